@@ -1,0 +1,99 @@
+# Third-party libraries, and the functions that make a part of Headrace from a folder.
+#
+# Every part is an OBJECT library: elements register themselves with static objects, which a linker would leave out of
+# an archive. A folder without sources is skipped, and a new file needs no edit here.
+
+if(HEADRACE_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(ZLIB_USE_STATIC_LIBS ON)
+  add_link_options(-static-libstdc++ -static-libgcc)
+endif()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(LibLZMA REQUIRED)
+find_path(PCAP_INCLUDE_DIR pcap/pcap.h REQUIRED)
+find_library(PCAP_LIBRARY pcap REQUIRED)
+mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY)
+
+# What an element author sees: include/ for <headrace/...>, the root for "tables/...".
+add_library(headrace_headers INTERFACE)
+target_include_directories(headrace_headers INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+target_compile_features(headrace_headers INTERFACE cxx_std_20)
+target_link_libraries(headrace_headers INTERFACE headrace_options fmt::fmt Threads::Threads)
+
+# What the parts below src/ see besides.
+add_library(headrace_internal INTERFACE)
+target_include_directories(headrace_internal INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 nlohmann_json::nlohmann_json
+                                                  ZLIB::ZLIB LibLZMA::LibLZMA ${PCAP_LIBRARY} ${CMAKE_DL_LIBS})
+target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
+
+# headrace_library(<name> <folder> [INTERNAL] [EXCLUDE <file>...])
+# The part headrace_<name> from the sources below <folder>. INTERNAL parts may include other headers of src/.
+function(headrace_library name folder)
+  cmake_parse_arguments(arg "INTERNAL" "" "EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "\\.test\\.cc$")
+  foreach(file IN LISTS arg_EXCLUDE)
+    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/${file})
+  endforeach()
+  if(NOT sources)
+    return()
+  endif()
+  if(arg_INTERNAL)
+    headrace_add_part(${name} headrace_internal ${sources})
+  else()
+    headrace_add_part(${name} headrace_headers ${sources})
+  endif()
+endfunction()
+
+# headrace_element_library(<name> <folder>)
+# Like headrace_library for <folder>/<group>/Name.hh: an element without a Name.cc gets a generated one that includes
+# the header.
+function(headrace_element_library name folder)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.hh)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "\\.test\\.cc$")
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.hh$" ".cc" source ${header})
+    cmake_path(GET header STEM stem)
+    # An element file begins with a capital letter; other headers are helpers shared within a group.
+    if(NOT source IN_LIST sources AND stem MATCHES "^[A-Z]")
+      cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE generated)
+      set(generated ${PROJECT_BINARY_DIR}/generated/${generated})
+      file(CONFIGURE OUTPUT ${generated} CONTENT "#include \"${path}\"\n" @ONLY)
+      list(APPEND sources ${generated})
+    endif()
+  endforeach()
+  if(sources)
+    headrace_add_part(${name} headrace_headers ${sources})
+  endif()
+endfunction()
+
+# headrace_add_part(<name> <usage> <sources>...): the object library headrace_<name>, linked into every program.
+function(headrace_add_part name usage)
+  add_library(headrace_${name} OBJECT ${ARGN})
+  target_link_libraries(headrace_${name} PRIVATE ${usage})
+  set_target_properties(headrace_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_property(GLOBAL APPEND PROPERTY HEADRACE_PARTS headrace_${name})
+endfunction()
+
+# headrace_version_library(<name>): the values of <headrace/version.hh>. The commit is asked for in every build; the
+# file changes, and is compiled again, only with the answer.
+function(headrace_version_library name)
+  set(output ${PROJECT_BINARY_DIR}/generated/version.cc)
+  add_custom_target(headrace_commit
+    COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${output} -DVERSION=${PROJECT_VERSION}
+            "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DMARCH=${HEADRACE_MARCH}
+            "-DBUILD_TYPE=${CMAKE_BUILD_TYPE}" "-DSANITIZE=${HEADRACE_SANITIZE}"
+            -P ${PROJECT_SOURCE_DIR}/cmake/WriteVersion.cmake
+    BYPRODUCTS ${output} COMMENT "" VERBATIM)
+  headrace_add_part(${name} headrace_headers ${output})
+  add_dependencies(headrace_${name} headrace_commit)
+endfunction()

@@ -1,0 +1,51 @@
+# Options of the build, and what they mean for the compiler.
+
+set(HEADRACE_MARCH "native" CACHE STRING "The value of -march; empty leaves the compiler's default")
+set(HEADRACE_SANITIZE "" CACHE STRING "The value of -fsanitize for everything: address,undefined or thread")
+option(HEADRACE_WERROR "Treat compiler warnings as errors" ON)
+option(HEADRACE_TESTS "Build headrace_tests" ON)
+option(HEADRACE_TESTS_IN_BINARY "Link the unit tests into the headrace executable (`headrace selftest`)" OFF)
+option(HEADRACE_FUZZ "Build the libFuzzer targets of tests/fuzz (clang only)" OFF)
+option(HEADRACE_BENCH "Build bench/micro when Google Benchmark is installed" OFF)
+option(HEADRACE_STATIC "Link every library but glibc statically" OFF)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE_PROGRAM ccache)
+mark_as_advanced(CCACHE_PROGRAM)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# What shapes the binary interface between headrace and an element built outside the tree: both sides use it.
+set(HEADRACE_ABI_OPTIONS "")
+if(HEADRACE_MARCH)
+  list(APPEND HEADRACE_ABI_OPTIONS -march=${HEADRACE_MARCH})
+endif()
+
+add_library(headrace_options INTERFACE)
+target_compile_options(headrace_options INTERFACE -Wall -Wextra ${HEADRACE_ABI_OPTIONS})
+if(HEADRACE_WERROR)
+  target_compile_options(headrace_options INTERFACE -Werror)
+endif()
+target_link_options(headrace_options INTERFACE -Wl,--as-needed)
+
+if(HEADRACE_SANITIZE)
+  set(sanitize -fsanitize=${HEADRACE_SANITIZE} -fno-omit-frame-pointer)
+  if(HEADRACE_SANITIZE MATCHES "undefined")
+    list(APPEND sanitize -fno-sanitize-recover=all)
+  endif()
+  target_compile_options(headrace_options INTERFACE ${sanitize})
+  target_link_options(headrace_options INTERFACE ${sanitize})
+endif()
+
+if(HEADRACE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "HEADRACE_FUZZ needs clang, the compiler here is ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset fuzz`")
+  endif()
+  target_compile_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
