@@ -80,7 +80,6 @@ endfunction()
 function(headrace_add_part name usage)
   add_library(headrace_${name} OBJECT ${ARGN})
   target_link_libraries(headrace_${name} PRIVATE ${usage})
-  set_target_properties(headrace_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   set_property(GLOBAL APPEND PROPERTY HEADRACE_PARTS headrace_${name})
 endfunction()
 
