@@ -1,0 +1,97 @@
+#pragma once
+/// \file
+/// Reclamation by quiescent states (QSBR): readers of shared tables pay one store a loop, writers wait.
+///
+/// A reader may keep pointers into shared structures from one quiescent state to the next. A writer unpublishes a
+/// pointer, waits until every reader has passed a quiescent state, and may then reuse what the pointer led to. The
+/// method is that of P. E. McKenney and J. D. Slingwine, "Read-Copy Update" (1998), in the form of T. E. Hart et al.,
+/// "Performance of memory reclamation for lockless synchronization" (2007), section 2.1.
+///
+/// Only registration, waiting and retiring lock or allocate; quiescent(), hold(), online() and offline() do not.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace headrace::rcu {
+
+/// A point in the order of grace periods. 0 is no point.
+using Epoch = uint64_t;
+
+/// One party that reads. It is registered, and online, from construction to destruction.
+///
+/// A worker thread owns a kThread reader, constructed and destroyed on that thread; it calls quiescent() once a loop
+/// while it holds no pointer into a shared structure, and goes offline() around sleeping.
+///
+/// A kJob reader stands for work without a thread of its own, such as the jobs of a device lane. It begins offline and
+/// takes over from the thread that submits a job, so that the thread may go on to its next quiescent state:
+///
+///     lane.hold(oldest_job_under_way.epoch);   // at submission, where job.epoch = thread.epoch(), and at each
+///     completion lane.offline();                          // when no job is under way
+///
+/// A thread must hand over before its own next quiescent state.
+class Reader {
+ public:
+  enum class Kind { kThread, kJob };
+
+  explicit Reader(Kind kind = Kind::kThread);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  /// Declares that this reader holds no pointer that it took earlier. One load of a shared word that rarely changes,
+  /// one store to a cache line of its own.
+  void quiescent() { seen_.store(current_.load(std::memory_order_acquire), std::memory_order_release); }
+
+  /// From here until online() nobody waits for this reader, and it must not touch shared structures.
+  void offline() { seen_.store(0, std::memory_order_release); }
+
+  /// Begins to read again. Pointers must be taken after this call.
+  void online() {
+    seen_.store(current_.load(std::memory_order_acquire), std::memory_order_release);
+    // A read-modify-write, though it changes nothing: it stands either before a writer's increment of the same word,
+    // and then the writer sees the store above, or after it, and then this reader sees what the writer unpublished.
+    current_.fetch_add(0, std::memory_order_acq_rel);
+  }
+
+  /// The last quiescent state: what has been read since is covered by it. 0 while offline.
+  Epoch epoch() const { return seen_.load(std::memory_order_relaxed); }
+
+  /// Takes over what a reader at `epoch` was able to see; for kJob readers.
+  void hold(Epoch epoch) { seen_.store(epoch, std::memory_order_release); }
+
+ private:
+  friend struct Registry;
+
+  static inline constinit std::atomic<Epoch> current_{1};
+
+  /// Alone on two cache lines, because processors prefetch lines in pairs.
+  alignas(128) std::atomic<Epoch> seen_{0};
+  Kind kind_;
+  Reader* next_of_thread_ = nullptr;
+};
+
+/// Waits until every online reader has passed a quiescent state, then runs what was retired before the call. Readers of
+/// the calling thread count as quiescent: the caller must hold nothing itself. Not for the data path.
+void synchronize();
+
+/// Begins a grace period without waiting for its end: pass the result to elapsed(). What was unpublished before the
+/// call may be reused once elapsed() is true.
+Epoch start_grace();
+
+/// True when every online reader has passed a quiescent state since start_grace() returned `grace`. Never waits for
+/// readers.
+bool elapsed(Epoch grace);
+
+/// Runs `function` once every online reader has passed a quiescent state: in a later reclaim() or synchronize(), on the
+/// thread that calls it. The function may call retire() but not synchronize(). What it captures must outlive it.
+void retire(std::function<void()> function);
+
+/// Runs the retired functions whose time has come, without waiting. Returns how many ran.
+size_t reclaim();
+
+/// Retired functions that have not run yet.
+size_t pending();
+
+}  // namespace headrace::rcu
