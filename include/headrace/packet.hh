@@ -1,0 +1,204 @@
+#pragma once
+/// \file
+/// A packet: its bytes, where its headers begin, and its annotations.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "headrace/timestamp.hh"
+
+namespace headrace {
+
+/// For whom the link layer says a packet is (Click's packet type annotation).
+enum class PacketType : uint8_t { kHost = 0, kBroadcast = 1, kMulticast = 2, kOtherHost = 3, kOutgoing = 4, kLoopback = 5, kFastRoute = 6 };
+
+/// Offsets in the 48 bytes of annotations. They are Click's, so that an annotation argument given as a number means the same.
+namespace anno_offset {
+inline constexpr int kDstIp = 0;         // 4 bytes, network order
+inline constexpr int kDstIp6 = 0;        // 16 bytes
+inline constexpr int kPaint = 16;        // 1
+inline constexpr int kIcmpParamProb = 17;  // 1
+inline constexpr int kFixIpSrc = 19;     // 1
+inline constexpr int kVlanTci = 20;      // 2
+inline constexpr int kAggregate = 20;    // 4
+inline constexpr int kExtraPackets = 24;  // 4
+inline constexpr int kExtraLength = 28;  // 4
+inline constexpr int kFirstTimestamp = 32;  // 8, nanoseconds
+inline constexpr int kRxHash = 44;       // 4, host order: the receive-side-scaling (Toeplitz) hash
+}  // namespace anno_offset
+
+/// A packet. It lives at a fixed place in its buffer:
+///
+///     [ driver room 128 | Packet 128 | headroom 128 | data ... ]
+///
+/// so that `buffer()` is arithmetic, not a load. The first cache line holds all that forwarding touches.
+/// Packets come from a PacketPool (make(), clone()) and go back by kill().
+class alignas(64) Packet {
+ public:
+  static constexpr uint32_t kDefaultHeadroom = 128;
+  static constexpr uint32_t kAnnoSize = 48;
+  static constexpr uint16_t kNoHeader = 0xffff;
+
+  /// A packet of `length` bytes with uninitialised data and cleared annotations; null when no buffer is left (the caller
+  /// counts the loss) or the length exceeds kMaxLength.
+  static Packet* make(uint32_t length, uint32_t headroom = kDefaultHeadroom);
+  /// As above, data copied from `bytes`.
+  static Packet* make(const void* bytes, uint32_t length, uint32_t headroom = kDefaultHeadroom);
+  static constexpr uint32_t kMaxLength = 65535 + 64;
+
+  /// A copy with data, headers and annotations of its own; null when no buffer is left.
+  Packet* clone() const;
+  /// Returns the buffer to its pool.
+  void kill();
+
+  uint8_t* buffer() { return reinterpret_cast<uint8_t*>(this) + sizeof(Packet); }
+  const uint8_t* buffer() const { return reinterpret_cast<const uint8_t*>(this) + sizeof(Packet); }
+  uint8_t* data() { return buffer() + data_; }
+  const uint8_t* data() const { return buffer() + data_; }
+  uint8_t* end_data() { return data() + length_; }
+  const uint8_t* end_data() const { return data() + length_; }
+  uint32_t length() const { return length_; }
+  uint32_t headroom() const { return data_; }
+  uint32_t tailroom() const { return capacity_ - data_ - length_; }
+
+  /// Removes `n` bytes from the front. Returns false, unchanged, when the packet is shorter.
+  bool pull(uint32_t n) {
+    if (n > length_) return false;
+    if (data_ + n >= kNoHeader) [[unlikely]]
+      return pull_slow(n);
+    data_ = static_cast<uint16_t>(data_ + n);
+    length_ -= n;
+    return true;
+  }
+  /// Adds `n` bytes at the front, uninitialised unless they were pulled before. Returns false, unchanged, when the buffer
+  /// has no room (data is moved within the buffer if that helps).
+  bool push(uint32_t n) {
+    if (n > data_) [[unlikely]]
+      return push_slow(n);
+    data_ = static_cast<uint16_t>(data_ - n);
+    length_ += n;
+    return true;
+  }
+  /// Adds `n` uninitialised bytes at the end; false when the buffer has no room.
+  bool put(uint32_t n);
+  /// Removes `n` bytes from the end; false when the packet is shorter.
+  bool take(uint32_t n) {
+    if (n > length_) return false;
+    length_ -= n;
+    return true;
+  }
+  /// Moves the data so that it begins `headroom` bytes into the buffer; headers move along. False when it does not fit.
+  bool shift_to(uint32_t headroom);
+
+  bool has_mac_header() const { return mac_ != kNoHeader; }
+  bool has_network_header() const { return network_ != kNoHeader; }
+  bool has_transport_header() const { return transport_ != kNoHeader; }
+  uint8_t* mac_header() { return buffer() + mac_; }
+  const uint8_t* mac_header() const { return buffer() + mac_; }
+  uint8_t* network_header() { return buffer() + network_; }
+  const uint8_t* network_header() const { return buffer() + network_; }
+  uint8_t* transport_header() { return buffer() + transport_; }
+  const uint8_t* transport_header() const { return buffer() + transport_; }
+  /// Byte counts from data() to a header; negative when the header has been stripped.
+  int mac_header_offset() const { return static_cast<int>(mac_) - data_; }
+  int network_header_offset() const { return static_cast<int>(network_) - data_; }
+  int transport_header_offset() const { return static_cast<int>(transport_) - data_; }
+  int network_header_length() const { return static_cast<int>(transport_) - network_; }
+  /// Bytes from the network (transport) header to the end of the packet.
+  int network_length() const { return static_cast<int>(length_) - network_header_offset(); }
+  int transport_length() const { return static_cast<int>(length_) - transport_header_offset(); }
+
+  /// Header positions, as byte offsets from data().
+  void set_mac_header(int offset_from_data = 0) { mac_ = static_cast<uint16_t>(data_ + offset_from_data); }
+  void set_network_header(int offset_from_data, int header_length) {
+    network_ = static_cast<uint16_t>(data_ + offset_from_data);
+    transport_ = static_cast<uint16_t>(network_ + header_length);
+  }
+  void clear_mac_header() { mac_ = kNoHeader; }
+  void clear_network_header() { network_ = transport_ = kNoHeader; }
+  void clear_transport_header() { transport_ = kNoHeader; }
+
+  PacketType packet_type() const { return static_cast<PacketType>(type_); }
+  void set_packet_type(PacketType type) { type_ = static_cast<uint8_t>(type); }
+
+  uint8_t* anno() { return anno_; }
+  const uint8_t* anno() const { return anno_; }
+  uint8_t anno_u8(int offset) const { return anno_[offset]; }
+  void set_anno_u8(int offset, uint8_t value) { anno_[offset] = value; }
+  /// Host-order integers in annotations.
+  uint16_t anno_u16(int offset) const { return load<uint16_t>(offset); }
+  void set_anno_u16(int offset, uint16_t value) { store(offset, value); }
+  uint32_t anno_u32(int offset) const { return load<uint32_t>(offset); }
+  void set_anno_u32(int offset, uint32_t value) { store(offset, value); }
+  uint64_t anno_u64(int offset) const { return load<uint64_t>(offset); }
+  void set_anno_u64(int offset, uint64_t value) { store(offset, value); }
+  void clear_annotations() {
+    std::memset(anno_, 0, kAnnoSize);
+    type_ = 0;
+    flags_ = 0;
+    clear_mac_header();
+    clear_network_header();
+  }
+  void copy_annotations(const Packet& from) {
+    std::memcpy(anno_, from.anno_, kAnnoSize);
+    type_ = from.type_;
+    flags_ = from.flags_;
+    timestamp_ = from.timestamp_;
+  }
+
+  uint32_t rx_hash() const { return anno_u32(anno_offset::kRxHash); }
+  void set_rx_hash(uint32_t hash) { set_anno_u32(anno_offset::kRxHash, hash); }
+
+  /// Time of receipt; zero when none was set.
+  Timestamp timestamp() const { return flags_ & kHasTimestamp ? timestamp_ : Timestamp{}; }
+  void set_timestamp(Timestamp t) {
+    timestamp_ = t;
+    flags_ |= kHasTimestamp;
+  }
+
+  /// Makes this buffer a fresh packet of `length` bytes behind the default headroom, annotations cleared. For sources that
+  /// recycle buffers; `length` must fit.
+  void reset(uint32_t length, uint32_t headroom = kDefaultHeadroom) {
+    length_ = length;
+    data_ = static_cast<uint16_t>(headroom);
+    mac_ = network_ = transport_ = kNoHeader;
+    type_ = flags_ = 0;
+    std::memset(anno_, 0, kAnnoSize);
+  }
+  uint32_t capacity() const { return capacity_; }
+
+ private:
+  friend class PacketPool;
+  static constexpr uint8_t kHasTimestamp = 1;
+
+  Packet() = default;
+  bool pull_slow(uint32_t n);
+  bool push_slow(uint32_t n);
+  template <typename T>
+  T load(int offset) const {
+    T value;
+    std::memcpy(&value, anno_ + offset, sizeof value);
+    return value;
+  }
+  template <typename T>
+  void store(int offset, T value) {
+    std::memcpy(anno_ + offset, &value, sizeof value);
+  }
+
+  uint32_t length_ = 0;
+  uint16_t data_ = kDefaultHeadroom;
+  uint16_t mac_ = kNoHeader;
+  uint16_t network_ = kNoHeader;
+  uint16_t transport_ = kNoHeader;
+  uint8_t type_ = 0;
+  uint8_t flags_ = 0;
+  uint16_t pool_class_ = 0;
+  uint8_t anno_[kAnnoSize] = {};
+  // Second cache line: rarely touched.
+  alignas(64) Timestamp timestamp_;
+  uint32_t capacity_ = 0;  // bytes from buffer() to the end of the buffer
+};
+static_assert(sizeof(Packet) == 128);
+
+}  // namespace headrace

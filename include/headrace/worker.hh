@@ -1,0 +1,76 @@
+#pragma once
+/// \file
+/// Which thread runs, and state that each thread has for itself.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace headrace {
+
+/// Most threads that one process may have: workers and the control thread.
+inline constexpr int kMaxThreads = 256;
+
+namespace detail {
+extern thread_local int t_thread_id;
+extern int g_thread_count;
+}  // namespace detail
+
+/// Index of the running thread: workers count from 0; the control thread of `headrace run` comes after them.
+inline int thread_id() { return detail::t_thread_id; }
+/// Threads in use: valid indices are 0 .. thread_count()-1.
+inline int thread_count() { return detail::g_thread_count; }
+
+/// One `T` per thread, each on cache lines of its own. A reader on another thread may see a value that is a moment old.
+template <typename T>
+class PerThread {
+ public:
+  PerThread() : slots_(new Slot[kSlots]) {}
+  ~PerThread() { delete[] slots_; }
+  PerThread(const PerThread&) = delete;
+  PerThread& operator=(const PerThread&) = delete;
+
+  T& local() { return slots_[thread_id()].value; }
+  T& operator[](int thread) { return slots_[thread].value; }
+  const T& operator[](int thread) const { return slots_[thread].value; }
+  int size() const { return kSlots; }
+
+ private:
+  struct alignas(64) Slot {
+    T value{};
+  };
+  const int kSlots = thread_count();
+  Slot* slots_;
+};
+
+/// `count` event counters per thread. Only the owner adds; anyone may sum.
+class ThreadCounters {
+ public:
+  explicit ThreadCounters(int count = 0) { resize(count); }
+  ~ThreadCounters() { std::free(cells_); }
+  ThreadCounters(const ThreadCounters&) = delete;
+  ThreadCounters& operator=(const ThreadCounters&) = delete;
+
+  /// Sets the number of counters, all zero. Not while workers run.
+  void resize(int count);
+  int count() const { return count_; }
+  /// The running thread's counters.
+  uint64_t* local() { return cells_ + static_cast<size_t>(thread_id()) * stride_; }
+  void add(int index, uint64_t n) { local()[index] += n; }
+  /// Sum over threads since the last reset.
+  uint64_t sum(int index) const;
+  uint64_t of_thread(int thread, int index) const;
+  /// Sums start again from zero; workers may go on counting meanwhile.
+  void reset();
+
+ private:
+  uint64_t load(int thread, int index) const;
+
+  int count_ = 0;
+  int threads_ = 0;
+  size_t stride_ = 0;
+  uint64_t* cells_ = nullptr;  // threads_ * stride_, then the values at the last reset
+};
+
+}  // namespace headrace

@@ -1,0 +1,234 @@
+#include "headrace/packet_pool.hh"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "headrace/batch.hh"
+
+namespace headrace {
+
+namespace {
+constexpr uint32_t kBulk = 512;
+constexpr size_t kHugePage = size_t{2} << 20;
+std::once_flag g_mapped;
+}  // namespace
+
+/// A circular buffer that only its thread touches.
+struct alignas(64) PacketPool::Cache {
+  static constexpr uint32_t kSlots = 32768;
+  uint32_t head = 0;
+  uint32_t tail = 0;
+  uint32_t keep = 2048;  // above keep + 2 * kBulk buffers go back to the pool
+  Packet* slots[kSlots];
+
+  uint32_t size() const { return tail - head; }
+  Packet* pop() { return slots[head++ % kSlots]; }
+  void push(Packet* p) { slots[tail++ % kSlots] = p; }
+};
+
+PacketPool& PacketPool::instance() {
+  // Never destroyed: packets may outlive every static object.
+  static PacketPool* pool = new PacketPool;
+  return *pool;
+}
+
+void PacketPool::map() {
+  const size_t bytes = (size_t{wanted_} * kStride + kHugePage - 1) & ~(kHugePage - 1);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+  page_kind_ = "2 MiB huge pages";
+  if (p == MAP_FAILED) {
+    page_kind_ = "transparent huge pages";
+    p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    p = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + kHugePage - 1) & ~(kHugePage - 1));
+    madvise(p, bytes, MADV_HUGEPAGE);
+  }
+  base_ = static_cast<uint8_t*>(p);
+  bytes_ = bytes;
+  free_ = std::make_unique<Ring<Packet*>>(wanted_);
+  // Packet objects are constructed when a buffer is first handed out, so unused memory stays untouched.
+  for (uint32_t i = 0; i < wanted_; ++i) {
+    Packet* packet = reinterpret_cast<Packet*>(base_ + size_t{i} * kStride + kDriverRoom);
+    free_->enqueue(&packet, 1);
+  }
+}
+
+PacketPool::Cache& PacketPool::cache() {
+  Cache* c = caches_[thread_id()].load(std::memory_order_relaxed);
+  if (!c) [[unlikely]] {
+    std::call_once(g_mapped, [this] { map(); });
+    c = new Cache;
+    caches_[thread_id()].store(c, std::memory_order_release);
+  }
+  return *c;
+}
+
+bool PacketPool::refill(Cache& c, uint32_t n) {
+  Packet* got[kBulk];
+  while (n > 0) {
+    const uint32_t k = free_->dequeue(got, std::min(n, kBulk));
+    if (k == 0) break;
+    for (uint32_t i = 0; i < k; ++i) {
+      Packet* p = got[i];
+      if (p->capacity_ == 0) {  // fresh zero pages: construct
+        new (p) Packet;
+        p->capacity_ = kStride - kDriverRoom - sizeof(Packet);
+      }
+      c.push(p);
+    }
+    n -= k;
+  }
+  return c.size() > 0;
+}
+
+void PacketPool::spill(Cache& c, uint32_t n) {
+  Packet* out[kBulk];
+  while (n > 0) {
+    const uint32_t k = std::min(n, kBulk);
+    for (uint32_t i = 0; i < k; ++i) out[i] = c.pop();
+    free_->enqueue(out, k);  // the ring holds every buffer there is
+    n -= k;
+  }
+}
+
+uint32_t PacketPool::reserve(uint32_t n) {
+  Cache& c = cache();
+  n = std::min(n, Cache::kSlots / 2);
+  c.keep = std::max(c.keep, n);
+  if (c.size() < n) refill(c, n - c.size());
+  return c.size();
+}
+
+Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
+  if (length > Packet::kMaxLength || headroom > 4096) return nullptr;
+  const size_t capacity = (size_t{length} + headroom + 256 + 63) & ~size_t{63};
+  void* memory = std::aligned_alloc(64, sizeof(Packet) + capacity);
+  if (!memory) return nullptr;
+  Packet* p = new (memory) Packet;
+  p->pool_class_ = 1;
+  p->capacity_ = static_cast<uint32_t>(capacity);
+  p->reset(length, headroom);
+  large_in_use_.fetch_add(1, std::memory_order_relaxed);
+  return p;
+}
+
+Packet* PacketPool::allocate(uint32_t length, uint32_t headroom) {
+  if (length + headroom > kStride - kDriverRoom - sizeof(Packet) || headroom > 1024) [[unlikely]]
+    return allocate_large(length, headroom);
+  Cache& c = cache();
+  if (c.size() == 0 && !refill(c, kBulk)) return nullptr;
+  Packet* p = c.pop();
+  p->reset(length, headroom);
+  return p;
+}
+
+void PacketPool::release(Packet* p) {
+  if (p->pool_class_ != 0) [[unlikely]] {
+    large_in_use_.fetch_sub(1, std::memory_order_relaxed);
+    std::free(p);
+    return;
+  }
+  Cache& c = cache();
+  c.push(p);
+  if (c.size() > c.keep + 2 * kBulk) spill(c, kBulk);
+}
+
+uint32_t PacketPool::allocate_bulk(Packet** out, uint32_t n) {
+  Cache& c = cache();
+  if (c.size() < n) [[unlikely]] {
+    refill(c, std::max(n, kBulk));
+    n = std::min(n, c.size());
+  }
+  for (uint32_t i = 0; i < n; ++i) out[i] = c.pop();
+  return n;
+}
+
+void PacketPool::release_bulk(Packet* const* p, uint32_t n) {
+  Cache& c = cache();
+  for (uint32_t i = 0; i < n; ++i) {
+    if (p[i]->pool_class_ == 0) [[likely]]
+      c.push(p[i]);
+    else
+      release(p[i]);
+  }
+  if (c.size() > c.keep + 2 * kBulk) spill(c, c.size() - c.keep - kBulk);
+}
+
+uint32_t PacketPool::in_use() const {
+  if (!free_) return 0;
+  int64_t used = int64_t{wanted_} - free_->size();
+  for (const auto& slot : caches_)
+    if (const Cache* c = slot.load(std::memory_order_acquire)) used -= c->size();
+  return static_cast<uint32_t>(used + large_in_use_.load(std::memory_order_relaxed));
+}
+
+Packet* Packet::make(uint32_t length, uint32_t headroom) { return PacketPool::instance().allocate(length, headroom); }
+
+Packet* Packet::make(const void* bytes, uint32_t length, uint32_t headroom) {
+  Packet* p = make(length, headroom);
+  if (p && length) std::memcpy(p->data(), bytes, length);
+  return p;
+}
+
+Packet* Packet::clone() const {
+  Packet* p = make(length_, data_);
+  if (!p) return nullptr;
+  // Bytes in front of the data are kept too: Unstrip may bring them back.
+  std::memcpy(p->buffer(), buffer(), size_t{data_} + length_);
+  p->mac_ = mac_;
+  p->network_ = network_;
+  p->transport_ = transport_;
+  p->copy_annotations(*this);
+  return p;
+}
+
+void Packet::kill() { PacketPool::instance().release(this); }
+
+void Batch::kill() {
+  PacketPool::instance().release_bulk(slots_, size_);
+  size_ = 0;
+}
+
+bool Packet::shift_to(uint32_t headroom) {
+  if (headroom >= kNoHeader || uint64_t{headroom} + length_ > capacity_) return false;
+  const int delta = static_cast<int>(headroom) - data_;
+  std::memmove(buffer() + headroom, data(), length_);
+  data_ = static_cast<uint16_t>(headroom);
+  for (uint16_t* header : {&mac_, &network_, &transport_}) {
+    if (*header == kNoHeader) continue;
+    const int moved = *header + delta;
+    *header = moved >= 0 && moved < kNoHeader ? static_cast<uint16_t>(moved) : kNoHeader;
+  }
+  return true;
+}
+
+bool Packet::push_slow(uint32_t n) {
+  const uint32_t room = std::min(n + kDefaultHeadroom, capacity_ - std::min(capacity_, length_));
+  if (room < n || !shift_to(room)) return false;
+  data_ = static_cast<uint16_t>(data_ - n);
+  length_ += n;
+  return true;
+}
+
+bool Packet::pull_slow(uint32_t n) {
+  const uint32_t rest = length_ - n;
+  std::memmove(buffer() + kDefaultHeadroom, data() + n, rest);
+  data_ = kDefaultHeadroom;
+  length_ = rest;
+  clear_mac_header();
+  clear_network_header();
+  return true;
+}
+
+bool Packet::put(uint32_t n) {
+  if (n > tailroom()) {
+    if (uint64_t{length_} + n > capacity_ || !shift_to(std::min<uint32_t>(data_, capacity_ - length_ - n))) return false;
+  }
+  length_ += n;
+  return true;
+}
+
+}  // namespace headrace
