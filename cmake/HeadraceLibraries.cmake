@@ -3,9 +3,11 @@
 # Every part is an OBJECT library: elements register themselves with static objects, which a linker would leave out of
 # an archive. A folder without sources is skipped, and a new file needs no edit here.
 
+set(HEADRACE_FMT fmt::fmt)
 if(HEADRACE_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-  set(ZLIB_USE_STATIC_LIBS ON)
+  # Debian and Ubuntu package fmt as a shared library only.
+  set(HEADRACE_FMT fmt::fmt-header-only)
   add_link_options(-static-libstdc++ -static-libgcc)
 endif()
 
@@ -24,7 +26,7 @@ mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY)
 add_library(headrace_headers INTERFACE)
 target_include_directories(headrace_headers INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_compile_features(headrace_headers INTERFACE cxx_std_20)
-target_link_libraries(headrace_headers INTERFACE headrace_options fmt::fmt Threads::Threads)
+target_link_libraries(headrace_headers INTERFACE headrace_options ${HEADRACE_FMT} Threads::Threads)
 
 # What the parts below src/ see besides.
 add_library(headrace_internal INTERFACE)
