@@ -1,0 +1,51 @@
+#pragma once
+/// \file
+/// What code for both processors stands on: fixed-width integers, the host/device marker and a load that may race with
+/// one store. Includes nothing, because NVRTC has no standard library.
+
+#if defined(__CUDACC_RTC__)
+using int8_t = signed char;
+using int16_t = short;
+using int32_t = int;
+using int64_t = long long;
+using uint8_t = unsigned char;
+using uint16_t = unsigned short;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long long;
+using uintptr_t = unsigned long long;
+using size_t = decltype(sizeof(0));
+#else
+// The compiler's own names, so that <cstdint> beside this header declares the same types again.
+using int8_t = __INT8_TYPE__;
+using int16_t = __INT16_TYPE__;
+using int32_t = __INT32_TYPE__;
+using int64_t = __INT64_TYPE__;
+using uint8_t = __UINT8_TYPE__;
+using uint16_t = __UINT16_TYPE__;
+using uint32_t = __UINT32_TYPE__;
+using uint64_t = __UINT64_TYPE__;
+using uintptr_t = __UINTPTR_TYPE__;
+using size_t = __SIZE_TYPE__;
+#endif
+
+/// Marks a function that runs on either processor.
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define HEADRACE_SHADER __host__ __device__
+#else
+#define HEADRACE_SHADER inline __attribute__((always_inline))
+#endif
+
+namespace headrace {
+
+/// Reads an aligned word that a host thread may be replacing: the old or the new value, never a mixture. A later load
+/// whose address depends on the result sees at least what the writer stored before it released this word.
+template <typename T>
+HEADRACE_SHADER T load_shared(const T* word) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  return *static_cast<const volatile T*>(word);
+#else
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
+#endif
+}
+
+}  // namespace headrace

@@ -1,0 +1,351 @@
+#include "tables/lpm4/lpm4.hh"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace headrace {
+
+namespace {
+
+constexpr uint32_t kGroupSize = 256;
+/// 16-bit entries hold 15 bits of next hop plus one, or of group.
+constexpr uint32_t kNarrowLimit = 32767;
+
+template <typename Entry>
+constexpr Entry kGroupFlag = static_cast<Entry>(Entry{1} << (8 * sizeof(Entry) - 1));
+
+/// Replaces a word that readers load at the same time.
+template <typename Entry>
+void store_shared(Entry& word, Entry value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+
+/// Room for groups in a wide table that has `groups` of them: twice as many, since more will come.
+uint32_t wide_capacity(uint32_t groups) { return std::max(uint32_t{65536}, std::bit_ceil(2 * groups)); }
+
+uint32_t clean(uint32_t prefix, int length) { return prefix & Lpm4Rules::mask_of(length); }
+
+}  // namespace
+
+/// A generation and the memory that it points to.
+struct Lpm4::Table {
+  Table(bool wide, uint32_t capacity)
+      : first(kBlocks * entry_size(wide)),
+        groups(size_t{capacity} * kGroupSize * entry_size(wide)),
+        group_capacity(capacity),
+        generation{first.data(), groups.data(), wide ? 1u : 0u} {}
+
+  static size_t entry_size(bool wide) { return wide ? sizeof(uint32_t) : sizeof(uint16_t); }
+
+  template <typename Entry>
+  Entry* first_as() {
+    return reinterpret_cast<Entry*>(first.data());
+  }
+  template <typename Entry>
+  Entry* group_as(uint32_t group) {
+    return reinterpret_cast<Entry*>(groups.data()) + size_t{group} * kGroupSize;
+  }
+
+  HugeArray<std::byte> first;
+  HugeArray<std::byte> groups;
+  uint32_t group_capacity;
+  Lpm4Generation generation;
+};
+
+Lpm4::Lpm4() : table_(std::make_unique<Table>(false, kNarrowLimit)), current_(&table_->generation) {}
+
+Lpm4::~Lpm4() { discard(std::move(table_)); }
+
+bool Lpm4::wide() const { return table_->generation.wide != 0; }
+
+bool Lpm4::add(uint32_t prefix, int length, uint32_t next_hop) {
+  if (!in_range(length, next_hop)) return false;
+  prefix = clean(prefix, length);
+  if (rules_.find(prefix, length)) return false;
+  insert(prefix, length, next_hop);
+  return true;
+}
+
+bool Lpm4::set(uint32_t prefix, int length, uint32_t next_hop) {
+  if (!in_range(length, next_hop)) return false;
+  insert(clean(prefix, length), length, next_hop);
+  return true;
+}
+
+void Lpm4::insert(uint32_t prefix, int length, uint32_t next_hop) {
+  // What may fail comes first.
+  rules_.reserve(rules_.size() + 1);
+  if (!wide() && next_hop >= kNarrowLimit) enlarge();
+  if (length > 24 && !group_of(prefix >> 8)) {
+    const uint32_t group = take_group();
+    if (wide()) {
+      open_group<uint32_t>(prefix >> 8, group);
+    } else {
+      open_group<uint16_t>(prefix >> 8, group);
+    }
+  }
+  if (rules_.insert(prefix, length, next_hop) && length > 24) ++books_.group_routes[*group_of(prefix >> 8)];
+  paint(prefix, length, next_hop + 1, length);
+}
+
+bool Lpm4::remove(uint32_t prefix, int length) {
+  if (!in_range(length, 0)) return false;
+  prefix = clean(prefix, length);
+  if (!rules_.erase(prefix, length)) return false;
+  const std::optional<Lpm4Rules::Rule> cover = rules_.match(prefix, length - 1);
+  paint(prefix, length, cover ? cover->next_hop + 1 : 0, cover ? cover->length : 0);
+  if (length > 24 && --books_.group_routes[*group_of(prefix >> 8)] == 0) {
+    if (wide()) {
+      close_group<uint32_t>(prefix >> 8);
+    } else {
+      close_group<uint16_t>(prefix >> 8);
+    }
+  }
+  return true;
+}
+
+std::optional<uint32_t> Lpm4::find_exact(uint32_t prefix, int length) const {
+  if (!in_range(length, 0)) return std::nullopt;
+  return rules_.find(clean(prefix, length), length);
+}
+
+std::optional<Lpm4::Route> Lpm4::match(uint32_t address) const {
+  const std::optional<Lpm4Rules::Rule> rule = rules_.match(address, 32);
+  if (!rule) return std::nullopt;
+  return Route{rule->prefix, rule->length, rule->next_hop};
+}
+
+std::vector<Lpm4::Route> Lpm4::routes() const {
+  std::vector<Route> all;
+  all.reserve(rules_.size());
+  rules_.for_each([&](const Lpm4Rules::Rule& rule) { all.push_back({rule.prefix, rule.length, rule.next_hop}); });
+  std::sort(all.begin(), all.end(),
+            [](const Route& a, const Route& b) { return std::tie(a.prefix, a.length) < std::tie(b.prefix, b.length); });
+  return all;
+}
+
+size_t Lpm4::memory_bytes() const {
+  return table_->first.bytes() + size_t{books_.groups_made} * kGroupSize * Table::entry_size(wide()) +
+         books_.block_depth.bytes() + books_.group_depth.capacity() +
+         books_.group_routes.capacity() * sizeof(books_.group_routes[0]) + rules_.bytes();
+}
+
+std::optional<uint32_t> Lpm4::group_of(uint32_t block) const {
+  if (wide()) {
+    const uint32_t entry = table_->first_as<uint32_t>()[block];
+    if (entry & kGroupFlag<uint32_t>) return entry ^ kGroupFlag<uint32_t>;
+  } else {
+    const uint16_t entry = table_->first_as<uint16_t>()[block];
+    if (entry & kGroupFlag<uint16_t>) return entry ^ kGroupFlag<uint16_t>;
+  }
+  return std::nullopt;
+}
+
+void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
+  if (wide()) {
+    paint<uint32_t>(prefix, length, value, depth);
+  } else {
+    paint<uint16_t>(prefix, length, value, depth);
+  }
+}
+
+/// Gives `value` and `depth` to the addresses of the prefix that no longer prefix holds. Serves to add a route, to
+/// replace it, and to remove it: while a route of this length is there, nothing within it has a smaller depth.
+template <typename Entry>
+void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
+  Entry* const first = table_->first_as<Entry>();
+  const auto paint_group = [&](uint32_t group, uint32_t begin, uint32_t count) {
+    Entry* const entries = table_->group_as<Entry>(group);
+    uint8_t* const depths = &books_.group_depth[size_t{group} * kGroupSize];
+    for (uint32_t i = begin; i < begin + count; ++i) {
+      if (depths[i] > length) continue;
+      depths[i] = static_cast<uint8_t>(depth);
+      store_shared(entries[i], static_cast<Entry>(value));
+    }
+  };
+
+  if (length > 24) {
+    paint_group(first[prefix >> 8] ^ kGroupFlag<Entry>, prefix & 0xff, uint32_t{1} << (32 - length));
+    return;
+  }
+  const uint32_t begin = prefix >> 8;
+  const uint32_t end = begin + (uint32_t{1} << (24 - length));
+  for (uint32_t block = begin; block < end; ++block) {
+    if (books_.block_depth[block] > length) continue;
+    books_.block_depth[block] = static_cast<uint8_t>(depth);
+    if (first[block] & kGroupFlag<Entry>) {
+      paint_group(first[block] ^ kGroupFlag<Entry>, 0, kGroupSize);
+    } else {
+      store_shared(first[block], static_cast<Entry>(value));
+    }
+  }
+}
+
+/// Makes `block`, which has an answer of its own, lead to `group`.
+template <typename Entry>
+void Lpm4::open_group(uint32_t block, uint32_t group) {
+  Entry& entry = table_->first_as<Entry>()[block];
+  Entry* const entries = table_->group_as<Entry>(group);
+  for (uint32_t i = 0; i < kGroupSize; ++i) store_shared(entries[i], entry);
+  std::memset(&books_.group_depth[size_t{group} * kGroupSize], books_.block_depth[block], kGroupSize);
+  __atomic_store_n(&entry, static_cast<Entry>(kGroupFlag<Entry> | group), __ATOMIC_RELEASE);
+}
+
+/// Undoes open_group() once all addresses of the block have the same answer.
+template <typename Entry>
+void Lpm4::close_group(uint32_t block) {
+  Entry& entry = table_->first_as<Entry>()[block];
+  const uint32_t group = entry ^ kGroupFlag<Entry>;
+  store_shared(entry, table_->group_as<Entry>(group)[0]);
+  books_.resting.push_back({rcu::start_grace(), group});
+}
+
+uint32_t Lpm4::Books::make_group() {
+  group_depth.resize(group_depth.size() + kGroupSize);
+  group_routes.resize(groups_made + 1);
+  return groups_made++;
+}
+
+uint32_t Lpm4::take_group() {
+  while (!books_.resting.empty() && rcu::elapsed(books_.resting.front().grace)) {
+    books_.free_groups.push_back(books_.resting.front().group);
+    books_.resting.pop_front();
+  }
+  if (!books_.free_groups.empty()) {
+    const uint32_t group = books_.free_groups.back();
+    books_.free_groups.pop_back();
+    return group;
+  }
+  if (books_.groups_made == table_->group_capacity) enlarge();
+  return books_.make_group();
+}
+
+bool Lpm4::build(std::span<const Route> routes) {
+  std::array<size_t, 34> begin_of_length{};
+  uint32_t largest_next_hop = 0;
+  for (const Route& route : routes) {
+    if (!in_range(route.length, route.next_hop)) return false;
+    largest_next_hop = std::max(largest_next_hop, route.next_hop);
+    ++begin_of_length[route.length + 1];
+  }
+  for (size_t length = 1; length < begin_of_length.size(); ++length) {
+    begin_of_length[length] += begin_of_length[length - 1];
+  }
+  const size_t grouped = begin_of_length[25];
+
+  // By length, so that a longer route simply overwrites a shorter one; in the caller's order within a length, so that
+  // the last of equal prefixes wins.
+  std::vector<Route> by_length(routes.size());
+  std::array<size_t, 34> next = begin_of_length;
+  for (const Route& route : routes) {
+    by_length[next[route.length]++] = {clean(route.prefix, route.length), route.length, route.next_hop};
+  }
+
+  uint32_t groups = 0;
+  if (grouped < by_length.size()) {
+    std::vector<bool> has_group(kBlocks);
+    for (size_t i = grouped; i < by_length.size(); ++i) {
+      std::vector<bool>::reference seen = has_group[by_length[i].prefix >> 8];
+      groups += !seen;
+      seen = true;
+    }
+  }
+
+  const bool is_wide = largest_next_hop >= kNarrowLimit || groups > kNarrowLimit;
+  auto table = std::make_unique<Table>(is_wide, is_wide ? wide_capacity(groups) : kNarrowLimit);
+  Books books;
+  books.group_depth.reserve(size_t{groups} * kGroupSize);
+  books.group_routes.reserve(groups);
+  Lpm4Rules rules;
+  rules.reserve(by_length.size());
+  if (is_wide) {
+    fill<uint32_t>(*table, books, rules, by_length);
+  } else {
+    fill<uint16_t>(*table, books, rules, by_length);
+  }
+  rules_ = std::move(rules);
+  books_ = std::move(books);
+  publish(std::move(table));
+  return true;
+}
+
+/// Writes routes that are sorted by length into an empty table that nobody reads yet.
+template <typename Entry>
+void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Route> by_length) {
+  constexpr size_t kAhead = 16;
+  Entry* const first = table.first_as<Entry>();
+  for (size_t i = 0; i < by_length.size(); ++i) {
+    if (i + kAhead < by_length.size()) rules.prefetch(by_length[i + kAhead].prefix, by_length[i + kAhead].length);
+    const Route& route = by_length[i];
+    const bool is_new = rules.insert(route.prefix, route.length, route.next_hop);
+    const Entry value = static_cast<Entry>(route.next_hop + 1);
+    const uint32_t block = route.prefix >> 8;
+    if (route.length <= 24) {
+      const size_t blocks = size_t{1} << (24 - route.length);
+      std::fill_n(&first[block], blocks, value);
+      std::fill_n(&books.block_depth[block], blocks, static_cast<uint8_t>(route.length));
+      continue;
+    }
+    if (!(first[block] & kGroupFlag<Entry>)) {
+      const uint32_t group = books.make_group();
+      std::fill_n(table.group_as<Entry>(group), kGroupSize, first[block]);
+      std::fill_n(&books.group_depth[size_t{group} * kGroupSize], kGroupSize, books.block_depth[block]);
+      first[block] = static_cast<Entry>(kGroupFlag<Entry> | group);
+    }
+    const uint32_t group = first[block] ^ kGroupFlag<Entry>;
+    const size_t addresses = size_t{1} << (32 - route.length);
+    std::fill_n(table.group_as<Entry>(group) + (route.prefix & 0xff), addresses, value);
+    std::fill_n(&books.group_depth[size_t{group} * kGroupSize + (route.prefix & 0xff)], addresses,
+                static_cast<uint8_t>(route.length));
+    books.group_routes[group] += is_new;
+  }
+}
+
+/// Copies the table into one with wide entries and room for more groups, and swaps.
+void Lpm4::enlarge() {
+  auto table = std::make_unique<Table>(true, wide_capacity(books_.groups_made));
+  const auto widen = [](const uint16_t* from, uint32_t* to, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t flag = from[i] & kGroupFlag<uint16_t>;
+      to[i] = flag << 16 | (from[i] ^ flag);
+    }
+  };
+  const size_t group_entries = size_t{books_.groups_made} * kGroupSize;
+  if (wide()) {
+    std::copy_n(table_->first_as<uint32_t>(), kBlocks, table->first_as<uint32_t>());
+    std::copy_n(table_->group_as<uint32_t>(0), group_entries, table->group_as<uint32_t>(0));
+  } else {
+    widen(table_->first_as<uint16_t>(), table->first_as<uint32_t>(), kBlocks);
+    widen(table_->group_as<uint16_t>(0), table->group_as<uint32_t>(0), group_entries);
+  }
+  publish(std::move(table));
+}
+
+void Lpm4::publish(std::unique_ptr<Table> table) {
+  table_.swap(table);
+  current_.store(&table_->generation, std::memory_order_release);
+  for (const Listener& listener : listeners_) listener.function(view());
+  discard(std::move(table));
+}
+
+/// Frees the table when no reader can be in it.
+void Lpm4::discard(std::unique_ptr<Table> table) {
+  // With no reader under way the memory goes back at once, even if nobody ever calls rcu::reclaim().
+  if (rcu::elapsed(rcu::start_grace())) return;
+  rcu::retire([table = std::shared_ptr<Table>(std::move(table))] {});
+}
+
+int Lpm4::on_swap(std::function<void(Lpm4View)> listener) {
+  listeners_.push_back({++last_listener_, std::move(listener)});
+  return last_listener_;
+}
+
+void Lpm4::remove_listener(int number) {
+  std::erase_if(listeners_, [number](const Listener& listener) { return listener.number == number; });
+}
+
+}  // namespace headrace
