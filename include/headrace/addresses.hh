@@ -202,6 +202,8 @@ bool parse(std::string_view text, IpAddress& out);
 /// `address/length` or `address/mask`. Trailing octets of the address may be left out as long as the mask does not
 /// reach them: "18.26.4/24" is good, "18.26.4/28" is not. Host bits are kept. A bare address is not a prefix.
 bool parse(std::string_view text, IpPrefix& out);
+/// What stands behind the slash of an IPv4 prefix: a length of 0 to 32, or a mask.
+bool parse_mask(std::string_view text, IpAddress& out);
 /// RFC 4291 text, also with an IPv4 address in the last four bytes.
 bool parse(std::string_view text, Ip6Address& out);
 /// `address/length`, or `address/mask` with a contiguous mask.

@@ -121,7 +121,7 @@ struct Interval {
   static constexpr Interval from_sec(int64_t n) { return {n * 1000000000}; }
   constexpr Timestamp timestamp() const { return Timestamp::from_ns(ns); }
   constexpr double seconds() const { return static_cast<double>(ns) * 1e-9; }
-  /// In the largest unit that keeps it a whole number: "10s", "1500ms", "0s".
+  /// "10s", "1.5s", "20ms", "0s": in seconds, or below one second in the largest unit that keeps it a whole number.
   std::string unparse() const;
   constexpr auto operator<=>(const Interval&) const = default;
 };
