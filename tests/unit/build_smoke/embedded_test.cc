@@ -21,10 +21,13 @@ std::string read(const std::filesystem::path& path) {
 // text would be wrong without a sign.
 TEST(Embedded, HoldsEveryHeaderAsItIs) {
   const std::filesystem::path root = HEADRACE_SOURCE_DIR;
+  if (!std::filesystem::exists(root)) GTEST_SKIP() << "the source tree is not on this machine";
   int checked = 0;
   const auto check = [&](const std::filesystem::path& file, const std::filesystem::path& base) {
     const std::string path = file.lexically_relative(base).generic_string();
-    EXPECT_EQ(find_embedded_header(path).text, read(file)) << path;
+    // Not EXPECT_EQ, which would print both texts.
+    EXPECT_TRUE(find_embedded_header(path).text == read(file))
+        << path << " is embedded with another text, or not at all";
     ++checked;
   };
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "include"))
