@@ -13,7 +13,7 @@ namespace headrace {
 inline constexpr int kMaxThreads = 256;
 
 namespace detail {
-extern thread_local int t_thread_id;
+extern constinit thread_local int t_thread_id;
 extern int g_thread_count;
 }  // namespace detail
 

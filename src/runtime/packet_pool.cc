@@ -12,6 +12,11 @@ namespace headrace {
 
 namespace {
 constexpr uint32_t kBulk = 512;
+/// Behind the last byte of data a header's worth of memory stays unused, so that reading a header that a short packet
+/// lacks stays within the buffer.
+constexpr uint32_t kSlack = 64;
+constexpr uint32_t kCapacity = PacketPool::kStride - PacketPool::kDriverRoom - sizeof(Packet) - kSlack;
+static_assert(kCapacity >= PacketPool::kDataRoom);
 constexpr size_t kHugePage = size_t{2} << 20;
 std::once_flag g_mapped;
 }  // namespace
@@ -75,7 +80,7 @@ bool PacketPool::refill(Cache& c, uint32_t n) {
       Packet* p = got[i];
       if (p->capacity_ == 0) {  // fresh zero pages: construct
         new (p) Packet;
-        p->capacity_ = kStride - kDriverRoom - sizeof(Packet);
+        p->capacity_ = kCapacity;
       }
       c.push(p);
     }
@@ -105,7 +110,7 @@ uint32_t PacketPool::reserve(uint32_t n) {
 Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
   if (length > Packet::kMaxLength || headroom > 4096) return nullptr;
   const size_t capacity = (size_t{length} + headroom + 256 + 63) & ~size_t{63};
-  void* memory = std::aligned_alloc(64, sizeof(Packet) + capacity);
+  void* memory = std::aligned_alloc(64, sizeof(Packet) + capacity + kSlack);
   if (!memory) return nullptr;
   Packet* p = new (memory) Packet;
   p->pool_class_ = 1;
@@ -116,7 +121,7 @@ Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
 }
 
 Packet* PacketPool::allocate(uint32_t length, uint32_t headroom) {
-  if (length + headroom > kStride - kDriverRoom - sizeof(Packet) || headroom > 1024) [[unlikely]]
+  if (length + headroom > kCapacity || headroom > 1024) [[unlikely]]
     return allocate_large(length, headroom);
   Cache& c = cache();
   if (c.size() == 0 && !refill(c, kBulk)) return nullptr;

@@ -5,7 +5,7 @@
 namespace headrace {
 
 namespace detail {
-thread_local int t_thread_id = 0;
+constinit thread_local int t_thread_id = 0;
 int g_thread_count = 1;
 }  // namespace detail
 

@@ -1,0 +1,46 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+/// Decrements the IP time-to-live and repairs the checksum.
+///
+///     DecIPTTL([keyword ACTIVE, MULTICAST])
+///
+/// Input: IP packets with a network header. Output 0: live packets, with one hop less to live and the checksum updated as
+/// RFC 1624 says. Output 1 (optional): packets whose TTL was 0 or 1, unchanged; without it they are dropped and counted.
+///
+/// ACTIVE false: packets pass unchanged. Default true.
+/// MULTICAST false: multicast packets pass unchanged. Default true.
+///
+/// Handlers: `drops` (r) packets that had expired; `active` (rw).
+struct DecIPTTL : Shader<DecIPTTL> {
+  static constexpr Ports kPorts{"1/1-2"};
+  static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, ReadWrite{ip4::checksum}, Read{ip4::dst});
+  enum { kExpired };
+  static constexpr auto kCounters = counters(reason("ttl expired"));
+
+  bool active = true;
+  bool multicast = true;
+
+  Status configure(Args& args);
+  void add_handlers(Handlers& handlers, ShaderElement<DecIPTTL>& element);
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    if (!active || (!multicast && ip4::is_multicast(p.get(ip4::dst)))) return 0;
+    const uint8_t ttl = p.get(ip4::ttl);
+    if (ttl <= 1) {
+      p.count(kExpired);
+      return 1;
+    }
+    p.set(ip4::ttl, ttl - 1);
+    // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100, end-around.
+    const uint32_t sum = p.get(ip4::checksum) + 0x0100u;
+    p.set(ip4::checksum, static_cast<uint16_t>(sum + (sum >= 0xffff)));
+    return 0;
+  }
+};
+
+HEADRACE_ELEMENT(DecIPTTL)
+
+}  // namespace headrace

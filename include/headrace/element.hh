@@ -1,0 +1,255 @@
+#pragma once
+/// \file
+/// The element: what a configuration names and connects. Elements that look at one packet at a time are better written as
+/// shaders (shader.hh) or as SimpleElement; this header is for those that queue, make or schedule packets.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/args.hh"
+#include "headrace/batch.hh"
+#include "headrace/error.hh"
+#include "headrace/handlers.hh"
+#include "headrace/notifier.hh"
+#include "headrace/shader_base.hh"
+#include "headrace/task.hh"
+#include "headrace/worker.hh"
+
+namespace headrace {
+
+class Element;
+class Router;
+
+/// How ports work: 'h' push, 'l' pull, 'a' agnostic; the last letter of a side repeats. "h/l" is a queue.
+struct Processing {
+  const char* text;
+};
+/// Which inputs packets can leave by which outputs: Click's flow codes. "x/x" all, "x/y" none, "#/#" port by port.
+struct Flow {
+  const char* text;
+};
+
+/// What the registry knows of an element class before one is made.
+struct ElementInfo {
+  const char* name;
+  const char* ports = "0/0";
+  const char* processing = "a/a";
+  const char* flow = "x/x";
+  /// The class whose header has the documentation: `name`, but for an alias.
+  const char* documented_as;
+  bool shader = false;
+  std::unique_ptr<Element> (*make)() = nullptr;
+};
+
+/// The far end of a connection. A push output and a pull input have exactly one.
+class Port {
+ public:
+  Port() = default;
+  Port(Element* element, int port) : element_(element), port_(port) {}
+  bool connected() const { return element_ != nullptr; }
+  Element* element() const { return element_; }
+  int port() const { return port_; }
+
+  /// Hands the packets of `batch` over.
+  inline void push(Batch& batch) const;
+  inline void push(Packet* p) const;
+  /// Appends up to `max` packets to `batch` (which must have room); returns how many.
+  inline int pull(Batch& batch, int max) const;
+  /// One packet, or null.
+  inline Packet* pull() const;
+
+ private:
+  Element* element_ = nullptr;
+  int port_ = -1;
+};
+
+class Element {
+ public:
+  Element() = default;
+  virtual ~Element() = default;
+  Element(const Element&) = delete;
+  Element& operator=(const Element&) = delete;
+
+  /// Defaults of a class that does not say otherwise.
+  static constexpr Processing kProcessing{"a/a"};
+  static constexpr Flow kFlow{"x/x"};
+
+  const std::string& name() const { return name_; }
+  const char* class_name() const { return info_->name; }
+  const ElementInfo& info() const { return *info_; }
+  /// "name :: Class", for messages.
+  std::string declaration() const { return name_ + " :: " + info_->name; }
+  const Landmark& landmark() const { return landmark_; }
+  int index() const { return index_; }
+  Router& router() const { return *router_; }
+  /// The configuration string in effect.
+  virtual std::string configuration() const { return configuration_; }
+  const std::vector<std::string>& arguments() const { return arguments_; }
+
+  int ninputs() const { return static_cast<int>(inputs_.size()); }
+  int noutputs() const { return static_cast<int>(outputs_.size()); }
+  const Port& input(int i) const { return inputs_[i]; }
+  const Port& output(int i) const { return outputs_[i]; }
+  bool input_is_push(int i) const { return input_push_[i]; }
+  bool input_is_pull(int i) const { return !input_push_[i]; }
+  bool output_is_push(int i) const { return output_push_[i]; }
+  bool output_is_pull(int i) const { return !output_push_[i]; }
+
+  /// Lower phases are configured first; kInfoPhase is for elements that define names for others.
+  enum Phase { kInfoPhase = 0, kDefaultPhase = 100, kLastPhase = 2000 };
+  virtual int configure_phase() const { return kDefaultPhase; }
+  /// Reads the arguments. Ports are known, other elements may not be configured yet.
+  virtual Status configure(Args& args) { return args.complete(); }
+  /// All elements are configured: find others, open files, schedule tasks.
+  virtual Status initialize(Errors&) { return {}; }
+  virtual void add_handlers(Handlers&) {}
+  /// If true, a write to `config` calls live_reconfigure with workers at a quiescent point.
+  virtual bool can_live_reconfigure() const { return false; }
+  virtual Status live_reconfigure(Args& args) { return configure(args); }
+
+  /// Packets arrive at a push input. The element owns them.
+  virtual void push(int port, Batch& batch);
+  /// Somebody pulls from output `port`: append up to `max` packets, return how many.
+  virtual int pull(int port, Batch& batch, int max);
+  virtual bool run_task(Task&) { return false; }
+  virtual void run_timer(Timer&) {}
+  /// A file descriptor given to select() became readable (1), writable (2) or both (3).
+  virtual void selected(int /*fd*/, int /*mask*/) {}
+  /// Storage elements return their notifier for a port; a search for it then ends here.
+  virtual Notifier* notifier(NotifierKind, bool /*output*/, int /*port*/) { return nullptr; }
+
+  /// Watches a file descriptor on the home thread; mask 1 readable, 2 writable, 0 stops.
+  void select(int fd, int mask);
+  int home_thread() const;
+
+  /// Pushes each slot to its next, keeping order; drops and counts what has kDrop or an unconnected port.
+  void push_split(Batch& batch, Next* nexts);
+  /// Drops and counts under `reason`, an index into what count_reasons() named.
+  void drop(Packet* p, int reason = 0) {
+    drops_.add(reason, 1);
+    p->kill();
+  }
+  void drop(Batch& batch, int reason = 0) {
+    drops_.add(reason, batch.size());
+    batch.kill();
+  }
+  /// Names the reasons that drop() counts; reason 0 exists always ("dropped", or the first name given). In configure.
+  void count_reasons(std::vector<std::string> names);
+  struct DropCount {
+    std::string reason;
+    uint64_t packets;
+  };
+  /// Packets that ended here although nobody asked for that, by reason; reasons with no packet are left out.
+  virtual std::vector<DropCount> drop_counts() const;
+
+  const Handlers& handlers() const { return handlers_; }
+  /// Replaces the configuration of a live element. Workers must be at a quiescent point.
+  Status reconfigure(const std::string& configuration, Errors& errors);
+  /// Tasks made by this element; the first is what the handlers `scheduled`, `tickets`, `home_thread` show.
+  const std::vector<Task*>& tasks() const { return tasks_; }
+
+ private:
+  friend class Router;
+  friend class Task;
+
+  const ElementInfo* info_ = nullptr;
+  Router* router_ = nullptr;
+  int index_ = -1;
+  std::string name_;
+  std::string configuration_;
+  std::vector<std::string> arguments_;
+  Landmark landmark_;
+  std::vector<Port> inputs_, outputs_;
+  std::vector<bool> input_push_, output_push_;
+  std::vector<std::string> reasons_{"dropped"};
+  ThreadCounters drops_;
+  Handlers handlers_{this};
+  std::vector<Task*> tasks_;
+};
+
+inline void Port::push(Batch& batch) const { element_->push(port_, batch); }
+inline void Port::push(Packet* p) const {
+  Batch one(p);
+  element_->push(port_, one);
+}
+inline int Port::pull(Batch& batch, int max) const { return element_->pull(port_, batch, max); }
+inline Packet* Port::pull() const {
+  Batch one;
+  return element_->pull(port_, one, 1) ? one[0] : nullptr;
+}
+
+/// Collects packets with their nexts, in order, and pushes them in batches.
+class Emitter {
+ public:
+  explicit Emitter(Element& element) : element_(element) {}
+  ~Emitter() { flush(); }
+  Emitter(const Emitter&) = delete;
+  Emitter& operator=(const Emitter&) = delete;
+
+  void operator()(Next port, Packet* p) {
+    if (batch_.full()) flush();
+    nexts_[batch_.size()] = port;
+    batch_.push_back(p);
+  }
+  void flush() {
+    if (!batch_.empty()) element_.push_split(batch_, nexts_);
+    batch_.clear();
+  }
+  Element& element() const { return element_; }
+
+ private:
+  Element& element_;
+  Batch batch_;
+  Next nexts_[Batch::kCapacity];
+};
+
+/// An element that handles packets one by one on the host. Push and pull follow from `act`.
+class SimpleElement : public Element {
+ public:
+  /// Returns the packet to send on by output 0, or null if it was taken; other outputs through `emit`.
+  virtual Packet* act(Packet* p, Emitter& emit) = 0;
+  void push(int port, Batch& batch) override;
+  int pull(int port, Batch& batch, int max) override;
+};
+
+/// Adds a class to the registry; static objects of this type do it before main, or when a module is loaded.
+struct ElementRegistration {
+  explicit ElementRegistration(const ElementInfo& info);
+};
+
+/// The class called `name`, or null.
+const ElementInfo* find_element_info(std::string_view name);
+/// All classes, by name.
+std::vector<const ElementInfo*> all_element_infos();
+
+namespace detail {
+template <typename T>
+ElementInfo shader_element_info(const char* name);  // shader_host.hh
+
+template <typename T>
+std::unique_ptr<Element> make_element() {
+  return std::make_unique<T>();
+}
+template <typename T>
+ElementInfo element_info(const char* name) {
+  if constexpr (std::is_base_of_v<Element, T>) {
+    return {name, T::kPorts.text, T::kProcessing.text, T::kFlow.text, name, false, &make_element<T>};
+  } else {
+    return shader_element_info<T>(name);
+  }
+}
+}  // namespace detail
+
+}  // namespace headrace
+
+/// Makes `Name` known to configurations. At namespace scope, once, in the element's header or source.
+#define HEADRACE_ELEMENT(Name) \
+  inline const ::headrace::ElementRegistration kRegister##Name{::headrace::detail::element_info<Name>(#Name)};
+/// A second name for an element.
+#define HEADRACE_ELEMENT_ALIAS(Alias, Name)                                            \
+  inline const ::headrace::ElementRegistration kRegister##Alias{[] {                   \
+    ::headrace::ElementInfo info = ::headrace::detail::element_info<Name>(#Alias);     \
+    info.documented_as = #Name;                                                        \
+    return info;                                                                       \
+  }()};

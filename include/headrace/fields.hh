@@ -1,0 +1,207 @@
+#pragma once
+/// \file
+/// Names for the bytes of packets, and the declarations that a shader makes about them. Read by the host compiler and by
+/// NVRTC, so nothing of the standard library is used here.
+
+#include "headrace/shader_types.hh"
+
+namespace headrace {
+
+/// What a field's offset counts from.
+enum class Anchor : uint8_t { kData, kMac, kNetwork, kTransport, kAnno, kMeta };
+
+/// `T` at byte `Offset` from an anchor. Integers lie in network order in headers and in host order in annotations;
+/// PacketView::get and set convert.
+template <Anchor A, int Offset, typename T>
+struct Field {
+  using Value = T;
+  static constexpr Anchor kAnchor = A;
+  static constexpr int kOffset = Offset;
+  static constexpr int kSize = sizeof(T);
+};
+
+/// `Length` bytes from an anchor on, read or written at offsets known only at run time.
+template <Anchor A, int Offset, int Length>
+struct Span {
+  static constexpr Anchor kAnchor = A;
+  static constexpr int kOffset = Offset;
+  static constexpr int kSize = Length;
+};
+
+/// Six bytes of an Ethernet address.
+struct EtherBytes {
+  uint8_t b[6];
+};
+
+/// Sixteen bytes of an IPv6 address, network order.
+struct Ip6Bytes {
+  uint8_t b[16];
+};
+
+namespace eth {
+inline constexpr Field<Anchor::kMac, 0, EtherBytes> dst{};
+inline constexpr Field<Anchor::kMac, 6, EtherBytes> src{};
+inline constexpr Field<Anchor::kMac, 12, uint16_t> type{};
+inline constexpr uint16_t kTypeIp4 = 0x0800;
+inline constexpr uint16_t kTypeArp = 0x0806;
+inline constexpr uint16_t kTypeVlan = 0x8100;
+inline constexpr uint16_t kTypeIp6 = 0x86dd;
+}  // namespace eth
+
+/// IPv4 header (RFC 791).
+namespace ip4 {
+inline constexpr Field<Anchor::kNetwork, 0, uint8_t> version_ihl{};
+inline constexpr Field<Anchor::kNetwork, 1, uint8_t> tos{};
+inline constexpr Field<Anchor::kNetwork, 2, uint16_t> total_length{};
+inline constexpr Field<Anchor::kNetwork, 4, uint16_t> id{};
+inline constexpr Field<Anchor::kNetwork, 6, uint16_t> fragment{};
+inline constexpr Field<Anchor::kNetwork, 8, uint8_t> ttl{};
+inline constexpr Field<Anchor::kNetwork, 9, uint8_t> protocol{};
+inline constexpr Field<Anchor::kNetwork, 10, uint16_t> checksum{};
+inline constexpr Field<Anchor::kNetwork, 12, uint32_t> src{};
+inline constexpr Field<Anchor::kNetwork, 16, uint32_t> dst{};
+/// The fixed header as five words; the whole header with the longest options.
+inline constexpr Span<Anchor::kNetwork, 0, 20> fixed_header{};
+inline constexpr Span<Anchor::kNetwork, 0, 60> whole_header{};
+inline constexpr uint16_t kReserved = 0x8000;
+inline constexpr uint16_t kDontFragment = 0x4000;
+inline constexpr uint16_t kMoreFragments = 0x2000;
+inline constexpr uint16_t kOffsetMask = 0x1fff;
+HEADRACE_SHADER bool is_multicast(uint32_t address) { return (address >> 28) == 0xe; }
+}  // namespace ip4
+
+/// IPv6 header (RFC 8200).
+namespace ip6 {
+inline constexpr Field<Anchor::kNetwork, 0, uint32_t> version_class_flow{};
+inline constexpr Field<Anchor::kNetwork, 4, uint16_t> payload_length{};
+inline constexpr Field<Anchor::kNetwork, 6, uint8_t> next_header{};
+inline constexpr Field<Anchor::kNetwork, 7, uint8_t> hop_limit{};
+inline constexpr Field<Anchor::kNetwork, 8, Ip6Bytes> src{};
+inline constexpr Field<Anchor::kNetwork, 24, Ip6Bytes> dst{};
+}  // namespace ip6
+
+/// UDP header (RFC 768).
+namespace udp {
+inline constexpr Field<Anchor::kTransport, 0, uint16_t> src_port{};
+inline constexpr Field<Anchor::kTransport, 2, uint16_t> dst_port{};
+inline constexpr Field<Anchor::kTransport, 4, uint16_t> length{};
+inline constexpr Field<Anchor::kTransport, 6, uint16_t> checksum{};
+}  // namespace udp
+
+/// ICMP header (RFC 792).
+namespace icmp {
+inline constexpr Field<Anchor::kTransport, 0, uint8_t> type{};
+inline constexpr Field<Anchor::kTransport, 1, uint8_t> code{};
+inline constexpr Field<Anchor::kTransport, 2, uint16_t> checksum{};
+}  // namespace icmp
+
+/// Annotations; offsets are Click's (anno_offset in packet.hh).
+namespace anno {
+inline constexpr Field<Anchor::kAnno, 0, uint32_t> dst_ip{};  // an address: get() and set() use host order
+inline constexpr Field<Anchor::kAnno, 0, Ip6Bytes> dst_ip6{};
+inline constexpr Field<Anchor::kAnno, 16, uint8_t> paint{};
+inline constexpr Field<Anchor::kAnno, 17, uint8_t> icmp_param_prob{};
+inline constexpr Field<Anchor::kAnno, 19, uint8_t> fix_ip_src{};
+inline constexpr Field<Anchor::kAnno, 44, uint32_t> rx_hash{};
+/// Any annotation byte, where the offset is an argument.
+inline constexpr Span<Anchor::kAnno, 0, 48> any{};
+}  // namespace anno
+
+/// What a packet carries beside bytes: declare it as read or written like any other field.
+namespace meta {
+inline constexpr Field<Anchor::kMeta, 0, uint16_t> data{};       // where the packet begins: pull(), push()
+inline constexpr Field<Anchor::kMeta, 1, uint32_t> length{};     // length(), take()
+inline constexpr Field<Anchor::kMeta, 2, uint16_t> mac_header{};
+inline constexpr Field<Anchor::kMeta, 3, uint16_t> network_header{};  // and the transport header behind it
+inline constexpr Field<Anchor::kMeta, 4, uint8_t> packet_type{};
+}  // namespace meta
+
+/// Declares that a shader reads, writes, or reads and writes a field or span.
+template <typename F>
+struct Read {
+  F field;
+  using Where = F;
+  static constexpr bool kReads = true, kWrites = false;
+};
+template <typename F>
+Read(F) -> Read<F>;
+template <typename F>
+struct Write {
+  F field;
+  using Where = F;
+  static constexpr bool kReads = false, kWrites = true;
+};
+template <typename F>
+Write(F) -> Write<F>;
+template <typename F>
+struct ReadWrite {
+  F field;
+  using Where = F;
+  static constexpr bool kReads = true, kWrites = true;
+};
+template <typename F>
+ReadWrite(F) -> ReadWrite<F>;
+
+/// One declaration as data, for the framework.
+struct RegionInfo {
+  Anchor anchor;
+  int offset;
+  int size;
+  bool reads;
+  bool writes;
+};
+
+/// The declarations of one shader.
+template <typename... D>
+struct Regions {
+  static constexpr int kCount = sizeof...(D);
+
+  /// True if a declaration of the wanted kind covers `size` bytes at `offset` from `anchor`.
+  static constexpr bool covers(Anchor anchor, int offset, int size, bool write) {
+    return (one<D>(anchor, offset, size, write) || ...);
+  }
+  template <typename F>
+  static constexpr bool readable() {
+    return covers(F::kAnchor, F::kOffset, F::kSize, false);
+  }
+  template <typename F>
+  static constexpr bool writable() {
+    return covers(F::kAnchor, F::kOffset, F::kSize, true);
+  }
+  /// Calls `f(RegionInfo)` for each declaration.
+  template <typename Function>
+  static constexpr void each(Function&& f) {
+    (f(RegionInfo{D::Where::kAnchor, D::Where::kOffset, D::Where::kSize, D::kReads, D::kWrites}), ...);
+  }
+
+ private:
+  template <typename One>
+  static constexpr bool one(Anchor anchor, int offset, int size, bool write) {
+    using W = typename One::Where;
+    if (W::kAnchor != anchor || !(write ? One::kWrites : One::kReads)) return false;
+    if (anchor == Anchor::kMeta) return W::kOffset == offset;
+    return offset >= W::kOffset && offset + size <= W::kOffset + W::kSize;
+  }
+};
+
+/// `static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, Read{ip4::dst});`
+template <typename... D>
+constexpr Regions<D...> regions(D...) {
+  return {};
+}
+
+/// Internet checksum of a header that changed in one 16-bit word (RFC 1624, equation 3). All values in host order.
+HEADRACE_SHADER uint16_t checksum_replace16(uint16_t checksum, uint16_t old_word, uint16_t new_word) {
+  uint32_t sum = static_cast<uint16_t>(~checksum) + static_cast<uint32_t>(static_cast<uint16_t>(~old_word)) + new_word;
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
+/// As above for a changed 32-bit word, such as an address.
+HEADRACE_SHADER uint16_t checksum_replace32(uint16_t checksum, uint32_t old_word, uint32_t new_word) {
+  checksum = checksum_replace16(checksum, static_cast<uint16_t>(old_word >> 16), static_cast<uint16_t>(new_word >> 16));
+  return checksum_replace16(checksum, static_cast<uint16_t>(old_word), static_cast<uint16_t>(new_word));
+}
+
+}  // namespace headrace

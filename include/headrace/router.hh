@@ -1,0 +1,143 @@
+#pragma once
+/// \file
+/// A running configuration: its elements, their names and handlers.
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/element.hh"
+
+namespace headrace {
+
+namespace lang {
+struct Configuration;
+}
+class Runtime;
+
+/// What a process may ask of a router before it is built.
+struct RouterOptions {
+  /// Count cycles and packets by element.
+  bool profile = false;
+};
+
+/// Cycles and work of one element since the start, summed over workers (RouterOptions::profile).
+struct ElementProfile {
+  uint64_t cycles = 0;   // without those of the elements behind it
+  uint64_t packets = 0;
+  uint64_t batches = 0;
+};
+
+class Router {
+ public:
+  /// Checks, configures and initialises a configuration. Null, with everything wrong reported, when it cannot run.
+  static std::unique_ptr<Router> create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
+                                        const RouterOptions& options = {});
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  const std::vector<std::unique_ptr<Element>>& elements() const { return elements_; }
+  /// The element called `name`, seen from `context`: its compound first, then the enclosing ones.
+  Element* find(std::string_view name, const Element* context = nullptr) const;
+  /// The first element of class `T`, or null.
+  template <typename T>
+  T* first() const {
+    for (const auto& e : elements_)
+      if (T* t = dynamic_cast<T*>(e.get())) return t;
+    return nullptr;
+  }
+
+  /// Splits "element.handler" (also "3.handler", counted from 1, and "handler" for the router's own), looks both up and
+  /// returns the handler; errors name what is missing.
+  const Handler* find_handler(std::string_view name, const Element* context, Element*& element, Errors& errors) const;
+  /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe.
+  Status call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors);
+  Status call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
+                   Errors& errors) const;
+  Handlers& root_handlers() { return root_handlers_; }
+  const Handlers& root_handlers() const { return root_handlers_; }
+
+  /// Takes one from the run count; at zero a DriverManager decides, and without one the router stops. Any thread.
+  void request_stop() { run_count_.fetch_sub(1, std::memory_order_acq_rel); }
+  void adjust_run_count(int by) { run_count_.fetch_add(by, std::memory_order_acq_rel); }
+  int run_count() const { return run_count_.load(std::memory_order_acquire); }
+  /// Called on worker 0 when the run count is zero or less: true to go on, after raising it.
+  void set_stop_listener(std::function<bool()> listener) { stop_listener_ = std::move(listener); }
+  bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
+
+  Runtime& runtime() const { return runtime_; }
+  const RouterOptions& options() const { return options_; }
+
+  /// Thread on which an element's tasks and timers run; StaticThreadSched sets it while configuring.
+  int home_thread(const Element* element) const;
+  void set_home_thread(const Element* element, int thread);
+  /// Names are of elements or compounds, as seen from `context`; false if there is none.
+  bool set_home_thread(std::string_view name, const Element* context, int thread);
+
+  /// The flat configuration as text, arguments as they are now.
+  std::string flat_configuration() const;
+  const std::string& source() const { return source_; }
+  std::vector<std::string> requirements() const { return requirements_; }
+
+  /// Connections, for programs that draw or search the graph.
+  struct Connection {
+    Element* from;
+    int from_port;
+    Element* to;
+    int to_port;
+  };
+  const std::vector<Connection>& connections() const { return connections_; }
+
+  ElementProfile profile(const Element* element) const;
+  void reset_profile();
+  /// The name scope that arguments of `element` are read in.
+  NameScope& scope(const Element* element);
+
+  /// Drops of all elements, as {"element", "reason", packets}.
+  struct Drop {
+    const Element* element;
+    std::string reason;
+    uint64_t packets;
+  };
+  std::vector<Drop> drops() const;
+
+ private:
+  class Scope;
+  struct Names;
+
+  Router(Runtime& runtime, const RouterOptions& options);
+  Status build(const lang::Configuration& configuration, Errors& errors);
+  Status make_elements(const lang::Configuration& configuration, Errors& errors);
+  Status connect(const lang::Configuration& configuration, Errors& errors);
+  Status configure_all(Errors& errors);
+  Status initialize_all(Errors& errors);
+  void insert_back_edge_guards(const std::vector<int>& back_edges);
+  void insert_probes();
+  void add_element_handlers(Element& element);
+  void add_root_handlers();
+
+  Runtime& runtime_;
+  RouterOptions options_;
+  std::vector<std::unique_ptr<Element>> elements_;
+  std::vector<int> order_;  // of configuration
+  std::map<std::string, Element*, std::less<>> by_name_;
+  std::vector<Connection> connections_;
+  std::vector<std::unique_ptr<Element>> guards_;
+  std::vector<std::unique_ptr<Element>> probes_;
+  std::vector<std::unique_ptr<ThreadCounters>> profiles_;
+  std::vector<int> home_threads_;
+  std::vector<std::unique_ptr<Scope>> scopes_;
+  std::unique_ptr<Names> names_;
+  Handlers root_handlers_{nullptr};
+  std::atomic<int> run_count_{1};
+  std::function<bool()> stop_listener_;
+  std::string source_;
+  std::vector<std::string> requirements_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,62 @@
+#pragma once
+/// \file
+/// What a shader is made of, without the host's part: read by the host compiler and by NVRTC.
+
+#include "headrace/fields.hh"
+#include "headrace/shader_types.hh"
+
+namespace headrace {
+
+/// The output port chosen for a slot, or one of the constants below.
+using Next = uint16_t;
+/// Drop the packet and count it.
+inline constexpr Next kDrop = 0xffff;
+/// Let the element's host body, `Next escape(Packet*&, Emitter&)`, decide.
+inline constexpr Next kEscape = 0xfffe;
+/// Only from a host body: the packet has been taken care of.
+inline constexpr Next kConsumed = 0xfffd;
+/// Output ports are below this.
+inline constexpr Next kMaxPort = 0xfff0;
+
+/// "inputs/outputs" as Click writes them: "1/1", "1/1-2", "1/-", "1-/=".
+struct Ports {
+  const char* text;
+};
+
+/// An event that a shader counts with PacketView::count. Those marked as reasons say why packets left by an error output,
+/// or were dropped where that output is not connected.
+struct CounterInfo {
+  const char* name;
+  bool reason;
+};
+HEADRACE_SHADER constexpr CounterInfo counter(const char* name) { return {name, false}; }
+HEADRACE_SHADER constexpr CounterInfo reason(const char* name) { return {name, true}; }
+
+template <int N>
+struct CounterList {
+  static constexpr int kCount = N;
+  CounterInfo info[N == 0 ? 1 : N];
+};
+/// `static constexpr auto kCounters = counters(reason("expired"));` An index into it is what `count` takes.
+template <typename... C>
+HEADRACE_SHADER constexpr CounterList<static_cast<int>(sizeof...(C))> counters(C... c) {
+  return {{c...}};
+}
+
+class Args;
+class Emitter;
+template <typename S>
+class ShaderElement;
+class Errors;
+class Handlers;
+class Packet;
+class Status;
+
+/// Base of every shader. The defaults suit an element with one input, one output and no counters.
+template <typename Self>
+struct Shader {
+  static constexpr Ports kPorts{"1/1"};
+  static constexpr auto kCounters = counters();
+};
+
+}  // namespace headrace

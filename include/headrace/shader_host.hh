@@ -1,0 +1,327 @@
+#pragma once
+/// \file
+/// The host's part of shaders: the view of a packet in memory, and the element made from a shader.
+
+#include <cstring>
+#include <type_traits>
+
+#include "headrace/element.hh"
+
+namespace headrace {
+
+namespace detail {
+template <typename T>
+HEADRACE_SHADER T from_network(T value) {
+  if constexpr (sizeof(T) == 2 && std::is_integral_v<T>) return __builtin_bswap16(value);
+  if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) return __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) return __builtin_bswap64(value);
+  return value;
+}
+}  // namespace detail
+
+/// The packet that a shader of type `S` sees when it runs on the CPU, in place.
+template <typename S>
+class CpuView {
+ public:
+  HEADRACE_SHADER CpuView(Packet* p, uint64_t* counters) : p_(p), counters_(counters) {}
+
+  /// A declared field's value; integers in host order.
+  template <typename F>
+  HEADRACE_SHADER typename F::Value get(F) const {
+    static_assert(S::kRegions.template readable<F>(), "this shader does not declare that it reads this field");
+    typename F::Value value;
+    std::memcpy(&value, at(F::kAnchor) + F::kOffset, sizeof value);
+    return convert<F>(value);
+  }
+  template <typename F>
+  HEADRACE_SHADER void set(F, std::type_identity_t<typename F::Value> value) {
+    static_assert(S::kRegions.template writable<F>(), "this shader does not declare that it writes this field");
+    value = convert<F>(value);
+    std::memcpy(at(F::kAnchor) + F::kOffset, &value, sizeof value);
+  }
+
+  /// Integers at an offset known only at run time, within a declared Span of that anchor; host order.
+  HEADRACE_SHADER uint8_t load8(Anchor anchor, int offset) const { return at(anchor)[offset]; }
+  HEADRACE_SHADER uint16_t load16(Anchor anchor, int offset) const { return load<uint16_t>(anchor, offset); }
+  HEADRACE_SHADER uint32_t load32(Anchor anchor, int offset) const { return load<uint32_t>(anchor, offset); }
+  /// The same in memory order, for masks prepared that way.
+  HEADRACE_SHADER uint32_t load32_raw(Anchor anchor, int offset) const {
+    uint32_t value;
+    std::memcpy(&value, at(anchor) + offset, sizeof value);
+    return value;
+  }
+  HEADRACE_SHADER void store8(Anchor anchor, int offset, uint8_t value) { at(anchor)[offset] = value; }
+  HEADRACE_SHADER void store16(Anchor anchor, int offset, uint16_t value) {
+    value = __builtin_bswap16(value);
+    std::memcpy(at(anchor) + offset, &value, sizeof value);
+  }
+  HEADRACE_SHADER void store32(Anchor anchor, int offset, uint32_t value) {
+    value = __builtin_bswap32(value);
+    std::memcpy(at(anchor) + offset, &value, sizeof value);
+  }
+
+  /// Bytes of the packet; declare meta::length.
+  HEADRACE_SHADER uint32_t length() const {
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(), "declare Read{meta::length}");
+    return p_->length();
+  }
+  /// Bytes from a header to the end of the packet; negative if the header is not there.
+  HEADRACE_SHADER int length_from(Anchor anchor) const {
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(), "declare Read{meta::length}");
+    switch (anchor) {
+      case Anchor::kMac: return p_->has_mac_header() ? static_cast<int>(p_->length()) - p_->mac_header_offset() : -1;
+      case Anchor::kNetwork: return p_->has_network_header() ? p_->network_length() : -1;
+      case Anchor::kTransport: return p_->has_transport_header() ? p_->transport_length() : -1;
+      default: return static_cast<int>(p_->length());
+    }
+  }
+  HEADRACE_SHADER bool has_network_header() const { return p_->has_network_header(); }
+  HEADRACE_SHADER bool has_mac_header() const { return p_->has_mac_header(); }
+  /// Header length in bytes, as the element that marked the network header said.
+  HEADRACE_SHADER int network_header_length() const { return p_->network_header_length(); }
+
+  /// Moves the beginning of the packet; false if it is too short, or the buffer has no room. Declare Write{meta::data}.
+  HEADRACE_SHADER bool pull(uint32_t n) {
+    moves();
+    return p_->pull(n);
+  }
+  HEADRACE_SHADER bool push(uint32_t n) {
+    moves();
+    return p_->push(n);
+  }
+  /// Removes bytes from the end. Declare Write{meta::length}.
+  HEADRACE_SHADER bool take(uint32_t n) {
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::length)>>(), "declare Write{meta::length}");
+    return p_->take(n);
+  }
+  /// Header positions, from the beginning of the packet.
+  HEADRACE_SHADER void set_mac_header(int offset = 0) {
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::mac_header)>>(), "declare Write{meta::mac_header}");
+    p_->set_mac_header(offset);
+  }
+  HEADRACE_SHADER void set_network_header(int offset, int header_length) {
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::network_header)>>(),
+                  "declare Write{meta::network_header}");
+    p_->set_network_header(offset, header_length);
+  }
+
+  HEADRACE_SHADER uint8_t packet_type() const {
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::packet_type)>>(), "declare Read{meta::packet_type}");
+    return static_cast<uint8_t>(p_->packet_type());
+  }
+  HEADRACE_SHADER void set_packet_type(PacketType type) {
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::packet_type)>>(), "declare Write{meta::packet_type}");
+    p_->set_packet_type(type);
+  }
+
+  /// Adds to the shader's counter number `index`.
+  HEADRACE_SHADER void count(int index, uint64_t n = 1) { counters_[index] += n; }
+
+ private:
+  template <typename F>
+  HEADRACE_SHADER static typename F::Value convert(typename F::Value value) {
+    // The destination address lies in its annotation as it lay in the packet.
+    if constexpr (F::kAnchor == Anchor::kAnno && F::kOffset != 0) return value;
+    return detail::from_network(value);
+  }
+  template <typename T>
+  HEADRACE_SHADER T load(Anchor anchor, int offset) const {
+    T value;
+    std::memcpy(&value, at(anchor) + offset, sizeof value);
+    return detail::from_network(value);
+  }
+  HEADRACE_SHADER void moves() const {
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::data)>>(), "declare Write{meta::data}");
+  }
+  HEADRACE_SHADER uint8_t* at(Anchor anchor) const {
+    switch (anchor) {
+      case Anchor::kMac: return p_->mac_header();
+      case Anchor::kNetwork: return p_->network_header();
+      case Anchor::kTransport: return p_->transport_header();
+      case Anchor::kAnno: return p_->anno();
+      default: return p_->data();
+    }
+  }
+
+  Packet* p_;
+  uint64_t* counters_;
+};
+
+/// What all shader elements share, whatever their type.
+class ShaderElementBase : public Element {
+ public:
+  /// Sum over workers of a counter of the shader.
+  uint64_t counter(int index) const { return counters_.sum(index); }
+  int counter_count() const { return counters_.count(); }
+  void reset_counters() { counters_.reset(); }
+  std::vector<DropCount> drop_counts() const override;
+
+ protected:
+  ShaderElementBase(const CounterInfo* infos, int count) : infos_(infos), counters_(count) {}
+  virtual Next escape(Packet*& p, Emitter& emit) = 0;
+  /// Runs the host body for the slots that ask for it, then pushes every slot to its next, in order.
+  void finish(Batch& batch, Next* nexts);
+  /// As finish, for a pull: what goes to output 0 stays in `batch`.
+  void finish_pull(Batch& batch, const Next* nexts);
+
+  const CounterInfo* infos_;
+  ThreadCounters counters_;
+};
+
+namespace detail {
+struct NoOwner {};
+template <typename S>
+struct OwnerOf {
+  using Type = NoOwner;
+};
+template <typename S>
+  requires requires { typename S::Owner; }
+struct OwnerOf<S> {
+  using Type = typename S::Owner;
+};
+}  // namespace detail
+
+/// The element made from shader `S`.
+template <typename S>
+class ShaderElement final : public ShaderElementBase {
+  static_assert(std::is_trivially_copyable_v<S>, "a shader holds only what can be copied byte by byte");
+  using Owner = typename detail::OwnerOf<S>::Type;
+
+ public:
+  ShaderElement() : ShaderElementBase(S::kCounters.info, S::kCounters.kCount) {}
+
+  S& shader() { return shader_; }
+  Owner& owner() { return owner_; }
+
+  Status configure(Args& args) override { return configure_into(args, shader_, owner_); }
+  bool can_live_reconfigure() const override { return std::is_same_v<Owner, detail::NoOwner>; }
+  Status live_reconfigure(Args& args) override {
+    S fresh{};
+    Status status = configure_into(args, fresh, owner_);
+    if (status.ok()) shader_ = fresh;
+    return status;
+  }
+  Status initialize(Errors& errors) override {
+    if constexpr (requires { shader_.initialize(errors, owner_, *this); }) {
+      return shader_.initialize(errors, owner_, *this);
+    } else if constexpr (requires { shader_.initialize(errors, owner_); }) {
+      return shader_.initialize(errors, owner_);
+    } else if constexpr (requires { shader_.initialize(errors); }) {
+      return shader_.initialize(errors);
+    }
+    return {};
+  }
+  void add_handlers(Handlers& handlers) override {
+    if constexpr (requires { shader_.add_handlers(handlers, owner_, *this); }) {
+      shader_.add_handlers(handlers, owner_, *this);
+    } else if constexpr (requires { shader_.add_handlers(handlers, owner_); }) {
+      shader_.add_handlers(handlers, owner_);
+    } else if constexpr (requires { shader_.add_handlers(handlers, *this); }) {
+      shader_.add_handlers(handlers, *this);
+    } else if constexpr (requires { shader_.add_handlers(handlers); }) {
+      shader_.add_handlers(handlers);
+    }
+  }
+  int configure_phase() const override {
+    if constexpr (requires { S::kConfigurePhase; }) return S::kConfigurePhase;
+    return kDefaultPhase;
+  }
+
+  void push(int, Batch& batch) override {
+    Next nexts[Batch::kCapacity];
+    const int n = batch.size();
+    if (n == 0) return;
+    shade(batch.begin(), n, nexts);
+    // Most batches leave whole by one port.
+    unsigned differ = 0;
+    for (int i = 1; i < n; ++i) differ |= nexts[i] ^ nexts[0];
+    if (differ == 0 && nexts[0] < noutputs()) {
+      output(nexts[0]).push(batch);
+      return;
+    }
+    finish(batch, nexts);
+  }
+
+  int pull(int, Batch& batch, int max) override {
+    Batch pulled;
+    const int n = input(0).pull(pulled, max);
+    if (n == 0) return 0;
+    Next nexts[Batch::kCapacity];
+    shade(pulled.begin(), n, nexts);
+    finish_pull(pulled, nexts);
+    for (Packet* p : pulled) batch.push_back(p);
+    return pulled.size();
+  }
+
+ protected:
+  Next escape(Packet*& p, Emitter& emit) override {
+    if constexpr (requires { shader_.escape(p, emit, owner_); }) {
+      return shader_.escape(p, emit, owner_);
+    } else if constexpr (requires { shader_.escape(p, emit); }) {
+      return shader_.escape(p, emit);
+    }
+    return kDrop;
+  }
+
+ private:
+  void shade(Packet** packets, int n, Next* nexts) {
+    uint64_t* counters = counters_.local();
+    // A copy on the stack: stores to packets cannot change it, so its members stay in registers.
+    S shader = shader_;
+    if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
+    for (int i = 0; i < n; ++i) {
+      if (!has_headers(*packets[i])) [[unlikely]] {
+        nexts[i] = kDrop;
+        continue;
+      }
+      CpuView<S> view(packets[i], counters);
+      nexts[i] = shader.shade(view);
+    }
+  }
+  /// A graph may send packets here whose headers nobody has marked; their bytes must not be looked for.
+  static bool has_headers(const Packet& p) {
+    constexpr auto uses = [](Anchor anchor) {
+      bool any = false;
+      S::kRegions.each([&](const RegionInfo& r) { any |= r.anchor == anchor; });
+      return any;
+    };
+    constexpr bool sets_network = S::kRegions.covers(Anchor::kMeta, decltype(meta::network_header)::kOffset, 0, true);
+    constexpr bool sets_mac = S::kRegions.covers(Anchor::kMeta, decltype(meta::mac_header)::kOffset, 0, true);
+    constexpr bool checks = requires { S::kChecksHeaders; };
+    if constexpr (uses(Anchor::kMac) && !sets_mac && !checks)
+      if (!p.has_mac_header()) return false;
+    if constexpr (uses(Anchor::kNetwork) && !sets_network && !checks)
+      if (!p.has_network_header()) return false;
+    if constexpr (uses(Anchor::kTransport) && !sets_network && !checks)
+      if (!p.has_transport_header()) return false;
+    return true;
+  }
+  static Status configure_into(Args& args, S& shader, Owner& owner) {
+    if constexpr (requires { shader.configure(args, owner); }) {
+      return shader.configure(args, owner);
+    } else if constexpr (requires { shader.configure(args); }) {
+      return shader.configure(args);
+    } else {
+      return args.complete();
+    }
+  }
+
+  S shader_{};
+  [[no_unique_address]] Owner owner_;
+};
+
+namespace detail {
+template <typename S>
+std::unique_ptr<Element> make_shader_element() {
+  return std::make_unique<ShaderElement<S>>();
+}
+template <typename S>
+ElementInfo shader_element_info(const char* name) {
+  ElementInfo info{name, S::kPorts.text, "a/ah", "x/x", name, true, &make_shader_element<S>};
+  if constexpr (requires { S::kProcessing; }) info.processing = S::kProcessing.text;
+  if constexpr (requires { S::kFlow; }) info.flow = S::kFlow.text;
+  return info;
+}
+}  // namespace detail
+
+}  // namespace headrace

@@ -1,0 +1,102 @@
+#pragma once
+/// \file
+/// Work that a worker does by itself: tasks, again and again while scheduled, and timers, once at a time.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "headrace/timestamp.hh"
+
+namespace headrace {
+
+class Element;
+class Router;
+class ThreadCounters;
+class Worker;
+
+/// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again: a task
+/// with nothing to do leaves itself unscheduled and is woken by a Notifier, so that an idle router sleeps.
+class Task {
+ public:
+  /// Calls owner->run_task(*this).
+  explicit Task(Element* owner);
+  /// Calls `body`, which returns whether it did any work.
+  Task(Element* owner, std::function<bool(Task&)> body);
+  ~Task();
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  /// Attaches the task to a thread (-1: the owner's home thread), scheduled or not. In Element::initialize.
+  void initialize(bool schedule, int thread = -1);
+  bool initialized() const { return worker_ != nullptr; }
+
+  bool scheduled() const { return scheduled_.load(std::memory_order_acquire); }
+  /// Any thread may call these.
+  void reschedule();
+  void unschedule() { scheduled_.store(false, std::memory_order_release); }
+  /// From within the task's own run.
+  void fast_reschedule() { scheduled_.store(true, std::memory_order_relaxed); }
+
+  Element* owner() const { return owner_; }
+  int home_thread() const;
+  /// Only while workers are at a quiescent point.
+  void move_to(int thread);
+  /// Share of its thread: a task with twice the tickets runs twice as often. 1 to 32768, default 1024.
+  int tickets() const { return tickets_; }
+  void set_tickets(int n);
+
+ private:
+  friend class Router;
+  friend class Worker;
+  bool run();
+
+  Element* owner_;
+  std::function<bool(Task&)> body_;
+  Worker* worker_ = nullptr;
+  ThreadCounters* profile_ = nullptr;
+  std::atomic<bool> scheduled_{false};
+  bool listed_ = false;  // in the worker's run list; owner thread only
+  int tickets_ = 1024;
+  uint64_t pass_ = 0;
+  uint64_t sequence_ = 0;
+};
+
+/// Fires once at its expiry, on its home thread.
+class Timer {
+ public:
+  /// Calls owner->run_timer(*this).
+  explicit Timer(Element* owner) : owner_(owner) {}
+  Timer(Element* owner, std::function<void(Timer&)> body) : owner_(owner), body_(std::move(body)) {}
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  /// Attaches the timer to a thread (-1: the owner's home thread). In Element::initialize.
+  void initialize(int thread = -1);
+  bool initialized() const { return worker_ != nullptr; }
+
+  /// Any thread may call these. Steady time, see clock::steady().
+  void schedule_at(Timestamp expiry);
+  void schedule_after(Timestamp delay);
+  /// Relative to the last expiry, so that a periodic timer does not drift.
+  void reschedule_after(Timestamp delay);
+  void unschedule();
+  bool scheduled() const { return index_ >= 0; }
+  Timestamp expiry() const { return expiry_; }
+
+  Element* owner() const { return owner_; }
+
+ private:
+  friend class Worker;
+  void fire();
+
+  Element* owner_;
+  std::function<void(Timer&)> body_;
+  Worker* worker_ = nullptr;
+  Timestamp expiry_;
+  int index_ = -1;  // place in the worker's heap
+  uint64_t sequence_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,217 @@
+#include "headrace/element.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headrace/router.hh"
+#include "headrace/shader.hh"
+#include "lang/argument_text.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace {
+
+// --- Registry
+
+namespace {
+std::map<std::string, ElementInfo, std::less<>>& registry() {
+  static std::map<std::string, ElementInfo, std::less<>> infos;
+  return infos;
+}
+}  // namespace
+
+ElementRegistration::ElementRegistration(const ElementInfo& info) { registry().emplace(info.name, info); }
+
+const ElementInfo* find_element_info(std::string_view name) {
+  const auto it = registry().find(name);
+  return it == registry().end() ? nullptr : &it->second;
+}
+
+std::vector<const ElementInfo*> all_element_infos() {
+  std::vector<const ElementInfo*> all;
+  for (const auto& [name, info] : registry()) all.push_back(&info);
+  return all;
+}
+
+// --- Element
+
+void Element::push(int port, Batch& batch) {
+  (void)port;
+  drop(batch);
+}
+
+int Element::pull(int, Batch&, int) { return 0; }
+
+void Element::count_reasons(std::vector<std::string> names) {
+  reasons_ = std::move(names);
+  drops_.resize(static_cast<int>(reasons_.size()));
+}
+
+std::vector<Element::DropCount> Element::drop_counts() const {
+  std::vector<DropCount> counts;
+  for (size_t i = 0; i < reasons_.size(); ++i)
+    if (const uint64_t n = drops_.sum(static_cast<int>(i))) counts.push_back({reasons_[i], n});
+  return counts;
+}
+
+void Element::push_split(Batch& batch, Next* nexts) {
+  int left = batch.size();
+  Packet** slots = batch.begin();
+  Batch out;
+  while (left > 0) {
+    const Next next = nexts[0];
+    // One pass takes what goes the way of the first packet and closes up the rest.
+    int rest = 0, taken = 0;
+    Packet** to = out.begin();
+    for (int i = 0; i < left; ++i) {
+      Packet* p = slots[i];
+      const Next n = nexts[i];
+      const bool mine = n == next;
+      to[taken] = p;
+      slots[rest] = p;
+      nexts[rest] = n;
+      taken += mine;
+      rest += !mine;
+    }
+    left = rest;
+    out.resize(taken);
+    if (next < noutputs())
+      output(next).push(out);
+    else if (next != kConsumed)
+      drop(out);
+    out.clear();
+  }
+  batch.clear();
+}
+
+int Element::home_thread() const { return router_ ? router_->home_thread(this) : 0; }
+
+void Element::select(int fd, int mask) { router_->runtime().worker(home_thread()).select(this, fd, mask); }
+
+Status Element::reconfigure(const std::string& configuration, Errors& errors) {
+  if (!can_live_reconfigure()) return errors.error("element does not support live reconfiguration");
+  std::vector<std::string> arguments = lang::split_arguments(configuration);
+  Args args(arguments, &router_->scope(this), errors);
+  const Status status = live_reconfigure(args);
+  if (status.ok()) {
+    arguments_ = std::move(arguments);
+    configuration_ = lang::unparse_arguments(arguments_);
+  }
+  return status;
+}
+
+// --- SimpleElement
+
+void SimpleElement::push(int, Batch& batch) {
+  Emitter emit(*this);
+  for (Packet* p : batch)
+    if (Packet* q = act(p, emit)) emit(0, q);
+}
+
+int SimpleElement::pull(int, Batch& batch, int max) {
+  Batch pulled;
+  if (input(0).pull(pulled, max) == 0) return 0;
+  Emitter emit(*this);
+  const int before = batch.size();
+  for (Packet* p : pulled)
+    if (Packet* q = act(p, emit)) batch.push_back(q);
+  return batch.size() - before;
+}
+
+// --- ShaderElementBase
+
+std::vector<Element::DropCount> ShaderElementBase::drop_counts() const {
+  std::vector<DropCount> counts = Element::drop_counts();
+  uint64_t dropped = 0;
+  for (const DropCount& d : counts) dropped += d.packets;
+  if (dropped == 0) return counts;
+  // The shader's reasons explain the drops only if every packet that had a reason was dropped.
+  uint64_t with_reason = 0;
+  std::vector<DropCount> by_reason;
+  for (int i = 0; i < counters_.count(); ++i) {
+    if (!infos_[i].reason) continue;
+    if (const uint64_t n = counters_.sum(i)) by_reason.push_back({infos_[i].name, n});
+    with_reason += counters_.sum(i);
+  }
+  if (with_reason == 0 || with_reason > dropped) return counts;
+  if (dropped > with_reason) by_reason.push_back({"dropped", dropped - with_reason});
+  return by_reason;
+}
+
+void ShaderElementBase::finish(Batch& batch, Next* nexts) {
+  bool escapes = false;
+  for (int i = 0; i < batch.size(); ++i) escapes |= nexts[i] == kEscape;
+  if (!escapes) {
+    push_split(batch, nexts);
+    return;
+  }
+  Emitter emit(*this);
+  for (int i = 0; i < batch.size(); ++i) {
+    Packet* p = batch[i];
+    Next next = nexts[i];
+    if (next == kEscape) next = escape(p, emit);
+    if (next != kConsumed) emit(next, p);
+  }
+  emit.flush();
+}
+
+void ShaderElementBase::finish_pull(Batch& batch, const Next* nexts) {
+  Emitter emit(*this);
+  int kept = 0;
+  for (int i = 0; i < batch.size(); ++i) {
+    Packet* p = batch[i];
+    Next next = nexts[i];
+    if (next == kEscape) next = escape(p, emit);
+    if (next == 0)
+      batch[kept++] = p;
+    else if (next != kConsumed)
+      emit(next, p);
+  }
+  batch.resize(kept);
+}
+
+// --- Task and Timer, the parts that know routers
+
+Task::Task(Element* owner) : owner_(owner) { owner_->tasks_.push_back(this); }
+
+Task::Task(Element* owner, std::function<bool(Task&)> body) : owner_(owner), body_(std::move(body)) {
+  owner_->tasks_.push_back(this);
+}
+
+void Task::initialize(bool schedule, int thread) {
+  Runtime& runtime = owner_->router().runtime();
+  if (thread < 0) thread = owner_->home_thread();
+  worker_ = &runtime.worker(std::min(thread, runtime.threads() - 1));
+  worker_->attach(this);
+  if (schedule) reschedule();
+}
+
+void Task::move_to(int thread) {
+  Worker& to = owner_->router().runtime().worker(thread);
+  if (&to == worker_) return;
+  const bool was_scheduled = scheduled();
+  worker_->detach(this);
+  scheduled_.store(false);
+  worker_ = &to;
+  worker_->attach(this);
+  if (was_scheduled) reschedule();
+}
+
+void Timer::initialize(int thread) {
+  Runtime& runtime = owner_->router().runtime();
+  if (thread < 0) thread = owner_->home_thread();
+  worker_ = &runtime.worker(std::min(thread, runtime.threads() - 1));
+}
+
+// --- Notifiers
+
+void Notifier::add_listener(Task* task) {
+  if (task && std::find(listeners_.begin(), listeners_.end(), task) == listeners_.end()) listeners_.push_back(task);
+}
+
+void Notifier::wake() {
+  active_.store(true, std::memory_order_seq_cst);
+  for (Task* task : listeners_) task->reschedule();
+}
+
+}  // namespace headrace

@@ -1,0 +1,22 @@
+#pragma once
+/// \file
+/// Elements that are not built in: loadable packages, and hints for a class that does not exist.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/error.hh"
+
+namespace headrace {
+
+/// Folders searched for packages before $HEADRACE_PATH and the installation's.
+void add_package_path(std::string folder);
+/// Loads NAME.so (or libNAME.so), once. Its elements register themselves.
+Status load_package(const std::string& name, const Landmark& where, Errors& errors);
+/// The packages loaded so far.
+std::vector<std::string> loaded_packages();
+/// " (did you mean 'CheckIPHeader'?)", or nothing when no class has a similar name.
+std::string suggest_class(std::string_view name);
+
+}  // namespace headrace

@@ -1,0 +1,309 @@
+#include "headrace/router.hh"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "graph/graph.hh"
+#include "headrace/rcu.hh"
+#include "lang/argument_text.hh"
+#include "lang/lang.hh"
+#include "runtime/name_scope.hh"
+#include "runtime/packages.hh"
+#include "runtime/router_shims.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace {
+
+Router::Router(Runtime& runtime, const RouterOptions& options)
+    : runtime_(runtime), options_(options), names_(std::make_unique<Names>()) {}
+
+Router::~Router() {
+  // In reverse, as later elements may refer to earlier ones.
+  while (!order_.empty()) {
+    elements_[order_.back()].reset();
+    order_.pop_back();
+  }
+  rcu::synchronize();
+}
+
+std::unique_ptr<Router> Router::create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
+                                       const RouterOptions& options) {
+  std::unique_ptr<Router> router(new Router(runtime, options));
+  const int before = errors.error_count();
+  const Status status = router->build(configuration, errors);
+  if (status.ok() && errors.error_count() == before) return router;
+  (void)errors.error("Router could not be initialized!");
+  return nullptr;
+}
+
+Status Router::build(const lang::Configuration& configuration, Errors& errors) {
+  source_ = configuration.source;
+  for (const lang::Requirement& r : configuration.requirements) {
+    requirements_.push_back(r.value.empty() ? r.kind : r.kind + " " + r.value);
+    if (r.kind == "package") (void)load_package(r.value, r.landmark, errors);
+  }
+  if (!make_elements(configuration, errors)) return Status::failed();
+  if (!connect(configuration, errors)) return Status::failed();
+  add_root_handlers();
+  if (!configure_all(errors)) return Status::failed();
+  if (options_.profile) insert_probes();
+  for (const auto& e : elements_) add_element_handlers(*e);
+  return initialize_all(errors);
+}
+
+Status Router::make_elements(const lang::Configuration& configuration, Errors& errors) {
+  Status status;
+  for (const lang::ElementDecl& decl : configuration.elements) {
+    const ElementInfo* info = find_element_info(decl.class_name);
+    if (!info) {
+      status &= errors.error_at(decl.landmark, "unknown element class '{}'{}", decl.class_name,
+                                suggest_class(decl.class_name));
+      continue;
+    }
+    std::unique_ptr<Element> e = info->make();
+    e->info_ = info;
+    e->router_ = this;
+    e->index_ = static_cast<int>(elements_.size());
+    e->name_ = decl.name;
+    e->configuration_ = decl.config;
+    e->arguments_ = lang::split_arguments(decl.config);
+    e->landmark_ = decl.landmark;
+    by_name_.emplace(decl.name, e.get());
+    elements_.push_back(std::move(e));
+  }
+  home_threads_.assign(elements_.size(), -1);
+  scopes_.resize(elements_.size());
+  order_.resize(elements_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](int a, int b) { return elements_[a]->configure_phase() < elements_[b]->configure_phase(); });
+  return status;
+}
+
+Status Router::connect(const lang::Configuration& configuration, Errors& errors) {
+  std::vector<graph::Node> nodes;
+  for (const auto& e : elements_)
+    nodes.push_back({e->declaration(), e->info_->ports, e->info_->processing, e->info_->flow, e->landmark_});
+  std::vector<graph::Edge> edges;
+  for (const lang::Connection& c : configuration.connections)
+    edges.push_back({{c.from.element, c.from.port}, {c.to.element, c.to.port}});
+  graph::Resolved resolved;
+  if (!graph::resolve(nodes, edges, resolved, errors)) return Status::failed();
+
+  for (size_t i = 0; i < elements_.size(); ++i) {
+    Element& e = *elements_[i];
+    const graph::NodePorts& ports = resolved.nodes[i];
+    e.inputs_.resize(ports.inputs.size());
+    e.outputs_.resize(ports.outputs.size());
+    for (const graph::Mode m : ports.inputs) e.input_push_.push_back(m == graph::Mode::kPush);
+    for (const graph::Mode m : ports.outputs) e.output_push_.push_back(m == graph::Mode::kPush);
+  }
+  for (const graph::Edge& edge : edges) {
+    Element* from = elements_[edge.from.node].get();
+    Element* to = elements_[edge.to.node].get();
+    connections_.push_back({from, edge.from.port, to, edge.to.port});
+    from->outputs_[edge.from.port] = Port(to, edge.to.port);
+    to->inputs_[edge.to.port] = Port(from, edge.from.port);
+  }
+  insert_back_edge_guards(resolved.back_edges);
+  return {};
+}
+
+void Router::insert_back_edge_guards(const std::vector<int>& back_edges) {
+  static const ElementInfo kInfo{"BackEdge", "1/1", "h/h", "x/x", "", false, nullptr};
+  for (const int index : back_edges) {
+    const Connection& c = connections_[index];
+    auto guard = std::make_unique<BackEdge>(c.to, c.to_port);
+    guard->info_ = &kInfo;
+    guard->router_ = this;
+    guard->name_ = c.to->name();
+    c.from->outputs_[c.from_port] = Port(guard.get(), 0);
+    guards_.push_back(std::move(guard));
+  }
+}
+
+void Router::insert_probes() {
+  for (size_t i = 0; i < elements_.size(); ++i) profiles_.push_back(std::make_unique<ThreadCounters>(Probe::kCounters));
+  const auto wrap = [this](const Element* owner, Port& port) {
+    if (!port.connected() || port.element()->index_ < 0) return;  // guards stay outside
+    ThreadCounters* source = owner->ninputs() == 0 ? profiles_[owner->index_].get() : nullptr;
+    auto probe = std::make_unique<Probe>(port.element(), port.port(), *profiles_[port.element()->index_], source);
+    port = Port(probe.get(), 0);
+    probes_.push_back(std::move(probe));
+  };
+  for (const auto& e : elements_) {
+    for (int i = 0; i < e->ninputs(); ++i)
+      if (e->input_is_pull(i)) wrap(e.get(), e->inputs_[i]);
+    for (int i = 0; i < e->noutputs(); ++i)
+      if (e->output_is_push(i)) wrap(e.get(), e->outputs_[i]);
+  }
+}
+
+Status Router::configure_all(Errors& errors) {
+  Status status;
+  for (const int i : order_) {
+    Element& e = *elements_[i];
+    Errors::Context context(errors, e.landmark_, fmt::format("While configuring '{}':", e.declaration()));
+    const int before = errors.error_count();
+    Args args(e.arguments_, &scope(&e), errors);
+    const Status one = e.configure(args);
+    if (!one.ok() && errors.error_count() == before) (void)errors.error("unspecified error");
+    status &= one;
+  }
+  return status;
+}
+
+Status Router::initialize_all(Errors& errors) {
+  for (const int i : order_) {
+    Element& e = *elements_[i];
+    Errors::Context context(errors, e.landmark_, fmt::format("While initializing '{}':", e.declaration()));
+    const int before = errors.error_count();
+    const Status one = e.initialize(errors);
+    if (!one.ok() && errors.error_count() == before) (void)errors.error("unspecified error");
+    if (!one.ok()) return one;
+    if (options_.profile)
+      for (Task* task : e.tasks_) task->profile_ = profiles_[i].get();
+  }
+  return {};
+}
+
+Element* Router::find(std::string_view name, const Element* context) const {
+  std::string prefix;
+  if (context) {
+    const size_t slash = context->name().rfind('/');
+    if (slash != std::string::npos) prefix = context->name().substr(0, slash + 1);
+  }
+  for (;;) {
+    const auto it = by_name_.find(prefix + std::string(name));
+    if (it != by_name_.end()) return it->second;
+    if (prefix.empty()) return nullptr;
+    prefix.pop_back();
+    const size_t slash = prefix.rfind('/');
+    prefix.resize(slash == std::string::npos ? 0 : slash + 1);
+  }
+}
+
+const Handler* Router::find_handler(std::string_view name, const Element* context, Element*& element,
+                                    Errors& errors) const {
+  const size_t dot = name.rfind('.');
+  const std::string_view element_name = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+  const std::string handler_name(dot == std::string_view::npos ? name : name.substr(dot + 1));
+  element = nullptr;
+  const Handlers* handlers = &root_handlers_;
+  if (!element_name.empty()) {
+    element = find(element_name, context);
+    if (!element && std::all_of(element_name.begin(), element_name.end(), [](unsigned char c) { return std::isdigit(c); })) {
+      const unsigned long n = std::strtoul(std::string(element_name).c_str(), nullptr, 10);
+      if (n >= 1 && n <= elements_.size()) element = elements_[n - 1].get();
+    }
+    if (!element) {
+      (void)errors.error("no element named '{}'", element_name);
+      return nullptr;
+    }
+    handlers = &element->handlers_;
+  } else if (context && dot == std::string_view::npos && context->handlers_.find(handler_name) &&
+             !root_handlers_.find(handler_name)) {
+    // A bare name is the router's handler; an element may also mean one of its own.
+    element = elements_[context->index_].get();
+    handlers = &element->handlers_;
+  }
+  const Handler* h = handlers->find(handler_name);
+  if (!h) (void)errors.error("no '{}' handler", name);
+  return h;
+}
+
+Status Router::call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
+                         Errors& errors) const {
+  (void)element;
+  if (!handler.read) return errors.error("handler '{}' is not readable", handler.name);
+  if (!parameters.empty() && !(handler.flags & Handler::kParameters))
+    return errors.error("read handler '{}' does not take parameters", handler.name);
+  return handler.read(parameters, value, errors);
+}
+
+Status Router::call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors) {
+  (void)element;
+  if (!handler.write) return errors.error("handler '{}' is not writable", handler.name);
+  if (handler.flags & Handler::kThreadSafe) return handler.write(value, errors);
+  Status status;
+  runtime_.quiesce([&] { status = handler.write(value, errors); });
+  return status;
+}
+
+int Router::home_thread(const Element* element) const {
+  const int thread = element ? home_threads_[element->index()] : -1;
+  return thread < 0 ? 0 : thread;
+}
+
+void Router::set_home_thread(const Element* element, int thread) { home_threads_[element->index()] = thread; }
+
+bool Router::set_home_thread(std::string_view name, const Element* context, int thread) {
+  if (Element* e = find(name, context)) {
+    set_home_thread(e, thread);
+    return true;
+  }
+  // A compound's name stands for the elements in it that were not set by a more exact name.
+  std::string prefix;
+  if (context) {
+    const size_t slash = context->name().rfind('/');
+    if (slash != std::string::npos) prefix = context->name().substr(0, slash + 1);
+  }
+  for (;;) {
+    const std::string inside = prefix + std::string(name) + "/";
+    bool any = false;
+    for (const auto& e : elements_) {
+      if (!e->name().starts_with(inside)) continue;
+      any = true;
+      if (home_threads_[e->index()] < 0) home_threads_[e->index()] = thread;
+    }
+    if (any) return true;
+    if (prefix.empty()) return false;
+    prefix.pop_back();
+    const size_t slash = prefix.rfind('/');
+    prefix.resize(slash == std::string::npos ? 0 : slash + 1);
+  }
+}
+
+NameScope& Router::scope(const Element* element) {
+  std::unique_ptr<Scope>& s = scopes_[element->index()];
+  if (!s) s = std::make_unique<Scope>(*this, element);
+  return *s;
+}
+
+std::string Router::flat_configuration() const {
+  lang::Configuration flat;
+  for (const std::string& r : requirements_) {
+    const size_t space = r.find(' ');
+    flat.requirements.push_back({r.substr(0, space), space == std::string::npos ? "" : r.substr(space + 1), {}});
+  }
+  for (const auto& e : elements_)
+    flat.elements.push_back({e->name(), e->class_name(), e->configuration(), e->landmark_});
+  for (const Connection& c : connections_)
+    flat.connections.push_back({{c.from->index(), c.from_port}, {c.to->index(), c.to_port}, {}});
+  return lang::unparse(flat);
+}
+
+ElementProfile Router::profile(const Element* element) const {
+  if (profiles_.empty()) return {};
+  const ThreadCounters& c = *profiles_[element->index()];
+  return {c.sum(Probe::kCycles), c.sum(Probe::kPackets), c.sum(Probe::kBatches)};
+}
+
+void Router::reset_profile() {
+  for (auto& c : profiles_) c->reset();
+}
+
+std::vector<Router::Drop> Router::drops() const {
+  std::vector<Drop> all;
+  for (const auto& e : elements_)
+    for (const Element::DropCount& d : e->drop_counts()) all.push_back({e.get(), d.reason, d.packets});
+  for (const auto& g : guards_)
+    for (const Element::DropCount& d : g->drop_counts()) all.push_back({g.get(), d.reason, d.packets});
+  return all;
+}
+
+}  // namespace headrace

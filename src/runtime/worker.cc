@@ -1,0 +1,270 @@
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+#include "headrace/element.hh"
+#include "headrace/router.hh"
+#include "runtime/router_shims.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace {
+
+namespace {
+
+constexpr int kTasksPerRound = 128;
+constexpr int kRoundsPerSelect = 64;
+constexpr uint64_t kStride1 = uint64_t{1} << 26;
+/// Rounds without work before a polling worker sleeps, and for how long it then does.
+constexpr unsigned kQuietRounds = 256;
+constexpr int64_t kPollingSleepNs = 50'000;
+constexpr int64_t kNever = INT64_MAX;
+
+}  // namespace
+
+Worker::Worker(Runtime& runtime, int id) : runtime_(runtime), id_(id), next_expiry_(kNever) {
+  event_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+Worker::~Worker() {
+  if (event_fd_ >= 0) close(event_fd_);
+}
+
+void Worker::attach(Task* task) {
+  std::lock_guard guard(lock_);
+  tasks_.push_back(task);
+}
+
+void Worker::detach(Task* task) {
+  std::lock_guard guard(lock_);
+  std::erase(tasks_, task);
+  if (std::erase(heap_, task)) {
+    std::vector<Task*> rest;
+    rest.swap(heap_);
+    for (Task* t : rest) push_heap(t);
+  }
+  task->listed_ = false;
+}
+
+void Worker::notice() {
+  noticed_.store(true, std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_seq_cst)) wake();
+}
+
+void Worker::wake() {
+  const uint64_t one = 1;
+  if (write(event_fd_, &one, sizeof one) < 0 && errno != EAGAIN) return;
+}
+
+bool Worker::later(const Task* a, const Task* b) {
+  return a->pass_ != b->pass_ ? a->pass_ > b->pass_ : a->sequence_ > b->sequence_;
+}
+
+void Worker::push_heap(Task* task) {
+  task->listed_ = true;
+  heap_.push_back(task);
+  std::push_heap(heap_.begin(), heap_.end(),
+                 &Worker::later);
+}
+
+void Worker::list_noticed() {
+  if (!noticed_.exchange(false, std::memory_order_seq_cst)) return;
+  std::lock_guard guard(lock_);
+  for (Task* task : tasks_) {
+    if (!task->scheduled() || task->listed_) continue;
+    task->pass_ = pass_;
+    task->sequence_ = sequence_++;
+    push_heap(task);
+  }
+}
+
+bool Worker::run_tasks() {
+  bool worked = false;
+  for (int n = 0; n < kTasksPerRound; ++n) {
+    if (noticed_.load(std::memory_order_acquire)) list_noticed();
+    if (heap_.empty()) break;
+    std::pop_heap(heap_.begin(), heap_.end(),
+                  &Worker::later);
+    Task* task = heap_.back();
+    heap_.pop_back();
+    task->listed_ = false;
+    pass_ = task->pass_;
+    if (!task->scheduled_.exchange(false, std::memory_order_acq_rel)) continue;
+    worked |= task->run();
+    if (task->scheduled() && !task->listed_) {
+      task->pass_ = pass_ + kStride1 / static_cast<uint64_t>(task->tickets_);
+      task->sequence_ = sequence_++;
+      push_heap(task);
+    }
+    if (runtime_.pause_wanted_.load(std::memory_order_relaxed) || runtime_.stopping()) break;
+    // A lone polling source goes round by round, so that timers and the control thread are not kept waiting.
+    if (heap_.size() <= 1 && n >= 8) break;
+  }
+  return worked;
+}
+
+void Worker::schedule(Timer* timer, Timestamp expiry) {
+  std::lock_guard guard(lock_);
+  if (timer->index_ >= 0) std::erase(timers_, timer);
+  timer->expiry_ = expiry;
+  // Sorted by expiry, then by order of scheduling; a router has few timers at a time.
+  const auto at = std::upper_bound(timers_.begin(), timers_.end(), timer,
+                                   [](const Timer* a, const Timer* b) { return a->expiry_ < b->expiry_; });
+  timers_.insert(at, timer);
+  timer->index_ = 0;
+  next_expiry_.store(timers_.front()->expiry_.ns, std::memory_order_release);
+  if (sleeping_.load(std::memory_order_seq_cst)) wake();
+}
+
+void Worker::unschedule(Timer* timer) {
+  std::lock_guard guard(lock_);
+  if (timer->index_ < 0) return;
+  std::erase(timers_, timer);
+  timer->index_ = -1;
+  next_expiry_.store(timers_.empty() ? kNever : timers_.front()->expiry_.ns, std::memory_order_release);
+}
+
+Timestamp Worker::next_expiry() const { return {next_expiry_.load(std::memory_order_acquire)}; }
+
+bool Worker::run_timers() {
+  if (next_expiry_.load(std::memory_order_acquire) == kNever) return false;
+  const Timestamp now = clock::steady();
+  bool worked = false;
+  // One at a time, because a timer may unschedule or destroy another; at most as many as there are now, so that one that
+  // lags behind and reschedules itself cannot keep the worker here.
+  size_t most = SIZE_MAX;
+  for (size_t n = 0; n < most; ++n) {
+    Timer* timer;
+    {
+      std::lock_guard guard(lock_);
+      if (n == 0) most = timers_.size();
+      if (timers_.empty() || timers_.front()->expiry_ > now) break;
+      timer = timers_.front();
+      timers_.erase(timers_.begin());
+      timer->index_ = -1;
+      next_expiry_.store(timers_.empty() ? kNever : timers_.front()->expiry_.ns, std::memory_order_release);
+    }
+    worked = true;
+    timer->fire();
+  }
+  return worked;
+}
+
+void Worker::select(Element* element, int fd, int mask) {
+  std::lock_guard guard(lock_);
+  std::erase_if(watches_, [&](const Watch& w) { return w.element == element && w.fd == fd; });
+  if (mask) watches_.push_back({element, fd, mask});
+  have_watches_.store(!watches_.empty(), std::memory_order_release);
+  if (sleeping_.load(std::memory_order_seq_cst)) wake();
+}
+
+bool Worker::run_selects(int64_t timeout_ns) {
+  std::vector<Watch> watches;
+  {
+    std::lock_guard guard(lock_);
+    watches = watches_;
+  }
+  std::vector<pollfd> fds;
+  fds.push_back({event_fd_, POLLIN, 0});
+  for (const Watch& w : watches)
+    fds.push_back({w.fd, static_cast<short>((w.mask & 1 ? POLLIN : 0) | (w.mask & 2 ? POLLOUT : 0)), 0});
+  timespec ts{static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
+  const int n = ppoll(fds.data(), fds.size(), &ts, nullptr);
+  if (n <= 0) return false;
+  if (fds[0].revents) {
+    uint64_t count;
+    if (read(event_fd_, &count, sizeof count) < 0) count = 0;
+  }
+  bool worked = false;
+  for (size_t i = 0; i < watches.size(); ++i) {
+    const short events = fds[i + 1].revents;
+    if (!events) continue;
+    const int mask = ((events & (POLLIN | POLLHUP | POLLERR)) ? 1 : 0) | ((events & POLLOUT) ? 2 : 0);
+    worked = true;
+    watches[i].element->selected(watches[i].fd, mask & watches[i].mask);
+  }
+  return worked;
+}
+
+bool Worker::step() {
+  ++rounds_;
+  bool worked = run_tasks();
+  if (id_ == 0) runtime_.run_signals();
+  worked |= run_timers();
+  if (have_watches_.load(std::memory_order_relaxed) && rounds_ % kRoundsPerSelect == 0) worked |= run_selects(0);
+  if (worked) {
+    ++busy_rounds_;
+    quiet_rounds_ = 0;
+  } else {
+    ++quiet_rounds_;
+  }
+  return worked;
+}
+
+void Worker::idle() {
+  const bool polling = has_runnable();
+  if (polling && quiet_rounds_ < kQuietRounds) {
+    __builtin_ia32_pause();
+    return;
+  }
+  int64_t wait = 1'000'000'000;
+  const Timestamp expiry = next_expiry();
+  if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
+  if (polling) wait = std::min(wait, kPollingSleepNs);
+  if (wait <= 0) return;
+  sleeping_.store(true, std::memory_order_seq_cst);
+  // Whoever schedules from now on sees sleeping_ and wakes us; what came before shows here.
+  const bool stop_now = runtime_.stopping() || runtime_.pause_wanted_.load(std::memory_order_seq_cst) ||
+                        (!polling && noticed_.load(std::memory_order_seq_cst)) || next_expiry() != expiry;
+  if (!stop_now) run_selects(wait);
+  sleeping_.store(false, std::memory_order_seq_cst);
+}
+
+// --- Task and Timer
+
+Task::~Task() {
+  if (worker_) worker_->detach(this);
+}
+
+bool Task::run() {
+  if (profile_) [[unlikely]]
+    Probe::charge(profile_->local() + Probe::kCycles);
+  const bool worked = body_ ? body_(*this) : owner_->run_task(*this);
+  if (profile_) [[unlikely]]
+    Probe::charge(nullptr);
+  return worked;
+}
+
+void Task::reschedule() {
+  if (!worker_ || scheduled_.exchange(true, std::memory_order_acq_rel)) return;
+  worker_->notice();
+}
+
+int Task::home_thread() const { return worker_ ? worker_->id() : -1; }
+
+void Task::set_tickets(int n) { tickets_ = std::clamp(n, 1, 32768); }
+
+Timer::~Timer() { unschedule(); }
+
+void Timer::fire() {
+  if (body_)
+    body_(*this);
+  else
+    owner_->run_timer(*this);
+}
+
+void Timer::schedule_at(Timestamp expiry) {
+  if (worker_) worker_->schedule(this, expiry);
+}
+void Timer::schedule_after(Timestamp delay) { schedule_at(clock::steady() + delay); }
+void Timer::reschedule_after(Timestamp delay) { schedule_at(expiry_ + delay); }
+void Timer::unschedule() {
+  if (worker_) worker_->unschedule(this);
+}
+
+}  // namespace headrace
