@@ -66,30 +66,27 @@ bool Lpm4::add(uint32_t prefix, int length, uint32_t next_hop) {
   if (!in_range(length, next_hop)) return false;
   prefix = clean(prefix, length);
   if (rules_.find(prefix, length)) return false;
-  insert(prefix, length, next_hop);
+  // What may fail comes first.
+  rules_.reserve(rules_.size() + 1);
+  make_room_for(next_hop);
+  if (length > 24) {
+    const uint32_t block = prefix >> 8;
+    if (!group_of(block)) open_group(block, take_group());
+    ++books_.group_routes[*group_of(block)];
+  }
+  rules_.add(prefix, length, next_hop);
+  paint(prefix, length, next_hop + 1, length);
   return true;
 }
 
 bool Lpm4::set(uint32_t prefix, int length, uint32_t next_hop) {
   if (!in_range(length, next_hop)) return false;
-  insert(clean(prefix, length), length, next_hop);
-  return true;
-}
-
-void Lpm4::insert(uint32_t prefix, int length, uint32_t next_hop) {
-  // What may fail comes first.
-  rules_.reserve(rules_.size() + 1);
-  if (!wide() && next_hop >= kNarrowLimit) enlarge();
-  if (length > 24 && !group_of(prefix >> 8)) {
-    const uint32_t group = take_group();
-    if (wide()) {
-      open_group<uint32_t>(prefix >> 8, group);
-    } else {
-      open_group<uint16_t>(prefix >> 8, group);
-    }
-  }
-  if (rules_.insert(prefix, length, next_hop) && length > 24) ++books_.group_routes[*group_of(prefix >> 8)];
+  prefix = clean(prefix, length);
+  if (!rules_.find(prefix, length)) return add(prefix, length, next_hop);
+  make_room_for(next_hop);
+  rules_.replace(prefix, length, next_hop);
   paint(prefix, length, next_hop + 1, length);
+  return true;
 }
 
 bool Lpm4::remove(uint32_t prefix, int length) {
@@ -98,13 +95,7 @@ bool Lpm4::remove(uint32_t prefix, int length) {
   if (!rules_.erase(prefix, length)) return false;
   const std::optional<Lpm4Rules::Rule> cover = rules_.match(prefix, length - 1);
   paint(prefix, length, cover ? cover->next_hop + 1 : 0, cover ? cover->length : 0);
-  if (length > 24 && --books_.group_routes[*group_of(prefix >> 8)] == 0) {
-    if (wide()) {
-      close_group<uint32_t>(prefix >> 8);
-    } else {
-      close_group<uint16_t>(prefix >> 8);
-    }
-  }
+  if (length > 24 && --books_.group_routes[*group_of(prefix >> 8)] == 0) close_group(prefix >> 8);
   return true;
 }
 
@@ -143,6 +134,26 @@ std::optional<uint32_t> Lpm4::group_of(uint32_t block) const {
     if (entry & kGroupFlag<uint16_t>) return entry ^ kGroupFlag<uint16_t>;
   }
   return std::nullopt;
+}
+
+void Lpm4::make_room_for(uint32_t next_hop) {
+  if (!wide() && next_hop >= kNarrowLimit) enlarge();
+}
+
+void Lpm4::open_group(uint32_t block, uint32_t group) {
+  if (wide()) {
+    open_group<uint32_t>(block, group);
+  } else {
+    open_group<uint16_t>(block, group);
+  }
+}
+
+void Lpm4::close_group(uint32_t block) {
+  if (wide()) {
+    close_group<uint32_t>(block);
+  } else {
+    close_group<uint16_t>(block);
+  }
 }
 
 void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
@@ -237,11 +248,12 @@ bool Lpm4::build(std::span<const Route> routes) {
   }
   const size_t grouped = begin_of_length[25];
 
-  // By length, so that a longer route simply overwrites a shorter one; in the caller's order within a length, so that
-  // the last of equal prefixes wins.
+  // By length, so that a longer route simply overwrites a shorter one; the last of equal prefixes comes first, and its
+  // elders are left out.
   std::vector<Route> by_length(routes.size());
   std::array<size_t, 34> next = begin_of_length;
-  for (const Route& route : routes) {
+  for (size_t i = routes.size(); i-- > 0;) {
+    const Route& route = routes[i];
     by_length[next[route.length]++] = {clean(route.prefix, route.length), route.length, route.next_hop};
   }
 
@@ -281,7 +293,7 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
   for (size_t i = 0; i < by_length.size(); ++i) {
     if (i + kAhead < by_length.size()) rules.prefetch(by_length[i + kAhead].prefix, by_length[i + kAhead].length);
     const Route& route = by_length[i];
-    const bool is_new = rules.insert(route.prefix, route.length, route.next_hop);
+    if (!rules.add(route.prefix, route.length, route.next_hop)) continue;
     const Entry value = static_cast<Entry>(route.next_hop + 1);
     const uint32_t block = route.prefix >> 8;
     if (route.length <= 24) {
@@ -301,7 +313,7 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
     std::fill_n(table.group_as<Entry>(group) + (route.prefix & 0xff), addresses, value);
     std::fill_n(&books.group_depth[size_t{group} * kGroupSize + (route.prefix & 0xff)], addresses,
                 static_cast<uint8_t>(route.length));
-    books.group_routes[group] += is_new;
+    ++books.group_routes[group];
   }
 }
 

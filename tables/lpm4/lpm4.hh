@@ -117,12 +117,14 @@ class Lpm4 {
   static constexpr size_t kBlocks = size_t{1} << 24;
 
   static bool in_range(int length, uint32_t next_hop) { return length >= 0 && length <= 32 && next_hop <= kMaxNextHop; }
-  void insert(uint32_t prefix, int length, uint32_t next_hop);
+  void make_room_for(uint32_t next_hop);
   void paint(uint32_t prefix, int length, uint32_t value, int depth);
   template <typename Entry>
   void paint(uint32_t prefix, int length, uint32_t value, int depth);
+  void open_group(uint32_t block, uint32_t group);
   template <typename Entry>
   void open_group(uint32_t block, uint32_t group);
+  void close_group(uint32_t block);
   template <typename Entry>
   void close_group(uint32_t block);
   std::optional<uint32_t> group_of(uint32_t block) const;

@@ -2,6 +2,7 @@
 /// \file
 /// The routes behind an Lpm4, by exact prefix.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -29,22 +30,29 @@ class Lpm4Rules {
 
   /// Makes room for `count` rules in all.
   void reserve(size_t count) {
-    const size_t wanted = std::bit_ceil(count + count / 2 + 1);
-    if (wanted > slots_.size()) rehash(wanted);
+    if (3 * count > 2 * slots_.size()) rehash(std::max(kSmallest, std::bit_ceil(count + count / 2 + 1)));
   }
 
-  /// Adds the rule or replaces its next hop. Returns true if it is new.
-  bool insert(uint32_t prefix, int length, uint32_t next_hop) {
-    if (3 * (size_ + 1) > 2 * slots_.size()) rehash(slots_.size() < kSmallest ? kSmallest : 2 * slots_.size());
+  /// Adds the rule. False, and no change, if the prefix has one.
+  bool add(uint32_t prefix, int length, uint32_t next_hop) {
+    reserve(size_ + 1);
     const uint64_t key = key_of(prefix, length);
     const size_t at = locate(key);
-    const bool is_new = slots_[at] == 0;
+    if (slots_[at] != 0) return false;
     slots_[at] = key << kValueBits | next_hop;
-    if (is_new) {
-      ++size_;
-      if (per_length_[length]++ == 0) lengths_ |= uint64_t{1} << length;
-    }
-    return is_new;
+    ++size_;
+    if (per_length_[length]++ == 0) lengths_ |= uint64_t{1} << length;
+    return true;
+  }
+
+  /// Changes the next hop of a rule. False if there is none.
+  bool replace(uint32_t prefix, int length, uint32_t next_hop) {
+    if (size_ == 0) return false;
+    const uint64_t key = key_of(prefix, length);
+    const size_t at = locate(key);
+    if (slots_[at] == 0) return false;
+    slots_[at] = key << kValueBits | next_hop;
+    return true;
   }
 
   bool erase(uint32_t prefix, int length) {

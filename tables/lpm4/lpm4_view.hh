@@ -35,7 +35,8 @@ class Lpm4View {
                              : find<uint16_t>(generation_->first, generation_->groups, address);
   }
 
-  /// Looks up `count` addresses; `next_hops` may be `addresses`.
+  /// Looks up `count` addresses that lie in memory: on a CPU faster than one by one, since more of the table's cache
+  /// misses are under way at once.
   HEADRACE_SHADER void lookup_batch(const uint32_t* addresses, uint32_t* next_hops, size_t count) const {
     if (generation_->wide) {
       find_each<uint32_t>(addresses, next_hops, count);
@@ -48,13 +49,24 @@ class Lpm4View {
 
  private:
   template <typename Entry>
+  static constexpr Entry kGroup = static_cast<Entry>(Entry(1) << (8 * sizeof(Entry) - 1));
+
+  template <typename Entry>
+  static HEADRACE_SHADER Entry load_first(const void* first, uint32_t address) {
+    return load_shared(static_cast<const Entry*>(first) + (address >> 8));
+  }
+
+  template <typename Entry>
+  static HEADRACE_SHADER Entry load_second(const void* groups, Entry entry, uint32_t address) {
+    const size_t group = entry ^ kGroup<Entry>;
+    return load_shared(static_cast<const Entry*>(groups) + (group << 8 | (address & 0xff)));
+  }
+
+  template <typename Entry>
   static HEADRACE_SHADER uint32_t find(const void* first, const void* groups, uint32_t address) {
-    constexpr Entry kGroup = Entry(Entry(1) << (8 * sizeof(Entry) - 1));
-    Entry entry = load_shared(static_cast<const Entry*>(first) + (address >> 8));
-    if (entry & kGroup) [[unlikely]] {
-      const size_t group = entry ^ kGroup;
-      entry = load_shared(static_cast<const Entry*>(groups) + (group << 8 | (address & 0xff)));
-    }
+    Entry entry = load_first<Entry>(first, address);
+    if (entry & kGroup<Entry>) [[unlikely]]
+      entry = load_second(groups, entry, address);
     return uint32_t(entry) - 1;
   }
 
@@ -62,6 +74,24 @@ class Lpm4View {
   HEADRACE_SHADER void find_each(const uint32_t* addresses, uint32_t* next_hops, size_t count) const {
     const void* const first = generation_->first;
     const void* const groups = generation_->groups;
+    // First a run of loads that nothing waits for but a store, so that they overlap as far as the processor can; then,
+    // in pieces that a compiler makes SIMD code of, the rare second loads and the answers.
+    constexpr size_t kRun = 64;
+    constexpr size_t kPiece = 32;
+    for (; count >= kRun; count -= kRun, addresses += kRun, next_hops += kRun) {
+      Entry entries[kRun];
+      for (size_t j = 0; j < kRun; ++j) entries[j] = load_first<Entry>(first, addresses[j]);
+      for (size_t piece = 0; piece < kRun; piece += kPiece) {
+        Entry any = 0;
+        for (size_t j = piece; j < piece + kPiece; ++j) any |= entries[j];
+        if (any & kGroup<Entry>) [[unlikely]] {
+          for (size_t j = piece; j < piece + kPiece; ++j) {
+            if (entries[j] & kGroup<Entry>) entries[j] = load_second(groups, entries[j], addresses[j]);
+          }
+        }
+        for (size_t j = piece; j < piece + kPiece; ++j) next_hops[j] = uint32_t(entries[j]) - 1;
+      }
+    }
     for (size_t i = 0; i < count; ++i) next_hops[i] = find<Entry>(first, groups, addresses[i]);
   }
 
