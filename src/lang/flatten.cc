@@ -202,7 +202,7 @@ void Flattener::instantiate(int index, const Definition& definition, const Scope
     if (!tunnel) {
       if (const auto found = names_.find(name); found != names_.end()) {
         (void)errors_.error_at(landmark, "redeclaration of element '{}'", name);
-        (void)errors_.error_at(element(found->second).landmark, "element '{}' previously declared here", name);
+        (void)errors_.error_at(element(found->second).landmark, "'{}' previously declared here", name);
         continue;
       }
       if (options_.is_class && options_.is_class(name)) {

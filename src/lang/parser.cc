@@ -205,9 +205,8 @@ void Parser::add_variable(std::string name, std::string text, bool formal, bool&
     const bool ordered =
         variables.empty() || (variables.back().text != "__REST__" && (!text.empty() || variables.back().text.empty()));
     if (!ordered && !order_error) {
-      (void)error(
-          "compound element parameters out of order\n"
-          "(The correct order is '[positional], [keywords], [__REST__]'.)");
+      (void)error("compound element parameters out of order");
+      errors_.message("{}: (The correct order is '[positional], [keywords], [__REST__]'.)", lexer().landmark().str());
       order_error = true;
     }
     ++definition.formals;

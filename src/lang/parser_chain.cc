@@ -314,8 +314,11 @@ int Parser::declare(ElementText& element) {
     type = class_for(element.name, false);
   }
   const bool anonymous = type != kNoClass;
-  if (anonymous) element.name = definition.anonymous_name(element.name);
-  check_name(element);
+  if (anonymous) {
+    element.name = definition.anonymous_name(element.name);
+  } else {
+    check_name(element);
+  }
   return definition.add(
       {element.name, anonymous, anonymous ? type : element.declared, std::move(element.config), element.landmark, {}});
 }
