@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <compare>
@@ -250,11 +251,13 @@ struct std::hash<headrace::Ip6Address> {
   }
 };
 
-/// `fmt::format("{}", address)` writes unparse().
+/// `fmt::format("{}", address)` writes unparse(). There are no format specifiers.
 template <headrace::AddressValue T>
-struct fmt::formatter<T> : fmt::formatter<std::string_view> {
+struct fmt::formatter<T> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   template <typename Context>
   auto format(const T& address, Context& context) const {
-    return fmt::formatter<std::string_view>::format(address.unparse(), context);
+    const std::string text = address.unparse();
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
