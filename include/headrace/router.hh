@@ -71,6 +71,8 @@ class Router {
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
   Runtime& runtime() const { return runtime_; }
+  /// Workers that run this router.
+  int worker_count() const;
   const RouterOptions& options() const { return options_; }
 
   /// Thread on which an element's tasks and timers run; StaticThreadSched sets it while configuring.

@@ -1,0 +1,107 @@
+#include "elements/io/TrafficSink.hh"
+
+#include <fmt/format.h>
+
+#include "headrace/router.hh"
+
+namespace headrace {
+
+namespace {
+constexpr const char* kReasons[] = {"", "", "not IPv4", "bad checksum", "bad length", "wrong TTL", "wrong next hop"};
+constexpr uint32_t kEthernet = 14;
+}  // namespace
+
+Status TrafficSink::configure(Args& args) {
+  return args.read("CHECK", check_)
+      .read("TTL", ttl_, Between{0, 255})
+      .read("TABLE", table_)
+      .read("PORT", table_port_)
+      .read("BURST", burst_, Between{1, Batch::kCapacity})
+      .complete();
+}
+
+Status TrafficSink::initialize(Errors& errors) {
+  if (table_) {
+    lookup_ = table_->handlers().find("lookup");
+    if (!lookup_) return errors.error("TABLE: '{}' has no 'lookup' handler", table_->declaration());
+  }
+  if (input_is_pull(0)) {
+    task_.initialize(true);
+    signal_ = Signal::upstream_nonempty(this, 0, &task_);
+  }
+  return {};
+}
+
+void TrafficSink::push(int, Batch& batch) {
+  uint64_t bytes = 0;
+  for (const Packet* p : batch) {
+    bytes += p->length();
+    if (check_) [[unlikely]]
+      check(*p);
+  }
+  uint64_t* counters = counters_.local();
+  counters[kPackets] += static_cast<uint64_t>(batch.size());
+  counters[kBytes] += bytes;
+  batch.kill();
+}
+
+bool TrafficSink::run_task(Task& task) {
+  Batch batch;
+  const int n = input(0).pull(batch, burst_);
+  if (n > 0) push(0, batch);
+  if (n > 0 || signal_.active()) task.fast_reschedule();
+  return n > 0;
+}
+
+void TrafficSink::check(const Packet& p) {
+  const uint8_t* d = p.data();
+  if (p.length() < kEthernet + 20 || d[12] != 8 || d[13] != 0 || d[14] >> 4 != 4) return report(kNotIp, p);
+  const uint8_t* ip = d + kEthernet;
+  const uint32_t header = (ip[0] & 15) * 4u;
+  const uint32_t total = static_cast<uint32_t>(ip[2] << 8 | ip[3]);
+  if (header < 20 || total < header || total + kEthernet > p.length()) return report(kBadLength, p);
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < header; i += 2) sum += static_cast<uint32_t>(ip[i] << 8 | ip[i + 1]);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  if (sum != 0xffff) return report(kBadChecksum, p);
+  if (ttl_ >= 0 && ip[8] != ttl_) return report(kBadTtl, p);
+  if (lookup_) {
+    std::string answer;
+    Errors ignored;
+    const std::string dst = fmt::format("{}.{}.{}.{}", ip[16], ip[17], ip[18], ip[19]);
+    if (!lookup_->read(dst, answer, ignored) || std::atoi(answer.c_str()) != table_port_ || answer.empty())
+      report(kBadPort, p);
+  }
+}
+
+void TrafficSink::report(Counter what, const Packet& p) {
+  counters_.add(what, 1);
+  std::lock_guard guard(lock_);
+  if (!examples_[what].empty()) return;
+  for (uint32_t i = 0; i < p.length() && i < 64; ++i) examples_[what] += fmt::format("{:02x}", p.data()[i]);
+}
+
+PortTotals TrafficSink::totals(int thread) const {
+  return {counters_.of_thread(thread, kPackets), counters_.of_thread(thread, kBytes)};
+}
+
+void TrafficSink::add_handlers(Handlers& handlers) {
+  handlers.read("count", [this] { return std::to_string(counters_.sum(kPackets)); });
+  handlers.read("byte_count", [this] { return std::to_string(counters_.sum(kBytes)); });
+  handlers.read("bad", [this] {
+    uint64_t bad = 0;
+    for (int c = kNotIp; c < kCounters; ++c) bad += counters_.sum(c);
+    return std::to_string(bad);
+  });
+  handlers.read("bad_details", [this] {
+    std::lock_guard guard(lock_);
+    std::string s;
+    for (int c = kNotIp; c < kCounters; ++c)
+      if (const uint64_t n = counters_.sum(c)) s += fmt::format("{}\t{}\t{}\n", n, kReasons[c], examples_[c]);
+    return s;
+  });
+  handlers.button("reset_counts", [this] { counters_.reset(); });
+}
+
+}  // namespace headrace

@@ -1,0 +1,56 @@
+#pragma once
+#include <headrace/device_port.hh>
+#include <headrace/element.hh>
+
+#include <mutex>
+
+namespace headrace {
+
+/// Takes Ethernet frames out of the router and counts them, by thread; checks them on request.
+///
+///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, BURST])
+///
+/// Push or pull.
+///
+/// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits. Default false.
+/// TTL: with CHECK, the TTL that every packet must have.
+/// TABLE, PORT: with CHECK, the name of an IP lookup element and the output of it that packets here must have left by,
+/// according to the route that its `lookup` handler gives for the destination.
+/// BURST: packets pulled at a time, default 64.
+///
+/// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an example;
+/// `reset_counts` (w).
+class TrafficSink final : public Element, public DevicePort {
+ public:
+  static constexpr Ports kPorts{"1/0"};
+
+  Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  void add_handlers(Handlers& handlers) override;
+  void push(int port, Batch& batch) override;
+  bool run_task(Task& task) override;
+
+  Direction direction() const override { return Direction::kOut; }
+  PortTotals totals(int thread) const override;
+
+ private:
+  enum Counter { kPackets, kBytes, kNotIp, kBadChecksum, kBadLength, kBadTtl, kBadPort, kCounters };
+
+  void check(const Packet& p);
+  void report(Counter what, const Packet& p);
+
+  bool check_ = false;
+  int ttl_ = -1;
+  Element* table_ = nullptr;
+  int table_port_ = -1;
+  int burst_ = 64;
+  const Handler* lookup_ = nullptr;
+  Signal signal_;
+  Task task_{this};
+  ThreadCounters counters_{kCounters};
+  mutable std::mutex lock_;  // examples_: bad packets only
+  std::string examples_[kCounters];
+};
+HEADRACE_ELEMENT(TrafficSink)
+
+}  // namespace headrace

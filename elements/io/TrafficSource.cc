@@ -1,0 +1,198 @@
+#include "elements/io/TrafficSource.hh"
+
+#include <fmt/format.h>
+
+#include "headrace/packet_pool.hh"
+#include "headrace/router.hh"
+
+namespace headrace {
+
+namespace {
+
+struct TrafficArg {
+  bool parse(std::string_view text, TrafficSpec& spec, const ArgContext& context) const {
+    std::string word;
+    if (!FileName{}.parse(text, word, context)) return false;
+    if (word == "uniform") {
+      spec.kind = TrafficSpec::Kind::kUniform;
+    } else if (word == "imix") {
+      spec.kind = TrafficSpec::Kind::kImix;
+    } else if (word == "zipf") {
+      spec.kind = TrafficSpec::Kind::kZipf;
+    } else {
+      spec.kind = TrafficSpec::Kind::kReplay;
+      spec.file = word;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+Status TrafficSource::configure(Args& args) {
+  TrafficSpec traffic;
+  bool active = true;
+  const Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
+                            .read("LENGTH", spec_.length, Between{60, 1514})
+                            .read("FLOWS", spec_.flows, Between{1, 1 << 26})
+                            .read("SKEW", spec_.skew, Between{0.0, 10.0})
+                            .read("SEED", spec_.seed)
+                            .read("TTL", spec_.ttl)
+                            .read("LIMIT", limit_)
+                            .read("BURST", burst_, Between{1, Batch::kCapacity})
+                            .read("BUFFERS", buffers_, Between{8192, 16384})
+                            .read("STOP", stop_)
+                            .read("ACTIVE", active)
+                            .complete();
+  active_ = active;
+  spec_.kind = traffic.kind;
+  spec_.file = traffic.file;
+  return status;
+}
+
+Status TrafficSource::initialize(Errors& errors) {
+  const int workers = router().worker_count();
+  const int before = errors.error_count();
+  std::vector<TrafficShare> shares = make_traffic(spec_, workers, errors);
+  if (errors.error_count() != before) return Status::failed();
+  size_t all = 0;
+  int last = 0;  // the last worker with any flow gets what rounding leaves
+  for (int w = 0; w < workers; ++w) {
+    all += shares[w].size();
+    if (shares[w].size() > 0) last = w;
+  }
+  int64_t unassigned = limit_;
+  for (int w = 0; w < workers; ++w) {
+    auto sender = std::make_unique<Sender>();
+    sender->share = std::move(shares[w]);
+    if (limit_ >= 0) {
+      // In proportion to the flows.
+      const auto part = static_cast<int64_t>(static_cast<double>(limit_) * static_cast<double>(sender->share.size()) /
+                                             static_cast<double>(all));
+      sender->left = w == last ? unassigned : part;
+      unassigned -= sender->left;
+    }
+    senders_.push_back(std::move(sender));
+    tasks_of_workers_.push_back(std::make_unique<Task>(this, [this, w](Task& task) { return send(task, w); }));
+    tasks_of_workers_.back()->initialize(true, w);
+  }
+  unfinished_ = workers;
+  return {};
+}
+
+bool TrafficSource::send(Task& task, int worker) {
+  Sender& sender = *senders_[worker];
+  if (!active_.load(std::memory_order_relaxed)) return false;
+  if (sender.share.size() == 0 || sender.left == 0) {
+    if (unfinished_.fetch_sub(1) == 1 && stop_) router().request_stop();
+    return false;
+  }
+  PacketPool& pool = PacketPool::instance();
+  if (!sender.reserved) {
+    pool.reserve(buffers_);
+    sender.reserved = true;
+  }
+  Batch batch;
+  const int wanted = sender.left < 0 || sender.left > burst_ ? burst_ : static_cast<int>(sender.left);
+  const int got = static_cast<int>(pool.allocate_bulk(batch.begin(), static_cast<uint32_t>(wanted)));
+  batch.resize(got);
+  uint64_t* counters = counters_.local();
+  counters[kMissed] += static_cast<uint64_t>(wanted - got);
+  task.fast_reschedule();
+  if (got == 0) return false;
+  const uint64_t bytes = sender.share.frames.empty() ? fill_records(sender, batch) : fill_frames(sender, batch);
+  counters[kPackets] += static_cast<uint64_t>(got);
+  counters[kBytes] += bytes;
+  if (sender.left > 0) sender.left -= got;
+  output(0).push(batch);
+  return true;
+}
+
+uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
+  constexpr int kAhead = 8;
+  const TrafficRecord* records = sender.share.records.data();
+  const size_t count = sender.share.records.size();
+  size_t at = sender.next;
+  uint64_t bytes = 0;
+  const int n = batch.size();
+  uint8_t header[64];
+  std::memcpy(header, sender.share.header, 64);
+  for (int i = 0; i < n; ++i) {
+    if (i + kAhead < n) {
+      __builtin_prefetch(batch[i + kAhead], 1);
+      __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
+    }
+    Packet* p = batch[i];
+    const TrafficRecord& r = records[at];
+    if (++at == count) at = 0;
+    p->reset(r.length);
+    p->set_rx_hash(r.hash);
+    uint8_t* d = p->data();
+    std::memcpy(d, header, 64);
+    const uint16_t ip_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 14));
+    const uint16_t udp_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 34));
+    std::memcpy(d + 16, &ip_length, 2);
+    std::memcpy(d + 24, &r.checksum, 2);
+    std::memcpy(d + 30, &r.dst, 4);
+    std::memcpy(d + 34, &r.src_port, 2);
+    std::memcpy(d + 38, &udp_length, 2);
+    bytes += r.length;
+  }
+  sender.next = at;
+  return bytes;
+}
+
+uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {
+  const std::vector<TrafficShare::Frame>& frames = sender.share.frames;
+  uint64_t bytes = 0;
+  for (int i = 0; i < batch.size(); ++i) {
+    const TrafficShare::Frame& f = frames[sender.next];
+    if (++sender.next == frames.size()) sender.next = 0;
+    Packet* p = batch[i];
+    const auto length = static_cast<uint32_t>(f.bytes.size());
+    if (length > p->capacity() - Packet::kDefaultHeadroom) [[unlikely]] {
+      // A jumbo frame: this buffer is too small for it.
+      p->kill();
+      p = Packet::make(f.bytes.data(), length);
+      if (!p) {
+        batch[i] = batch[batch.size() - 1];
+        batch.resize(batch.size() - 1);
+        --i;
+        counters_.add(kMissed, 1);
+        continue;
+      }
+      batch[i] = p;
+    } else {
+      p->reset(length);
+      std::memcpy(p->data(), f.bytes.data(), length);
+    }
+    p->set_rx_hash(f.hash);
+    bytes += length;
+  }
+  return bytes;
+}
+
+PortTotals TrafficSource::totals(int thread) const {
+  return {counters_.of_thread(thread, kPackets), counters_.of_thread(thread, kBytes)};
+}
+
+void TrafficSource::add_handlers(Handlers& handlers) {
+  handlers.read("count", [this] { return std::to_string(counters_.sum(kPackets)); });
+  handlers.read("byte_count", [this] { return std::to_string(counters_.sum(kBytes)); });
+  handlers.read("missed", [this] { return std::to_string(counters_.sum(kMissed)); });
+  handlers.button("reset_counts", [this] { counters_.reset(); });
+  handlers.read("active", [this] { return std::string(active_ ? "true" : "false"); });
+  handlers.write(
+      "active",
+      [this](const std::string& value, Errors& errors) {
+        bool on;
+        if (!parse_argument(value, on, ArgContext(nullptr, &errors))) return errors.error("expected true or false");
+        active_ = on;
+        if (on)
+          for (auto& task : tasks_of_workers_) task->reschedule();
+        return Status();
+      },
+      Handler::kThreadSafe);
+}
+
+}  // namespace headrace

@@ -1,0 +1,67 @@
+#pragma once
+#include <headrace/device_port.hh>
+#include <headrace/element.hh>
+
+#include "io/memory/traffic.hh"
+
+namespace headrace {
+
+/// Sends Ethernet frames made in memory: a device port that needs no device.
+///
+///     TrafficSource([TRAFFIC, keywords LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, BURST, BUFFERS, STOP, ACTIVE])
+///
+/// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
+/// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1, with a
+/// right checksum. All headers are written anew each time a frame is sent; buffers are used in turn as in a card's ring.
+///
+/// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in turn;
+/// `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
+/// `zipf`: flows picked with probability 1/rank^SKEW; anything else is the name of a pcap or pcapng file, whose frames are
+/// held in memory and sent again and again.
+/// LENGTH: bytes of a frame without check sequence, 60 to 1514, default 64.
+/// FLOWS: number of flows, default 1048576. SKEW: default 1. SEED: default 1. TTL: default 64.
+/// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit. STOP true: stop the router then.
+/// BURST: frames in a batch, 1 to 256, default 256. BUFFERS: buffers that each worker cycles through, at least 8192.
+/// ACTIVE: default true.
+///
+/// Handlers: `count`, `byte_count`, `missed` (r; no buffer was left), `active` (rw), `reset_counts` (w).
+class TrafficSource final : public Element, public DevicePort {
+ public:
+  static constexpr Ports kPorts{"0/1"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  void add_handlers(Handlers& handlers) override;
+
+  Direction direction() const override { return Direction::kIn; }
+  PortTotals totals(int thread) const override;
+  uint64_t missed() const override { return counters_.sum(kMissed); }
+
+ private:
+  enum Counter { kPackets, kBytes, kMissed, kCounters };
+  struct Sender {
+    TrafficShare share;
+    size_t next = 0;
+    int64_t left = -1;  // frames still to send; -1 without limit
+    bool reserved = false;
+  };
+
+  bool send(Task& task, int worker);
+  uint64_t fill_records(Sender& sender, Batch& batch);
+  uint64_t fill_frames(Sender& sender, Batch& batch);
+
+  TrafficSpec spec_;
+  int64_t limit_ = -1;
+  int burst_ = 256;
+  uint32_t buffers_ = 8192;
+  bool stop_ = false;
+  std::atomic<bool> active_{true};
+  std::atomic<int> unfinished_{0};
+  std::vector<std::unique_ptr<Sender>> senders_;
+  std::vector<std::unique_ptr<Task>> tasks_of_workers_;
+  ThreadCounters counters_{kCounters};
+};
+HEADRACE_ELEMENT(TrafficSource)
+
+}  // namespace headrace

@@ -1,0 +1,255 @@
+#include "io/memory/traffic.hh"
+
+#include <pcap/pcap.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace headrace {
+
+namespace {
+
+constexpr uint8_t kRssKey[40] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
+                                 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
+                                 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
+
+constexpr uint32_t kSource = 0xc6120101;  // 198.18.1.1
+constexpr uint16_t kDstPort = 53;
+
+/// For each input byte position and value the XOR of the key windows of its set bits.
+using Tables = std::array<std::array<uint32_t, 256>, 36>;
+
+const Tables& toeplitz_tables() {
+  static const Tables tables = [] {
+    Tables t{};
+    for (int byte = 0; byte < 36; ++byte) {
+      for (int bit = 0; bit < 8; ++bit) {
+        // The 32 bits of the key that begin at this input bit.
+        uint64_t window = 0;
+        for (int i = 0; i < 5; ++i) window = window << 8 | kRssKey[byte + i];
+        const uint32_t word = static_cast<uint32_t>(window >> (8 - bit));
+        for (int value = 0; value < 256; ++value)
+          if (value & (0x80 >> bit)) t[byte][value] ^= word;
+      }
+    }
+    return t;
+  }();
+  return tables;
+}
+
+uint32_t toeplitz(const uint8_t* input, int n) {
+  const Tables& t = toeplitz_tables();
+  uint32_t hash = 0;
+  for (int i = 0; i < n; ++i) hash ^= t[i][input[i]];
+  return hash;
+}
+
+void put32(uint8_t* at, uint32_t value) {
+  value = __builtin_bswap32(value);
+  std::memcpy(at, &value, 4);
+}
+void put16(uint8_t* at, uint16_t value) {
+  value = __builtin_bswap16(value);
+  std::memcpy(at, &value, 2);
+}
+uint16_t get16(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 8 | at[1]); }
+
+/// xorshift64* (G. Marsaglia, S. Vigna): fast, seeded, the same everywhere.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 88172645463325252u) {
+    if (state_ == 0) state_ = 88172645463325252u;
+  }
+  uint64_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545f4914f6cdd1du;
+  }
+  uint32_t next32() { return static_cast<uint32_t>(next() >> 32); }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+/// A unicast address outside of 0/8 and 127/8.
+uint32_t random_destination(Random& random) {
+  for (;;) {
+    const uint32_t a = random.next32();
+    const uint32_t top = a >> 24;
+    if (top >= 1 && top < 224 && top != 127) return a;
+  }
+}
+
+void make_header(uint8_t* h, uint8_t ttl) {
+  std::memset(h, 0, 64);
+  const uint8_t ethernet[14] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0};
+  std::memcpy(h, ethernet, sizeof ethernet);
+  h[14] = 0x45;
+  h[22] = ttl;
+  h[23] = 17;
+  put32(h + 26, kSource);
+  put16(h + 36, kDstPort);
+}
+
+/// The checksum of the header template with a destination and a length filled in, in network order.
+uint16_t header_checksum(const uint8_t* header, uint32_t dst, uint16_t ip_length) {
+  uint8_t ip[20];
+  std::memcpy(ip, header + 14, 20);
+  put16(ip + 2, ip_length);
+  put32(ip + 16, dst);
+  uint32_t sum = 0;
+  for (int i = 0; i < 20; i += 2) sum += get16(ip + i);
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  return __builtin_bswap16(static_cast<uint16_t>(~sum));
+}
+
+TrafficRecord make_record(const uint8_t* header, uint32_t dst, uint16_t src_port, uint16_t length) {
+  TrafficRecord r;
+  r.dst = __builtin_bswap32(dst);
+  r.src_port = __builtin_bswap16(src_port);
+  r.length = length;
+  r.checksum = header_checksum(header, dst, static_cast<uint16_t>(length - 14));
+  r.hash = toeplitz_ip4(kSource, dst, src_port, kDstPort);
+  return r;
+}
+
+/// Draws flow numbers with probability proportional to 1/rank^skew, by inverting the distribution.
+class ZipfSampler {
+ public:
+  ZipfSampler(uint32_t n, double skew) : cumulative_(n) {
+    double total = 0;
+    for (uint32_t i = 0; i < n; ++i) cumulative_[i] = total += 1 / std::pow(i + 1.0, skew);
+    for (double& c : cumulative_) c /= total;
+  }
+  uint32_t draw(Random& random) const {
+    const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end(), random.unit());
+    return static_cast<uint32_t>(std::min<size_t>(it - cumulative_.begin(), cumulative_.size() - 1));
+  }
+
+ private:
+  std::vector<double> cumulative_;
+};
+
+Status load_frames(const TrafficSpec& spec, std::vector<TrafficShare>& shares, Errors& errors) {
+  char message[PCAP_ERRBUF_SIZE] = "";
+  pcap_t* pcap = pcap_open_offline(spec.file.c_str(), message);
+  if (!pcap) return errors.error("{}", message);
+  if (pcap_datalink(pcap) != DLT_EN10MB) {
+    const int type = pcap_datalink(pcap);
+    pcap_close(pcap);
+    const char* name = pcap_datalink_val_to_name(type);
+    return errors.error("{}: link type {} is not Ethernet", spec.file, name ? name : "unknown");
+  }
+  pcap_pkthdr* header;
+  const u_char* bytes;
+  int got;
+  size_t frames = 0;
+  while ((got = pcap_next_ex(pcap, &header, &bytes)) == 1) {
+    if (header->caplen == 0) continue;
+    const uint32_t hash = toeplitz_frame(bytes, header->caplen);
+    TrafficShare& share = shares[rss_worker(hash, static_cast<int>(shares.size()))];
+    share.frames.push_back({std::vector<uint8_t>(bytes, bytes + header->caplen), hash});
+    ++frames;
+  }
+  Status status;
+  if (got == PCAP_ERROR) status = errors.error("{}: {}", spec.file, pcap_geterr(pcap));
+  if (frames == 0) status = errors.error("{}: no frames", spec.file);
+  pcap_close(pcap);
+  return status;
+}
+
+}  // namespace
+
+uint32_t toeplitz_ip4(uint32_t src, uint32_t dst, uint16_t src_port, uint16_t dst_port) {
+  uint8_t input[12];
+  put32(input, src);
+  put32(input + 4, dst);
+  put16(input + 8, src_port);
+  put16(input + 10, dst_port);
+  return toeplitz(input, 12);
+}
+
+uint32_t toeplitz_ip4(uint32_t src, uint32_t dst) {
+  uint8_t input[8];
+  put32(input, src);
+  put32(input + 4, dst);
+  return toeplitz(input, 8);
+}
+
+uint32_t toeplitz_ip6(const uint8_t src[16], const uint8_t dst[16], uint16_t src_port, uint16_t dst_port) {
+  uint8_t input[36];
+  std::memcpy(input, src, 16);
+  std::memcpy(input + 16, dst, 16);
+  put16(input + 32, src_port);
+  put16(input + 34, dst_port);
+  return toeplitz(input, 36);
+}
+
+uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
+  uint32_t at = 12;
+  if (length < 14) return 0;
+  uint16_t type = get16(frame + at);
+  while ((type == 0x8100 || type == 0x88a8) && at + 6 <= length) {
+    at += 4;
+    type = get16(frame + at);
+  }
+  at += 2;
+  if (type == 0x0800 && at + 20 <= length) {
+    const uint8_t* ip = frame + at;
+    const uint32_t header = (ip[0] & 15) * 4u;
+    const bool ports = (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 &&
+                       at + header + 4 <= length;
+    uint8_t input[12];
+    std::memcpy(input, ip + 12, 8);
+    if (!ports) return toeplitz(input, 8);
+    std::memcpy(input + 8, ip + header, 4);
+    return toeplitz(input, 12);
+  }
+  if (type == 0x86dd && at + 40 <= length) {
+    const uint8_t* ip = frame + at;
+    const bool ports = (ip[6] == 6 || ip[6] == 17) && at + 44 <= length;
+    uint8_t input[36];
+    std::memcpy(input, ip + 8, 32);
+    if (!ports) return toeplitz(input, 32);
+    std::memcpy(input + 32, ip + 40, 4);
+    return toeplitz(input, 36);
+  }
+  return 0;
+}
+
+std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors) {
+  std::vector<TrafficShare> shares(workers);
+  for (TrafficShare& share : shares) make_header(share.header, spec.ttl);
+  if (spec.kind == TrafficSpec::Kind::kReplay) {
+    (void)load_frames(spec, shares, errors);
+    return shares;
+  }
+  Random random(spec.seed);
+  const uint8_t* header = shares[0].header;
+  for (TrafficShare& share : shares) share.records.reserve(spec.flows / workers + spec.flows / 16);
+  const auto add = [&](const TrafficRecord& r) { shares[rss_worker(r.hash, workers)].records.push_back(r); };
+  if (spec.kind == TrafficSpec::Kind::kZipf) {
+    std::vector<TrafficRecord> flows(spec.flows);
+    for (TrafficRecord& r : flows)
+      r = make_record(header, random_destination(random), static_cast<uint16_t>(random.next32()),
+                      static_cast<uint16_t>(spec.length));
+    const ZipfSampler sampler(spec.flows, spec.skew);
+    const size_t draws = std::max<size_t>(spec.flows, 1 << 20);
+    for (size_t i = 0; i < draws; ++i) add(flows[sampler.draw(random)]);
+    return shares;
+  }
+  for (uint32_t i = 0; i < spec.flows; ++i) {
+    const uint32_t dst = random_destination(random);
+    const uint16_t port = static_cast<uint16_t>(random.next32());
+    const uint16_t length =
+        spec.kind == TrafficSpec::Kind::kImix ? kImixLengths[i % 12] : static_cast<uint16_t>(spec.length);
+    add(make_record(header, dst, port, length));
+  }
+  return shares;
+}
+
+}  // namespace headrace

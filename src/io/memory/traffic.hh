@@ -1,0 +1,67 @@
+#pragma once
+/// \file
+/// Synthetic and recorded traffic, held in memory and divided among workers as a network card's receive-side scaling does.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/error.hh"
+
+namespace headrace {
+
+/// The Toeplitz hash of receive-side scaling over source and destination address and ports, with the default key of
+/// Microsoft's specification. All arguments in host order.
+uint32_t toeplitz_ip4(uint32_t src, uint32_t dst, uint16_t src_port, uint16_t dst_port);
+/// The same for fragments and protocols without ports.
+uint32_t toeplitz_ip4(uint32_t src, uint32_t dst);
+uint32_t toeplitz_ip6(const uint8_t src[16], const uint8_t dst[16], uint16_t src_port, uint16_t dst_port);
+/// The hash a card would give an Ethernet frame; 0 for what is not IP.
+uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length);
+/// The worker a hash belongs to: an indirection table of 128 entries, filled in turn.
+inline int rss_worker(uint32_t hash, int workers) { return static_cast<int>((hash & 127) % static_cast<uint32_t>(workers)); }
+
+/// What a source makes.
+struct TrafficSpec {
+  enum class Kind { kUniform, kImix, kZipf, kReplay };
+  Kind kind = Kind::kUniform;
+  std::string file;         // kReplay: a pcap or pcapng file
+  uint32_t length = 64;     // bytes of a frame without its check sequence; not for kImix and kReplay
+  uint32_t flows = 1 << 20;
+  double skew = 1.0;        // kZipf: exponent
+  uint64_t seed = 1;
+  uint8_t ttl = 64;
+};
+
+/// One frame to be made. The header is a template in which these change.
+struct TrafficRecord {
+  uint32_t dst;       // network order
+  uint16_t checksum;  // network order
+  uint16_t src_port;  // network order
+  uint32_t hash;
+  uint16_t length;
+};
+
+/// The frames of one worker, to be sent in this order, again and again.
+struct TrafficShare {
+  std::vector<TrafficRecord> records;
+  /// kReplay: frames as recorded.
+  struct Frame {
+    std::vector<uint8_t> bytes;
+    uint32_t hash;
+  };
+  std::vector<Frame> frames;
+  /// The first 64 bytes of every synthetic frame: Ethernet, IPv4 from 198.18.1.1 (RFC 2544), UDP to port 53.
+  alignas(64) uint8_t header[64];
+
+  size_t size() const { return frames.empty() ? records.size() : frames.size(); }
+};
+
+/// The shares of all workers, the same for the same `spec` whatever else runs. A worker may get nothing when there are
+/// fewer flows than workers. Reports an unreadable file.
+std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors);
+
+/// Frame sizes of the simple Internet mix, 7 : 4 : 1 of 64, 570 and 1518 bytes with check sequence, here without it.
+inline constexpr uint16_t kImixLengths[12] = {60, 566, 60, 60, 566, 60, 1514, 60, 566, 60, 566, 60};
+
+}  // namespace headrace
