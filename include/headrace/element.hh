@@ -108,6 +108,9 @@ class Element {
   virtual bool can_live_reconfigure() const { return false; }
   virtual Status live_reconfigure(Args& args) { return configure(args); }
 
+  /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be empty.
+  virtual std::string note() const { return {}; }
+
   /// Packets arrive at a push input. The element owns them.
   virtual void push(int port, Batch& batch);
   /// Somebody pulls from output `port`: append up to `max` packets, return how many.
@@ -134,6 +137,8 @@ class Element {
     drops_.add(reason, batch.size());
     batch.kill();
   }
+  /// Counts packets that are gone already, or could not be made.
+  void count_drops(uint64_t n, int reason = 0) { drops_.add(reason, n); }
   /// Names the reasons that drop() counts; reason 0 exists always ("dropped", or the first name given). In configure.
   void count_reasons(std::vector<std::string> names);
   struct DropCount {

@@ -222,6 +222,10 @@ class ShaderElement final : public ShaderElementBase {
       shader_.add_handlers(handlers);
     }
   }
+  std::string note() const override {
+    if constexpr (requires { shader_.note(owner_); }) return shader_.note(owner_);
+    return {};
+  }
   int configure_phase() const override {
     if constexpr (requires { S::kConfigurePhase; }) return S::kConfigurePhase;
     return kDefaultPhase;

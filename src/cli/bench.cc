@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hh"
+#include "cli/session.hh"
+#include "headrace/packet_pool.hh"
+#include "headrace/version.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace::cli {
+
+namespace {
+
+struct BenchOptions {
+  std::vector<std::string> words;
+  int workers = 1;
+  int size = 0;
+  double seconds = 3;
+  double warmup = 0.5;
+  int repeat = 1;
+  std::string traffic;
+  bool profile = false;
+  bool ratio = false;
+  bool json = false;
+};
+
+constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
+
+struct Result {
+  double seconds = 0;
+  Totals begin, end;
+  uint64_t lost = 0;  // buffers that nobody returned
+  std::vector<Router::Drop> drops;
+  struct Row {
+    std::string element, class_name;
+    ElementProfile profile;
+  };
+  std::vector<Row> profile;
+
+  uint64_t packets() const { return end.in.packets - begin.in.packets; }
+  uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
+  double rate() const { return mpps(packets(), seconds); }
+};
+
+/// Runs a configuration once. False when it cannot be built.
+bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result) {
+  const std::vector<int> cpus = usable_cpus();
+  Runtime::Options runtime_options;
+  runtime_options.threads = options.workers;
+  if (options.workers <= static_cast<int>(cpus.size())) {
+    // The last CPUs first: the control thread and interrupts tend to sit on the first.
+    runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
+  }
+  runtime_options.control_thread = true;
+  Runtime runtime(runtime_options);
+  Errors errors(Errors::Output::kStderr);
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    std::unique_ptr<Router> router = Router::create(configuration, runtime, errors, RouterOptions{.profile = profile});
+    if (!router) return false;
+    bool warm = false;
+    double start = 0;
+    runtime.run(
+        *router,
+        [&] {
+          const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+          if (start == 0) start = now;
+          if (!warm && now - start >= options.warmup) {
+            warm = true;
+            if (profile) router->reset_profile();
+            result.begin = read_totals(*router);
+          }
+          if (!warm || now - result.begin.seconds < options.seconds) return true;
+          result.end = read_totals(*router);
+          return false;
+        },
+        1);
+    if (result.end.seconds == 0) {
+      fmt::print(stderr, "headrace bench: the router stopped before {} s were over\n", options.warmup + options.seconds);
+      return false;
+    }
+    result.seconds = result.end.seconds - result.begin.seconds;
+    result.drops = router->drops();
+    if (profile)
+      for (const auto& e : router->elements())
+        if (const ElementProfile p = router->profile(e.get()); p.packets > 0)
+          result.profile.push_back({e->name(), e->class_name(), p});
+  }
+  const uint32_t after = PacketPool::instance().in_use();
+  result.lost = after > before ? after - before : 0;
+  return true;
+}
+
+/// Puts the sizes and traffic of the command line into every TrafficSource; false without one.
+bool apply_traffic(lang::Configuration& configuration, const BenchOptions& options) {
+  bool any = false;
+  for (lang::ElementDecl& e : configuration.elements) {
+    if (e.class_name != "TrafficSource") continue;
+    any = true;
+    if (options.size > 0) set_argument(e, "LENGTH", std::to_string(options.size));
+    if (!options.traffic.empty()) set_argument(e, "TRAFFIC", options.traffic, 0);
+  }
+  return any;
+}
+
+nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, const std::string& conf) {
+  const double wire = gbps(r.bytes() + kWireOverhead * r.packets(), r.seconds);
+  nlohmann::ordered_json j;
+  j["conf"] = conf;
+  j["traffic"] = options.traffic.empty() ? "as configured" : options.traffic;
+  j["workers"] = options.workers;
+  j["size"] = r.packets() ? static_cast<double>(r.bytes()) / static_cast<double>(r.packets()) : 0.0;
+  j["seconds"] = r.seconds;
+  j["mpps"] = r.rate();
+  j["mpps_out"] = mpps(r.end.out.packets - r.begin.out.packets, r.seconds);
+  j["gbps"] = gbps(r.bytes(), r.seconds);
+  j["wire_gbps"] = wire;
+  j["cycles_per_packet"] =
+      r.packets() ? tsc_hz() * r.seconds * options.workers / static_cast<double>(r.packets()) : 0.0;
+  nlohmann::ordered_json drops = nlohmann::ordered_json::object();
+  for (const Router::Drop& d : r.drops) drops[d.element->name() + ": " + d.reason] = d.packets;
+  j["drops"] = r.end.drops - r.begin.drops;
+  j["drops_by_reason"] = drops;
+  j["lost"] = r.lost;
+  j["tsc_ghz"] = tsc_hz() * 1e-9;
+  j["commit"] = kCommit;
+  j["build"] = kBuild;
+  j["machine"] = machine_name();
+  if (!r.profile.empty()) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Result::Row& row : r.profile)
+      rows.push_back({{"element", row.element},
+                      {"class", row.class_name},
+                      {"cycles_per_packet", static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets)},
+                      {"packets_per_batch",
+                       static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1))},
+                      {"packets", row.profile.packets}});
+    j["profile"] = rows;
+  }
+  return j;
+}
+
+void print_profile(const Result& r) {
+  fmt::print("\n{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
+             "share");
+  uint64_t all = 0;
+  for (const Result::Row& row : r.profile) all += row.profile.cycles;
+  for (const Result::Row& row : r.profile)
+    fmt::print("{:<20}{:<20}{:>14.1f}{:>15.1f}{:>16}{:>8.1f}%\n", row.element, row.class_name,
+               static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets),
+               static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1)),
+               grouped(row.profile.packets), all ? 100.0 * static_cast<double>(row.profile.cycles) / static_cast<double>(all) : 0);
+}
+
+}  // namespace
+
+int bench_command(int argc, char** argv) {
+  BenchOptions options;
+  CLI::App app{"Measures how fast a configuration forwards what its TrafficSource elements send.", "headrace bench"};
+  app.add_option("CONF", options.words, "Configuration file, then NAME=value for its variables")->required();
+  app.add_option("-w,--workers", options.workers, "Worker threads")->check(CLI::Range(1, 255));
+  app.add_option("--size", options.size, "Bytes of a frame without check sequence")->check(CLI::Range(60, 1514));
+  app.add_option("-s,--seconds", options.seconds, "Seconds to measure, after half a second of warming up")
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--traffic", options.traffic, "uniform, imix, zipf or a pcap file; default: as configured");
+  app.add_option("--repeat", options.repeat, "Measure so many times and report the best")->check(CLI::Range(1, 100));
+  app.add_flag("--profile", options.profile, "Cycles a packet and packets a batch by element (costs some speed itself)");
+  app.add_flag("--ratio", options.ratio, "Also measure a source connected to a sink, in turn, and report the ratio");
+  app.add_flag("--json", options.json, "Print one JSON object");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 1;
+  }
+  std::map<std::string, std::string> variables;
+  std::string file;
+  for (const std::string& word : options.words)
+    if (!split_variable(word, variables)) file = word;
+  lang::Configuration configuration, baseline;
+  if (!load_configuration(file, variables, configuration)) return 1;
+  Errors errors(Errors::Output::kStderr);
+  (void)lang::parse(kSourceToSink, "source-to-sink", {}, baseline, errors);
+  if (!apply_traffic(configuration, options)) {
+    fmt::print(stderr, "headrace bench: {} has no TrafficSource, so there is nothing to measure\n", file);
+    return 1;
+  }
+  apply_traffic(baseline, options);
+
+  Result best;
+  double best_baseline = 0;
+  std::vector<double> rates;
+  for (int i = 0; i < options.repeat; ++i) {
+    if (options.ratio) {
+      Result r;
+      if (!measure(baseline, options, false, r)) return 1;
+      best_baseline = std::max(best_baseline, r.rate());
+    }
+    Result r;
+    if (!measure(configuration, options, false, r)) return 1;
+    rates.push_back(r.rate());
+    if (r.rate() > best.rate() || i == 0) best = r;
+  }
+  if (options.profile) {
+    Result r;
+    if (!measure(configuration, options, true, r)) return 1;
+    best.profile = r.profile;
+  }
+  nlohmann::ordered_json j = to_json(best, options, file);
+  std::sort(rates.begin(), rates.end());
+  j["mpps_runs"] = rates;
+  if (options.ratio) {
+    j["source_to_sink_mpps"] = best_baseline;
+    j["ratio"] = best.rate() / best_baseline;
+  }
+  if (options.json) {
+    fmt::print("{}\n", j.dump(2));
+    return 0;
+  }
+  fmt::print("{}: {:.2f} Mpps in, {:.2f} Mpps out, {:.2f} Gbps ({:.2f} on the wire), {:.1f} cycles/packet, {} worker{}\n", file,
+             best.rate(), j["mpps_out"].get<double>(), j["gbps"].get<double>(), j["wire_gbps"].get<double>(),
+             j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
+  if (options.ratio)
+    fmt::print("source to sink: {:.2f} Mpps; ratio {:.3f}\n", best_baseline, best.rate() / best_baseline);
+  fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
+  if (options.profile) print_profile(best);
+  return 0;
+}
+
+}  // namespace headrace::cli
