@@ -15,14 +15,16 @@ namespace headrace {
 template <typename T>
 class Ring {
  public:
-  explicit Ring(uint32_t capacity) {
+  /// \param limit most values held at a time, if less than the capacity
+  explicit Ring(uint32_t capacity, uint32_t limit = UINT32_MAX) {
     uint32_t n = 2;
     while (n < capacity) n *= 2;
     mask_ = n - 1;
+    limit_ = limit < n ? limit : n;
     cells_.reset(new T[n]);
   }
 
-  uint32_t capacity() const { return mask_ + 1; }
+  uint32_t capacity() const { return limit_; }
   uint32_t size() const {
     const uint32_t tail = consumer_.tail.load(std::memory_order_acquire);
     return producer_.tail.load(std::memory_order_acquire) - tail;
@@ -33,7 +35,7 @@ class Ring {
     uint32_t head = producer_.head.load(std::memory_order_relaxed);
     uint32_t take;
     do {
-      const uint32_t free = mask_ + 1 - (head - consumer_.tail.load(std::memory_order_acquire));
+      const uint32_t free = limit_ - (head - consumer_.tail.load(std::memory_order_acquire));
       take = n < free ? n : free;
       if (take == 0) return 0;
     } while (!producer_.head.compare_exchange_weak(head, head + take, std::memory_order_acq_rel, std::memory_order_relaxed));
@@ -67,6 +69,7 @@ class Ring {
   }
 
   uint32_t mask_;
+  uint32_t limit_;
   std::unique_ptr<T[]> cells_;
   Ends producer_;
   Ends consumer_;

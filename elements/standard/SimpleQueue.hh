@@ -1,0 +1,18 @@
+#pragma once
+#include "elements/standard/Queue.hh"
+
+namespace headrace {
+
+/// A Queue that notifies nobody: those who push or pull find out by trying.
+///
+///     SimpleQueue([CAPACITY])
+///
+/// Ports, arguments and handlers are those of Queue.
+class SimpleQueue final : public Queue {
+ public:
+  Notifier* notifier(NotifierKind, bool, int) override { return nullptr; }
+};
+
+HEADRACE_ELEMENT(SimpleQueue)
+
+}  // namespace headrace
