@@ -1,0 +1,272 @@
+// Click's user-level driver: the same options, messages and exit statuses.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hh"
+#include "cli/options.hh"
+#include "cli/read_handlers.hh"
+#include "cli/source.hh"
+#include "headrace/router.hh"
+#include "headrace/version.hh"
+#include "headrace/worker.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace::cli {
+
+namespace {
+
+enum OptionId {
+  kFile,
+  kExpression,
+  kHandler,
+  kExitHandler,
+  kOutput,
+  kQuit,
+  kThreads,
+  kAffinity,
+  kTime,
+  kNoWarnings,
+  kWarnings,
+  kSimtime,
+  kClickpath,
+  kHelp,
+  kVersion,
+  kPort,
+  kUnixSocket,
+  kSocket,
+  kReconfigure,
+  kDpdk
+};
+
+using Value = Option::Value;
+constexpr Option kOptions[] = {
+    {kFile, "file", 'f', Value::kRequired},
+    {kExpression, "expression", 'e', Value::kRequired},
+    {kHandler, "handler", 'h', Value::kRequired},
+    {kExitHandler, "exit-handler", 'x', Value::kRequired},
+    {kOutput, "output", 'o', Value::kRequired},
+    {kQuit, "quit", 'q'},
+    {kThreads, "threads", 'j', Value::kRequired},
+    {kAffinity, "affinity", 'a', Value::kOptional, true},
+    {kAffinity, "cpu", 0, Value::kOptional, true},
+    {kTime, "time", 't'},
+    {kNoWarnings, nullptr, 'w'},
+    {kWarnings, "warnings", 0, Value::kNone, true},
+    {kSimtime, "simtime", 0, Value::kOptional},
+    {kSimtime, "simulation-time", 0, Value::kOptional},
+    {kClickpath, "clickpath", 'C', Value::kRequired},
+    {kHelp, "help"},
+    {kVersion, "version", 'v'},
+    {kPort, "port", 'p', Value::kRequired},
+    {kUnixSocket, "unix-socket", 'u', Value::kRequired},
+    {kSocket, "socket", 0, Value::kRequired},
+    {kReconfigure, "allow-reconfigure", 'R', Value::kNone, true},
+    {kDpdk, "dpdk"},
+};
+
+constexpr const char* kHelpText =
+    R"(Usage: {0} [OPTION]... [NAME=VALUE]... [FILE]
+
+Runs a configuration as the user-level driver of Click does: one thread unless told otherwise, until it is stopped or
+a driver event ends it. FILE may be '-' for standard input, which is also what is read when there is none.
+
+Configuration
+  -f, --file FILE            read FILE
+  -e, --expression TEXT      the configuration is TEXT
+      NAME=VALUE             the value of $NAME in the configuration
+  -C, --clickpath PATH       folders for required files and packages, separated by ':' (else $CLICKPATH)
+
+Running
+  -j, --threads N            N threads (1)
+  -a, --affinity[=N]         pin the threads to CPUs N (0), N+1, ...; --no-affinity leaves them where they are
+      --simtime[=T]          in simulated time that begins at T seconds (1000000000): waiting takes no time
+  -q, --quit                 check and initialise, but do not run
+
+Results
+  -h, --handler NAME         afterwards print the value of the read handler element.handler; may be repeated, and the
+                             element may be a pattern or a class: -h '*.count'
+  -x, --exit-handler NAME    the value of this handler is the exit status
+  -o, --output FILE          write the flat configuration to FILE, '-' for standard output
+  -t, --time                 print user, system and real time
+  -w, --no-warnings          no warnings
+      --help, -v, --version
+
+Control connections (-p, -u, --socket) and new configurations while running (-R) are not part of this version.
+)";
+
+struct Settings {
+  ConfigurationSource source;
+  std::vector<std::string> handlers;
+  std::string exit_handler, output;
+  bool quit = false, time = false, warnings = true;
+  int threads = 1;
+  int first_cpu = -1;
+};
+
+/// What the options ask for: to go on, or to end with a status.
+enum class Outcome { kRun, kEnd, kWrong };
+
+Outcome read_options(const std::string& program, int argc, char** argv, Settings& s, Errors& errors) {
+  OptionReader reader(program, argc, argv, kOptions);
+  for (;;) {
+    const int id = reader.next();
+    bool good = true;
+    switch (id) {
+      case OptionReader::kDone:
+        return Outcome::kRun;
+      case OptionReader::kBad:
+        return Outcome::kWrong;
+      case OptionReader::kArgument:
+        good = s.source.add_argument(reader.value(), errors);
+        break;
+      case kFile:
+      case kExpression:
+        good = id == kFile ? s.source.set_file(reader.value()) : s.source.set_expression(reader.value());
+        if (!good) (void)errors.error("router configuration specified twice");
+        break;
+      case kHandler:
+        s.handlers.push_back(reader.value());
+        break;
+      case kExitHandler:
+        good = s.exit_handler.empty() || errors.error("--exit-handler specified twice").ok();
+        s.exit_handler = reader.value();
+        break;
+      case kOutput:
+        good = s.output.empty() || errors.error("output file specified twice").ok();
+        s.output = reader.value();
+        break;
+      case kQuit:
+        s.quit = true;
+        break;
+      case kThreads:
+        good = reader.integer(s.threads);
+        if (good && s.threads >= kMaxThreads) good = errors.error("at most {} threads", kMaxThreads - 1).ok();
+        s.threads = std::max(s.threads, 1);
+        break;
+      case kAffinity:
+        s.first_cpu = reader.negated() ? -1 : 0;
+        if (reader.has_value()) good = reader.integer(s.first_cpu);
+        break;
+      case kTime:
+        s.time = true;
+        break;
+      case kNoWarnings:
+        s.warnings = false;
+        break;
+      case kWarnings:
+        s.warnings = !reader.negated();
+        break;
+      case kSimtime: {
+        double begin = 1000000000;
+        if (reader.has_value()) good = reader.number(begin);
+        clock::set_warp(clock::Warp::kSimulation);
+        clock::set_simulated_now(Timestamp::from_double(begin), Timestamp::from_double(begin));
+        break;
+      }
+      case kClickpath:
+        s.source.set_search_path(reader.value());
+        break;
+      case kHelp:
+        fmt::print(kHelpText, program);
+        return Outcome::kEnd;
+      case kVersion:
+        fmt::print("{} (Headrace) {}\n", program, kVersion);
+        return Outcome::kEnd;
+      case kReconfigure:
+        if (reader.negated()) break;
+        [[fallthrough]];
+      default:
+        reader.complain(fmt::format("option '{}' is not supported in this version", reader.written()));
+        good = false;
+    }
+    if (!good) return Outcome::kWrong;
+  }
+}
+
+Status write_flat(const Router& router, const std::string& file, Errors& errors) {
+  const std::string text = router.flat_configuration();
+  if (file == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  }
+  std::FILE* out = std::fopen(file.c_str(), "w");
+  bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  if (out) good = std::fclose(out) == 0 && good;
+  return good ? Status() : errors.error("{}: {}", file, std::strerror(errno));
+}
+
+/// User and system time of the process, and real time.
+class Stopwatch {
+ public:
+  Stopwatch() : real_(std::chrono::steady_clock::now()) { getrusage(RUSAGE_SELF, &usage_); }
+  void print() const {
+    rusage now;
+    getrusage(RUSAGE_SELF, &now);
+    const auto seconds = [](const timeval& a, const timeval& b) {
+      return static_cast<double>(a.tv_sec - b.tv_sec) + static_cast<double>(a.tv_usec - b.tv_usec) * 1e-6;
+    };
+    const double real = std::chrono::duration<double>(std::chrono::steady_clock::now() - real_).count();
+    const auto hundredths = static_cast<long>(real * 100 + .5);
+    fmt::print("{:.3f}u {:.3f}s {}:{:02}.{:02}\n", seconds(now.ru_utime, usage_.ru_utime),
+               seconds(now.ru_stime, usage_.ru_stime), hundredths / 6000, hundredths / 100 % 60, hundredths % 100);
+  }
+
+ private:
+  rusage usage_;
+  std::chrono::steady_clock::time_point real_;
+};
+
+}  // namespace
+
+int click_command(int argc, char** argv) {
+  const std::string_view path = argc > 0 ? argv[0] : "click";
+  const std::string program(path.substr(path.rfind('/') + 1));
+  Errors errors(Errors::Output::kStderr);
+  Settings s;
+  switch (read_options(program, argc, argv, s, errors)) {
+    case Outcome::kEnd:
+      return 0;
+    case Outcome::kWrong:
+      fmt::print(stderr, "Usage: {0} [OPTION]... [FILE]\nTry '{0} --help' for more information.\n", program);
+      return 1;
+    case Outcome::kRun:
+      break;
+  }
+  // A closed pipe is an error of whoever writes to it.
+  std::signal(SIGPIPE, SIG_IGN);
+
+  lang::Configuration configuration;
+  if (!s.source.load(configuration, errors, true)) return 1;
+  Runtime::Options options{.threads = s.threads, .cpus = {}, .control_thread = false};
+  if (s.first_cpu >= 0)
+    for (int i = 0; i < s.threads; ++i) options.cpus.push_back(s.first_cpu + i);
+  Runtime runtime(options);
+  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  if (!router) return 1;
+
+  int status = 0;
+  if (!s.output.empty() && !write_flat(*router, s.output, errors)) status = 1;
+  const Stopwatch stopwatch;
+  if (!s.quit && !router->elements().empty())
+    runtime.run(*router);
+  else if (!s.quit && s.warnings)
+    errors.warning_at({s.source.landmark(), 0}, "configuration has no elements, exiting");
+  if (s.time) stopwatch.print();
+  if (!print_handlers(*router, s.handlers, errors)) status = 1;
+  if (!s.exit_handler.empty()) status = read_exit_status(*router, s.exit_handler, errors);
+  std::fflush(stdout);
+  return status;
+}
+
+}  // namespace headrace::cli
