@@ -154,6 +154,8 @@ class ShaderElementBase : public Element {
   uint64_t counter(int index) const { return counters_.sum(index); }
   int counter_count() const { return counters_.count(); }
   void reset_counters() { counters_.reset(); }
+  /// Adds to a counter of the shader from a host body, on the thread that runs it.
+  void count_event(int index, uint64_t n = 1) { counters_.add(index, n); }
   std::vector<DropCount> drop_counts() const override;
 
  protected:
