@@ -96,12 +96,13 @@ class PatternParser {
   }
 
   Expression parse_expression() {
-    if (++depth_ > kMaxDepth) {
-      if (depth_ == kMaxDepth + 1) errors_.error("expression nested too deeply");
+    if (depth_ == kMaxDepth) {
+      errors_.error("expression nested too deeply");
       at_ = words_.size();
-      --depth_;
+      too_deep_ = true;
       return Expression();
     }
+    ++depth_;
     std::vector<Expression> parts{parse_or()};
     while (take("?")) {
       const size_t begin = at_;
@@ -156,7 +157,7 @@ class PatternParser {
     if (at_ == begin) {
       errors_.error("missing expression after '('");
       take(")");
-    } else if (!take(")")) {
+    } else if (!take(")") && !too_deep_) {
       errors_.error("missing ')'");
     }
     if (negated) result.negate();
@@ -336,7 +337,7 @@ class PatternParser {
     } else if (const auto range = parse_range(word)) {
       value.type = {IpType::kInteger};
       value.number = range->first;
-      value.last = range->last;
+      if (range->last != range->first) value.last = range->last;
       if (range->first > range->last) {
         errors_.error("range '{}' is empty", word);
         primitive.sound = false;
@@ -380,6 +381,7 @@ class PatternParser {
   PatternErrors& errors_;
   IpPrimitive before_;
   int depth_ = 0;
+  bool too_deep_ = false;
 };
 
 class RuleCompiler {

@@ -243,8 +243,16 @@ IpWords::Meaning IpWords::find(std::string_view word, const IpType& type, int pr
         std::find_if(candidates.begin(), candidates.end(), [](const auto& candidate) { return candidate.wanted; });
     return {Meaning::kValue, found->type, static_cast<uint32_t>(found->value), {}};
   }
-  std::string context = type == IpType::kNone ? "" : type_text(type) + " ";
-  if (protocol != kUnknownProtocol && type == IpType::kNone) context = protocol_text(protocol) + " ";
+  std::string context;
+  if (protocol != kUnknownProtocol) context = protocol_text(protocol) + " ";
+  // The names of these types begin with a protocol of their own.
+  if (type == IpType::kTcpOption) {
+    context += "opt ";
+  } else if (type == kIcmpType) {
+    context += "type ";
+  } else if (type != IpType::kNone) {
+    context += type_text(type) + " ";
+  }
   std::string choices;
   for (const Candidate& candidate : candidates) {
     choices += fmt::format("{}'{} {}'", choices.empty() ? "" : ", ", candidate.name, word);
