@@ -168,7 +168,7 @@ class Element {
   std::vector<Port> inputs_, outputs_;
   std::vector<bool> input_push_, output_push_;
   std::vector<std::string> reasons_{"dropped"};
-  ThreadCounters drops_;
+  ThreadCounters drops_{1};
   Handlers handlers_{this};
   std::vector<Task*> tasks_;
 };
