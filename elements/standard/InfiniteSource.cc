@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "elements/standard/packet_bytes.hh"
 #include "elements/standard/value_handlers.hh"
 
 namespace headrace {
 
 Status InfiniteSource::configure(Args& args) {
-  data_ = "Random text of a generated packet, long enough to fill a small frame.";
+  data_ = kDefaultData;
   limit_ = -1;
   burst_ = 1;
   length_ = -1;
@@ -21,14 +22,7 @@ Status InfiniteSource::configure(Args& args) {
   return make_bytes(args.errors());
 }
 
-Status InfiniteSource::make_bytes(Errors& errors) {
-  const size_t length = length_ < 0 ? data_.size() : static_cast<size_t>(length_);
-  if (length > Packet::kMaxLength) return errors.error("packet too long, maximum is {}", Packet::kMaxLength);
-  bytes_.clear();
-  while (bytes_.size() < length) bytes_ += data_.empty() ? std::string(1, '\0') : data_;
-  bytes_.resize(length);
-  return {};
-}
+Status InfiniteSource::make_bytes(Errors& errors) { return fill_packet_bytes(data_, length_, bytes_, errors); }
 
 Status InfiniteSource::initialize(Errors& errors) {
   if (output_is_push(0)) {

@@ -1,0 +1,38 @@
+#pragma once
+#include <headrace/element.hh>
+
+namespace headrace {
+
+/// Delays packets: pulls them, and pushes each when its time has come.
+///
+///     DelayUnqueue(DELAY)
+///
+/// Input 0, pull; output 0, push. A packet leaves no earlier than DELAY after its timestamp (after the moment it was
+/// pulled if it has none), with the time at which it was due as its new timestamp. It holds one packet at a time, so
+/// packets do not overtake each other.
+///
+/// DELAY: a time.
+///
+/// Handlers: `delay` (rw).
+class DelayUnqueue final : public Element {
+ public:
+  static constexpr Ports kPorts{"1/1"};
+  static constexpr Processing kProcessing{"l/h"};
+
+  ~DelayUnqueue() override;
+  Status configure(Args& args) override { return args.read_mp("DELAY", delay_).complete(); }
+  Status initialize(Errors& errors) override;
+  void add_handlers(Handlers& handlers) override;
+  bool run_task(Task& task) override;
+
+ private:
+  Interval delay_;
+  Packet* held_ = nullptr;
+  Task task_{this};
+  Timer timer_{this, [this](Timer&) { task_.reschedule(); }};
+  Signal signal_;
+};
+
+HEADRACE_ELEMENT(DelayUnqueue)
+
+}  // namespace headrace

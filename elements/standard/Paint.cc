@@ -1,0 +1,16 @@
+#include "elements/standard/Paint.hh"
+
+#include "elements/standard/value_handlers.hh"
+
+namespace headrace {
+
+Status Paint::configure(Args& args) {
+  AnnotationArg<1> anno{offset};
+  if (!args.read_mp("COLOR", color).read_p("ANNO", anno).complete()) return Status::failed();
+  offset = anno;
+  return {};
+}
+
+void Paint::add_handlers(Handlers& handlers) { read_write_value(handlers, "color", color); }
+
+}  // namespace headrace

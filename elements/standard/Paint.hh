@@ -1,0 +1,31 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+/// Colours packets: sets their paint annotation.
+///
+///     Paint(COLOR [, ANNO])
+///
+/// COLOR: 0 to 255.
+/// ANNO: the one-byte annotation that is set. Default PAINT.
+///
+/// Handlers: `color` (rw).
+struct Paint : Shader<Paint> {
+  static constexpr auto kRegions = regions(ReadWrite{anno::any});
+
+  uint8_t color = 0;
+  int32_t offset = anno::paint.kOffset;
+
+  Status configure(Args& args);
+  void add_handlers(Handlers& handlers);
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    p.store8(Anchor::kAnno, offset, color);
+    return 0;
+  }
+};
+
+HEADRACE_ELEMENT(Paint)
+
+}  // namespace headrace

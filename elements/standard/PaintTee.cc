@@ -1,0 +1,24 @@
+#include "elements/standard/PaintTee.hh"
+
+#include "elements/standard/value_handlers.hh"
+
+namespace headrace {
+
+Status PaintTee::configure(Args& args) {
+  AnnotationArg<1> anno{offset};
+  if (!args.read_mp("COLOR", color).read_p("ANNO", anno).complete()) return Status::failed();
+  offset = anno;
+  return {};
+}
+
+void PaintTee::add_handlers(Handlers& handlers) { read_write_value(handlers, "color", color); }
+
+Next PaintTee::escape(Packet*& p, Emitter& emit) const {
+  if (Packet* copy = p->clone())
+    emit(1, copy);
+  else
+    static_cast<ShaderElementBase&>(emit.element()).count_event(kNoCopy);
+  return 0;
+}
+
+}  // namespace headrace

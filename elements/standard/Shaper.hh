@@ -1,0 +1,37 @@
+#pragma once
+#include <headrace/element.hh>
+
+#include "elements/standard/rate_pacer.hh"
+
+namespace headrace {
+
+/// Lets packets be pulled at no more than a rate.
+///
+///     Shaper(RATE)
+///
+/// Input 0 and output 0, pull. Output 1 (optional), pull: gives packets only while output 0 would not.
+///
+/// RATE: packets a second.
+///
+/// Handlers: `rate` (rw); `reset` (w) forgets what was sent.
+class Shaper : public Element {
+ public:
+  static constexpr Ports kPorts{"1/1-2"};
+  static constexpr Processing kProcessing{"l/l"};
+
+  Status configure(Args& args) override;
+  bool can_live_reconfigure() const override { return true; }
+  void add_handlers(Handlers& handlers) override;
+  int pull(int port, Batch& batch, int max) override;
+
+ protected:
+  virtual uint64_t cost(const Packet&) const { return 1; }
+  virtual Status read_rate(Args& args, uint64_t& rate);
+  virtual std::string unparse_rate() const { return std::to_string(pacer_.rate()); }
+
+  RatePacer pacer_;
+};
+
+HEADRACE_ELEMENT(Shaper)
+
+}  // namespace headrace

@@ -1,0 +1,31 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+/// Removes bytes from the front of packets.
+///
+///     Strip(LENGTH)
+///
+/// A packet shorter than LENGTH becomes empty. Where headers lie stays known, so Unstrip can bring them back.
+struct Strip : Shader<Strip> {
+  static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length});
+  enum { kShort };
+  static constexpr auto kCounters = counters(headrace::counter("shorter than LENGTH"));
+
+  uint32_t bytes = 0;
+
+  Status configure(Args& args);
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    if (!p.pull(bytes)) {
+      p.count(kShort);
+      p.pull(p.length());
+    }
+    return 0;
+  }
+};
+
+HEADRACE_ELEMENT(Strip)
+
+}  // namespace headrace
