@@ -121,6 +121,7 @@ class Parser {
   int nesting_ = 0;
   int library_depth_ = 0;
   size_t ports_read_ = 0;
+  bool too_many_ports_ = false;
   std::vector<std::unordered_map<std::string, ClassId>> scopes_;
   /// Primitive classes, which have no scope.
   std::unordered_map<std::string, ClassId> primitives_;

@@ -246,10 +246,12 @@ void Parser::parse_ports(std::vector<int>& ports) {
     }
     const int port = parse_port_number(token.text);
     for (int p = range ? last + 1 : port; p <= port; ++p) {
-      if (++ports_read_ > options_.limits.connections) {
-        (void)error("too many ports");
-        return;
+      if (ports_read_ == options_.limits.connections) {
+        if (!too_many_ports_) (void)error(fmt::format("too many ports: more than {}", ports_read_));
+        too_many_ports_ = true;
+        break;
       }
+      ++ports_read_;
       ports.push_back(p);
     }
     last = port;
