@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ struct Handler {
     kDeprecated = 32,  // 'D'
     /// A write may run while workers run; others wait for a quiescent point.
     kThreadSafe = 64,
+    /// Only for scripts and the command line, not for those who connect from outside.
+    kPrivate = 128,
   };
   using Read = std::function<Status(const std::string& parameters, std::string& value, Errors& errors)>;
   using Write = std::function<Status(const std::string& value, Errors& errors)>;
@@ -53,7 +56,12 @@ class Handlers {
   /// cannot be) and, with `writable`, reconfigures the element with a new value for it.
   Handlers& argument(const std::string& name, const std::string& key, int position = -1, bool writable = false);
 
+  /// Answers to every name that was not added: `make` gives the handler for a name, once.
+  Handlers& any(std::function<Handler(const std::string& name)> make);
+
+  /// The handler of that name, or null. Any thread.
   const Handler* find(const std::string& name) const;
+  /// The handlers that were added by name.
   const std::map<std::string, Handler>& all() const { return handlers_; }
 
  private:
@@ -61,6 +69,9 @@ class Handlers {
 
   Element* element_;
   std::map<std::string, Handler> handlers_;
+  std::function<Handler(const std::string& name)> make_any_;
+  mutable std::mutex any_lock_;
+  mutable std::map<std::string, Handler> made_;  // by make_any_
 };
 
 /// A handler named in a configuration ("element.handler [value]", or "handler" for the router's own), bound to it.
@@ -72,7 +83,8 @@ class HandlerCall {
   const std::string& text() const { return text_; }
   bool empty() const { return text_.empty(); }
   /// Looks the handler up as seen from `context`. Errors name what is missing.
-  Status bind(Router& router, const Element* context, bool for_write, Errors& errors);
+  /// \param unquote takes a layer of quotation off the text that follows the name
+  Status bind(Router& router, const Element* context, bool for_write, Errors& errors, bool unquote = false);
   bool bound() const { return handler_ != nullptr; }
   Status read(std::string& value, Errors& errors) const;
   /// Writes the text that followed the name, plus `extra` if given.

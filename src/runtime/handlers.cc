@@ -104,23 +104,32 @@ Handlers& Handlers::argument(const std::string& name, const std::string& key, in
   });
 }
 
+Handlers& Handlers::any(std::function<Handler(const std::string& name)> make) {
+  make_any_ = std::move(make);
+  return *this;
+}
+
 const Handler* Handlers::find(const std::string& name) const {
   const auto it = handlers_.find(name);
-  return it == handlers_.end() ? nullptr : &it->second;
+  if (it != handlers_.end()) return &it->second;
+  if (!make_any_) return nullptr;
+  const std::lock_guard guard(any_lock_);
+  const auto made = made_.find(name);
+  return made != made_.end() ? &made->second : &made_.emplace(name, make_any_(name)).first->second;
 }
 
 // --- HandlerCall
 
-Status HandlerCall::bind(Router& router, const Element* context, bool for_write, Errors& errors) {
+Status HandlerCall::bind(Router& router, const Element* context, bool for_write, Errors& errors, bool unquote) {
   std::string_view rest = text_;
   const std::string name = lang::unquote(lang::take_word(rest));
-  value_ = std::string(rest);
+  value_ = unquote ? lang::unquote(rest) : std::string(rest);
   router_ = &router;
   handler_ = router.find_handler(name, context, element_, errors);
   if (!handler_) return Status::failed();
   if (for_write ? !handler_->write : !handler_->read) {
     handler_ = nullptr;
-    return errors.error("no {} handler '{}'", for_write ? "write" : "read", name);
+    return errors.error("no '{}' {} handler", name, for_write ? "write" : "read");
   }
   return {};
 }

@@ -189,27 +189,30 @@ Element* Router::find(std::string_view name, const Element* context) const {
 
 const Handler* Router::find_handler(std::string_view name, const Element* context, Element*& element,
                                     Errors& errors) const {
-  const size_t dot = name.rfind('.');
-  const std::string_view element_name = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
-  const std::string handler_name(dot == std::string_view::npos ? name : name.substr(dot + 1));
+  const size_t dot = name.find('.');
   element = nullptr;
   const Handlers* handlers = &root_handlers_;
-  if (!element_name.empty()) {
-    element = find(element_name, context);
-    if (!element && std::all_of(element_name.begin(), element_name.end(), [](unsigned char c) { return std::isdigit(c); })) {
-      const unsigned long n = std::strtoul(std::string(element_name).c_str(), nullptr, 10);
-      if (n >= 1 && n <= elements_.size()) element = elements_[n - 1].get();
+  std::string handler_name(name);
+  if (dot == std::string_view::npos) {
+    // An element that names a handler of its own means that one before the router's.
+    if (context && context->handlers_.find(handler_name)) {
+      element = elements_[context->index_].get();
+      handlers = &element->handlers_;
     }
-    if (!element) {
-      (void)errors.error("no element named '{}'", element_name);
-      return nullptr;
+  } else {
+    handler_name = name.substr(dot + 1);
+    if (const std::string_view element_name = name.substr(0, dot); !element_name.empty()) {
+      element = find(element_name, context);
+      if (!element && std::all_of(element_name.begin(), element_name.end(), [](unsigned char c) { return std::isdigit(c); })) {
+        const unsigned long n = std::strtoul(std::string(element_name).c_str(), nullptr, 10);
+        if (n >= 1 && n <= elements_.size()) element = elements_[n - 1].get();
+      }
+      if (!element) {
+        (void)errors.error("no element named '{}'", element_name);
+        return nullptr;
+      }
+      handlers = &element->handlers_;
     }
-    handlers = &element->handlers_;
-  } else if (context && dot == std::string_view::npos && context->handlers_.find(handler_name) &&
-             !root_handlers_.find(handler_name)) {
-    // A bare name is the router's handler; an element may also mean one of its own.
-    element = elements_[context->index_].get();
-    handlers = &element->handlers_;
   }
   const Handler* h = handlers->find(handler_name);
   if (!h) (void)errors.error("no '{}' handler", name);

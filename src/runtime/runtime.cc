@@ -111,17 +111,25 @@ void Runtime::park() {
 
 void Runtime::quiesce(const std::function<void()>& action) {
   std::unique_lock lock(pause_lock_);
+  const std::thread::id me = std::this_thread::get_id();
+  if (pause_owner_ && pause_thread_ == me) {
+    lock.unlock();
+    action();
+    return;
+  }
   const bool in_loop = thread_id() < threads() && running();
   pause_wanted_.fetch_add(1, std::memory_order_seq_cst);
   // While another thread's action runs, this one counts as parked.
-  if (pause_owner_ && in_loop) {
-    ++parked_;
-    pause_changed_.notify_all();
-  }
   const bool counted = pause_owner_ && in_loop;
+  const bool exclusive = exclusive_thread_ == me;
+  if (counted) ++parked_;
+  if (exclusive) exclusive_waits_ = true;
+  if (counted || exclusive) pause_changed_.notify_all();
   pause_changed_.wait(lock, [this] { return !pause_owner_; });
   if (counted) --parked_;
+  if (exclusive) exclusive_waits_ = false;
   pause_owner_ = true;
+  pause_thread_ = me;
   const int others = looping_ - (in_loop ? 1 : 0);
   for (auto& w : workers_)
     if (w->id() != thread_id() && looping_ > 0) w->wake();
@@ -130,8 +138,37 @@ void Runtime::quiesce(const std::function<void()>& action) {
   action();
   lock.lock();
   pause_owner_ = false;
+  pause_thread_ = {};
   pause_wanted_.fetch_sub(1, std::memory_order_seq_cst);
   pause_changed_.notify_all();
+}
+
+Runtime::Exclusive::Exclusive(Runtime& runtime) : runtime_(runtime) {
+  std::unique_lock lock(runtime.pause_lock_);
+  const std::thread::id me = std::this_thread::get_id();
+  const auto mine = [&] {
+    if (runtime.exclusive_thread_ == me) return true;
+    if (runtime.pause_owner_ && runtime.pause_thread_ != me) return false;
+    // A holder that waits for the action in which this is called will not move before it ends.
+    return runtime.exclusive_thread_ == std::thread::id() || (runtime.pause_owner_ && runtime.exclusive_waits_);
+  };
+  if (!mine()) {
+    const bool in_loop =
+        thread_id() < runtime.threads() && runtime.running() && !(runtime.pause_owner_ && runtime.pause_thread_ == me);
+    if (in_loop) {
+      ++runtime.parked_;
+      runtime.pause_changed_.notify_all();
+    }
+    runtime.pause_changed_.wait(lock, mine);
+    if (in_loop) --runtime.parked_;
+  }
+  previous_ = std::exchange(runtime.exclusive_thread_, me);
+}
+
+Runtime::Exclusive::~Exclusive() {
+  const std::lock_guard lock(runtime_.pause_lock_);
+  runtime_.exclusive_thread_ = previous_;
+  runtime_.pause_changed_.notify_all();
 }
 
 void Runtime::between_rounds(Router& router, int id) {

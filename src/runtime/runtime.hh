@@ -118,8 +118,24 @@ class Runtime {
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
   bool running() const { return running_.load(std::memory_order_acquire); }
 
-  /// Runs `action` while every other thread stands between two rounds.
+  /// Runs `action` while every other thread stands between two rounds. An action may call quiesce() again.
   void quiesce(const std::function<void()>& action);
+
+  /// Holds off other threads that also want to be the exclusive one, until it is destroyed; a thread may be so more
+  /// than once. For elements whose state lives on across handler calls, such as Script: unlike a mutex it goes together
+  /// with quiesce(), since who waits for it stands still, and an action of quiesce() passes a holder that waits for
+  /// that action.
+  class Exclusive {
+   public:
+    explicit Exclusive(Runtime& runtime);
+    ~Exclusive();
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+   private:
+    Runtime& runtime_;
+    std::thread::id previous_;
+  };
 
   /// Calls `action` on worker 0 after signal `number` arrived. Without an action SIGINT and SIGTERM stop the router.
   void on_signal(int number, std::function<void()> action);
@@ -146,6 +162,9 @@ class Runtime {
   int parked_ = 0;
   int looping_ = 0;
   bool pause_owner_ = false;
+  std::thread::id pause_thread_;
+  std::thread::id exclusive_thread_;
+  bool exclusive_waits_ = false;  // its holder waits for another thread's action to end
 
   std::map<int, std::vector<std::function<void()>>> signal_actions_;
 };
