@@ -157,7 +157,8 @@ struct Regions {
   static constexpr int kCount = sizeof...(D);
 
   /// True if a declaration of the wanted kind covers `size` bytes at `offset` from `anchor`.
-  static constexpr bool covers(Anchor anchor, int offset, int size, bool write) {
+  static constexpr bool covers([[maybe_unused]] Anchor anchor, [[maybe_unused]] int offset, [[maybe_unused]] int size,
+                               [[maybe_unused]] bool write) {
     return (one<D>(anchor, offset, size, write) || ...);
   }
   template <typename F>
