@@ -38,7 +38,8 @@ using size_t = __SIZE_TYPE__;
 namespace headrace {
 
 /// Reads an aligned word that a host thread may be replacing: the old or the new value, never a mixture. A later load
-/// whose address depends on the result sees at least what the writer stored before it released this word.
+/// whose address depends on the result sees at least what the writer stored before it released this word. On a device
+/// the load passes by the first-level cache, which might keep an old word.
 template <typename T>
 HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)

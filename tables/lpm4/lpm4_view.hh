@@ -45,7 +45,7 @@ class Lpm4View {
     }
   }
 
-  const Lpm4Generation* generation() const { return generation_; }
+  HEADRACE_SHADER const Lpm4Generation* generation() const { return generation_; }
 
  private:
   template <typename Entry>
