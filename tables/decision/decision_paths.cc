@@ -28,9 +28,11 @@ class PathFacts {
  private:
   /// A branch taken, as an element of a list that shares its beginning with others.
   struct Fact {
-    int before;  // the fact before it, or -1
-    int branch;  // branch_of(identity, direction)
-    int length;  // bytes the packet is known to have when the test is made
+    int before;       // the fact before it, or -1
+    int same_word;    // the last fact before it about the same word, or -1
+    int branch;       // branch_of(identity, direction)
+    int length;       // bytes the packet is known to have when the test is made
+    bool impossible;  // the list contains the failure of a test that always holds
   };
   using List = int;  // the last fact, or -1
 
@@ -40,20 +42,31 @@ class PathFacts {
 
   Fact fact_of(int node, bool yes, List before) const {
     const int identity = identity_[node];
-    return {before, branch_of(identity, yes), std::min(known_length_[node], known_length_[identity])};
+    return fact_of(branch_of(identity, yes), std::min(known_length_[node], known_length_[identity]), before);
+  }
+  Fact fact_of(int branch, int length, List before) const {
+    const Test& test = nodes_[node_of(branch)].test;
+    const bool impossible = (test.mask == 0 && !is_yes(branch)) || (before >= 0 && facts_[before].impossible);
+    return {before, last_about(test.offset, before), branch, length, impossible};
   }
   List append(const Fact& fact) {
     facts_.push_back(fact);
     return static_cast<List>(facts_.size()) - 1;
   }
+  /// The last fact of a list about the word at `offset`, or -1.
+  List last_about(int offset, List list) const {
+    while (list >= 0 && nodes_[node_of(facts_[list].branch)].test.offset != offset) list = facts_[list].before;
+    return list;
+  }
   bool contains(List list, int branch) const;
   List intersect(const std::vector<List>& lists);
-  std::vector<Fact> elements(List list) const;
+  std::vector<Fact> elements(List list);
 
   void redirect(int node, bool yes, Target to);
   void collect(int node);
   void advance(int node, bool yes);
   Answer answer(const Fact& fact, const Test& test) const;
+  Answer answer_of_list(const Fact& last, const Test& test) const;
   std::vector<Target> reach(const Fact& last, Target to) const;
 
   std::vector<Node>& nodes_;
@@ -62,6 +75,8 @@ class PathFacts {
   std::vector<std::vector<int>> entering_;  // branches that lead to the node
   std::vector<std::vector<List>> lists_;
   std::vector<Fact> facts_;
+  std::vector<int> seen_;  // by identity: the last call of elements() that met it
+  int seen_calls_ = 0;
 };
 
 PathFacts::PathFacts(std::vector<Node>& nodes)
@@ -69,7 +84,8 @@ PathFacts::PathFacts(std::vector<Node>& nodes)
       identity_(nodes.size()),
       known_length_(nodes.size(), INT32_MAX),
       entering_(nodes.size()),
-      lists_(nodes.size()) {
+      lists_(nodes.size()),
+      seen_(nodes.size()) {
   const int count = static_cast<int>(nodes.size());
   std::map<std::tuple<uint16_t, bool, uint32_t, uint32_t>, int> first;
   for (int i = 0; i < count; ++i) {
@@ -104,21 +120,21 @@ void PathFacts::run() {
 }
 
 bool PathFacts::contains(List list, int branch) const {
-  for (; list >= 0; list = facts_[list].before) {
+  list = last_about(nodes_[node_of(branch)].test.offset, list);
+  for (; list >= 0; list = facts_[list].same_word) {
     if (facts_[list].branch == branch) return true;
   }
   return false;
 }
 
 /// A list in its order, without the earlier of two equal facts.
-std::vector<PathFacts::Fact> PathFacts::elements(List list) const {
+std::vector<PathFacts::Fact> PathFacts::elements(List list) {
   std::vector<Fact> result;
-  std::vector<int> seen;
+  ++seen_calls_;
   for (; list >= 0; list = facts_[list].before) {
-    const int node = node_of(facts_[list].branch);
-    const auto place = std::lower_bound(seen.begin(), seen.end(), node);
-    if (place != seen.end() && *place == node) continue;
-    seen.insert(place, node);
+    int& seen = seen_[node_of(facts_[list].branch)];
+    if (seen == seen_calls_) continue;
+    seen = seen_calls_;
     result.push_back(facts_[list]);
   }
   std::reverse(result.begin(), result.end());
@@ -145,7 +161,7 @@ PathFacts::List PathFacts::intersect(const std::vector<List>& lists) {
     }
     length = std::min(length, fact.length);
     if (++agreed < all.size()) continue;
-    result = append({result, wanted, length});
+    result = append(fact_of(wanted, length, result));
     ++wanted;
     agreed = 0;
     length = INT32_MAX;
@@ -215,14 +231,10 @@ void PathFacts::collect(int node) {
   lists_[node] = std::move(lists);
 }
 
-/// What a fact says about a test.
+/// What a fact says about a test of the same word.
 Answer PathFacts::answer(const Fact& fact, const Test& test) const {
   const Test& made = nodes_[node_of(fact.branch)].test;
   const bool yes = is_yes(fact.branch);
-  if (test.mask == 0) return Answer::kYes;
-  if (!yes && made.mask == 0) return Answer::kNo;
-  if (made.offset != test.offset) return Answer::kUnknown;
-
   const uint32_t both = made.mask & test.mask;
   Answer answer = Answer::kUnknown;
   if (yes && both == test.mask) {
@@ -242,18 +254,25 @@ Answer PathFacts::answer(const Fact& fact, const Test& test) const {
   return Answer::kUnknown;
 }
 
+/// What the list that ends with `last` says about a test.
+Answer PathFacts::answer_of_list(const Fact& last, const Test& test) const {
+  if (test.mask == 0) return Answer::kYes;
+  const bool same_word = nodes_[node_of(last.branch)].test.offset == test.offset;
+  Answer known = same_word ? answer(last, test) : Answer::kUnknown;
+  List at = same_word ? last.same_word : last_about(test.offset, last.before);
+  for (; at >= 0 && known == Answer::kUnknown; at = facts_[at].same_word) known = answer(facts_[at], test);
+  // Nothing comes this way, so that any answer is right.
+  return known == Answer::kUnknown && last.impossible ? Answer::kNo : known;
+}
+
 /// The nodes that the branch `last` comes to one after the other, beginning with `to`, as the facts of a list answer
 /// them.
 std::vector<Target> PathFacts::reach(const Fact& last, Target to) const {
   std::vector<Target> way{to};
   while (is_test(to)) {
-    const Test& test = nodes_[to].test;
-    Answer known = answer(last, test);
-    for (List at = last.before; at >= 0 && known == Answer::kUnknown; at = facts_[at].before) {
-      known = answer(facts_[at], test);
-    }
+    const Answer known = answer_of_list(last, nodes_[to].test);
     if (known == Answer::kUnknown) break;
-    to = known == Answer::kYes ? nodes_[to].yes() : nodes_[to].no();
+    to = nodes_[to].next[known == Answer::kYes];
     way.push_back(to);
   }
   return way;
