@@ -1,0 +1,58 @@
+#!/bin/bash
+# An installation is complete: the installed binary runs without the source tree, and an element written outside of it is
+# built against the installed headers, loaded, shown and run.
+set -euo pipefail
+
+if [ ! -x "$HEADRACE" ]; then echo "no binary at $HEADRACE"; exit 77; fi
+if grep -q '^HEADRACE_SANITIZE:STRING=.\+' "$HEADRACE_BUILD/CMakeCache.txt"; then
+  echo "a binary with sanitizers is not for installing"
+  exit 77
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/usr
+
+fail() {
+  echo "install.test.sh: $*" >&2
+  exit 1
+}
+# expect <text> <file>: the file has the text.
+expect() { grep -qF -- "$1" "$2" || { cat "$2"; fail "'$1' is missing in the output above"; }; }
+
+cmake --install "$HEADRACE_BUILD" --prefix "$prefix" >"$scratch/install.log" || { cat "$scratch/install.log"; exit 1; }
+for file in bin/headrace include/headrace/shader.hh include/headrace/tables/lpm4/lpm4_view.hh \
+  share/headrace/conf/data/bgp-full-ipv4.txt.xz share/doc/headrace/LICENSE share/doc/headrace/NOTICE; do
+  [ -e "$prefix/$file" ] || fail "$file was not installed"
+done
+if grep -rlF "$HEADRACE_SOURCE" "$prefix" --include='*.cmake' --include='*.hh'; then
+  fail "the files above name the source tree"
+fi
+
+cd "$scratch"
+cmake -S "$HEADRACE_SOURCE/tests/system/module" -B module -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
+  >module.log 2>&1 || { cat module.log; fail "the module does not configure"; }
+cmake --build module >module.log 2>&1 || { cat module.log; fail "the module does not build"; }
+
+"$prefix/bin/headrace" elements --package example --clickpath "$scratch/module" SetIPTTL >page.txt
+expect "Sets the time to live of IPv4 packets." page.txt
+
+cat >run.click <<'CONF'
+require(example);
+// A UDP packet from 1.0.0.1 to 2.0.0.2 whose time to live is 17, with a good checksum.
+InfiniteSource(DATA \<4500 001c 0000 0000 1111 a6cf 0100 0001 0200 0002  0400 0400 0008 0000>, LIMIT 1, STOP true)
+  -> CheckIPHeader
+  -> SetIPTTL(200)
+  -> CheckIPHeader
+  -> Print(MAXLENGTH 28, CONTENTS HEX)
+  -> Discard;
+CONF
+HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" click run.click >run.txt 2>&1 || { cat run.txt; fail "run failed"; }
+# The TTL beside the protocol, then the repaired checksum, which CheckIPHeader found good.
+expect "4500001c 00000000 c811efce 01000001 02000002" run.txt
+
+echo 'require(example); InfiniteSource(LIMIT 1) -> SetIPTTL(0) -> Discard;' >wrong.click
+if HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check wrong.click >wrong.txt 2>&1; then
+  fail "SetIPTTL(0) was taken"
+fi
+expect "SetIPTTL" wrong.txt
