@@ -86,6 +86,8 @@ class HandlerCall {
   /// \param unquote takes a layer of quotation off the text that follows the name
   Status bind(Router& router, const Element* context, bool for_write, Errors& errors, bool unquote = false);
   bool bound() const { return handler_ != nullptr; }
+  /// "element.handler" of what was bound.
+  std::string name() const;
   Status read(std::string& value, Errors& errors) const;
   /// Writes the text that followed the name, plus `extra` if given.
   Status write(Errors& errors, std::string_view extra = {}) const;

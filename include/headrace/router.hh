@@ -71,6 +71,8 @@ class Router {
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
   Runtime& runtime() const { return runtime_; }
+  /// Workers; a home thread is less.
+  int threads() const;
   /// Workers that run this router.
   int worker_count() const;
   const RouterOptions& options() const { return options_; }

@@ -134,6 +134,8 @@ Status HandlerCall::bind(Router& router, const Element* context, bool for_write,
   return {};
 }
 
+std::string HandlerCall::name() const { return element_ ? element_->name() + "." + handler_->name : handler_->name; }
+
 Status HandlerCall::read(std::string& value, Errors& errors) const {
   return router_->call_read(element_, *handler_, value_, value, errors);
 }

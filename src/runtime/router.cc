@@ -239,6 +239,8 @@ Status Router::call_write(Element* element, const Handler& handler, const std::s
 
 int Router::worker_count() const { return runtime_.threads(); }
 
+int Router::threads() const { return runtime_.threads(); }
+
 int Router::home_thread(const Element* element) const {
   const int thread = element ? home_threads_[element->index()] : -1;
   return thread < 0 ? 0 : thread;

@@ -1,0 +1,442 @@
+#include "control/script_engine.hh"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "headrace/router.hh"
+
+namespace headrace {
+
+using control::Instruction;
+using control::Op;
+
+namespace {
+
+/// A script that jumps this often without waiting is taken to go round in circles.
+constexpr int kMaxJumps = 1000;
+/// What $? is after a write that failed, as in Click.
+constexpr int kFailedWrite = -EINVAL;
+
+/// A seed of its own for each script and run, but the same each time in a simulation.
+uint64_t seed() { return clock::warp() == clock::Warp::kSimulation ? 1 : std::random_device()(); }
+
+/// Errors of a script that nobody called.
+class OwnErrors {
+ public:
+  explicit OwnErrors(const Element& element)
+      : errors_(Errors::Output::kStderr),
+        context_(errors_, {}, fmt::format("While executing '{}':", element.declaration())) {}
+  operator Errors&() { return errors_; }
+
+ private:
+  Errors errors_;
+  Errors::Context context_;
+};
+
+}  // namespace
+
+Script::Engine::Engine(Script& script, control::Program program)
+    : script_(script),
+      program_(std::move(program)),
+      steps_done_(program_.instructions.size()),
+      timer_(&script, [this](Timer&) { on_timer(); }),
+      random_(seed()) {}
+
+Runtime& Script::Engine::runtime() const { return script_.router().runtime(); }
+
+// --- Text ---------------------------------------------------------------------------------------------------------
+
+std::string Script::Engine::expand(const std::string& text, Errors& errors, lang::ExpandInto mode) {
+  return lang::expand_variables(
+      text, [this](std::string_view name) { return look_up(name); },
+      [&](std::string_view handler) { return call(handler, errors); }, mode);
+}
+
+std::optional<std::string> Script::Engine::look_up(std::string_view name) const {
+  if (const auto it = variables_.find(name); it != variables_.end()) return it->second;
+  if (name == "?") return std::to_string(write_status_);
+  if (name == "$") return std::to_string(getpid());
+  if (name == "args") return run_arguments_;
+  if (name == "write") return run_is_write_ ? "true" : "false";
+  if (name == "0") return run_handler_;
+  if (name == "#") return std::to_string(lang::split_words(run_arguments_).size());
+  uint32_t index;
+  if (!name.empty() && name[0] >= '1' && name[0] <= '9' && parse_argument(name, index, {})) {
+    const std::vector<std::string> words = lang::split_words(run_arguments_);
+    return index <= words.size() ? words[index - 1] : std::string();
+  }
+  return {};
+}
+
+std::optional<std::string> Script::Engine::call(std::string_view text, Errors& errors) {
+  HandlerCall handler{std::string(text)};
+  if (!handler.bind(script_.router(), &script_, false, errors)) return {};
+  std::string value;
+  if (!handler.read(value, errors)) value.clear();
+  return value;
+}
+
+std::string Script::Engine::variable(const std::string& name) const {
+  const Runtime::Exclusive exclusive(runtime());
+  const auto it = variables_.find(name);
+  return it == variables_.end() ? std::string() : it->second;
+}
+
+std::string* Script::Engine::find_variable(std::string_view name) {
+  if (name == "args") return &run_arguments_;
+  const auto it = variables_.find(name);
+  return it == variables_.end() ? nullptr : &it->second;
+}
+
+Status Script::Engine::get(std::string_view text, std::string& value, Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  const std::string_view name = lang::take_word(text);
+  if (name.empty()) return errors.error("no variable");
+  if (!text.empty()) return errors.error("too many arguments");
+  const std::string* variable = find_variable(name);
+  if (!variable) return errors.error("undefined variable '{}'", name);
+  value = *variable;
+  return {};
+}
+
+Status Script::Engine::set(std::string_view text, Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  const std::string_view name = lang::take_word(text);
+  if (name.empty()) return errors.error("no variable");
+  std::string* variable = find_variable(name);
+  (variable ? *variable : variables_[std::string(name)]) = text;
+  return {};
+}
+
+Status Script::Engine::shift(std::string_view text, std::string& value, Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  const std::string_view name = text.empty() ? "args" : lang::take_word(text);
+  if (!text.empty() && name != "args") return errors.error("too many arguments");
+  std::string* variable = find_variable(name);
+  if (!variable) return errors.error("undefined variable '{}'", name);
+  std::string_view rest = *variable;
+  value = lang::take_word(rest);
+  *variable = std::string(rest);
+  return {};
+}
+
+std::vector<std::string> Script::Engine::exported() const {
+  std::vector<std::string> names;
+  for (const Instruction& in : program_.instructions)
+    if (in.op == Op::kExport) names.push_back(in.name);
+  return names;
+}
+
+// --- Starting and ending ------------------------------------------------------------------------------------------
+
+Status Script::Engine::initialize_variables(Errors& errors) {
+  const int before = errors.error_count();
+  for (const Instruction& in : program_.instructions) {
+    if (in.op != Op::kInit && in.op != Op::kExport) continue;
+    std::string value = expand(in.text, errors);
+    variables_[in.name] = in.unquote ? lang::unquote(value) : std::move(value);
+  }
+  return errors.error_count() == before ? Status() : Status::failed();
+}
+
+Status Script::Engine::start(Errors& errors) {
+  timer_.initialize();
+  if (script_.type_ != Type::kActive && script_.type_ != Type::kDriver) return {};
+  const Instruction& first = program_.instructions[0];
+  if (first.op == Op::kWait) {
+    Interval time;
+    if (!parse_argument(expand(first.text, errors), time, {})) return errors.error("syntax error at 'wait'");
+    timer_.schedule_after(time.timestamp());
+  } else if (first.op == Op::kStart) {
+    starting_ = true;
+    // The router's own first stop request runs a driver's script before anything else does.
+    if (script_.type_ == Type::kDriver)
+      script_.router().adjust_run_count(-1);
+    else
+      timer_.schedule_after({});
+  }
+  return {};
+}
+
+Script::Engine::End Script::Engine::end() const {
+  if (position_ >= static_cast<int>(program_.instructions.size())) return End::kExit;
+  const Instruction& in = program_.instructions[position_];
+  switch (in.op) {
+    case Op::kEnd:
+      return End::kEnd;
+    case Op::kExit:
+      return End::kExit;
+    case Op::kReturn:
+      return End::kReturn;
+    case Op::kStop:
+      return End::kStop;
+    case Op::kError:
+      return End::kError;
+    case Op::kGoto:
+      switch (in.number) {
+        case control::kToEnd:
+          return End::kEnd;
+        case control::kToExit:
+          return End::kExit;
+        case control::kToStop:
+          return End::kStop;
+        case control::kToError:
+          return End::kError;
+        default:
+          return End::kWaiting;
+      }
+    default:
+      return End::kWaiting;
+  }
+}
+
+void Script::Engine::after_run() {
+  if (script_.type_ == Type::kSignal && end() == End::kEnd) script_.install_signals();
+}
+
+std::string Script::Engine::returned(End end) const {
+  if (end == End::kReturn) return variables_.find("_")->second;
+  return end == End::kEnd && script_.type_ == Type::kPacket ? "0" : "";
+}
+
+// --- Entrances ----------------------------------------------------------------------------------------------------
+
+void Script::Engine::on_timer() {
+  const Runtime::Exclusive exclusive(runtime());
+  OwnErrors errors(script_);
+  advance(1, Cause::kTimer, 0, errors);
+  after_run();
+}
+
+Script::Engine::End Script::Engine::run_packet(int port, std::string& value) {
+  const Runtime::Exclusive exclusive(runtime());
+  OwnErrors errors(script_);
+  variables_["input"] = std::to_string(port);
+  position_ = 0;
+  advance(0, Cause::kJump, 0, errors);
+  const End how = end();
+  value = returned(how);
+  return how;
+}
+
+bool Script::Engine::driver_event() {
+  const Runtime::Exclusive exclusive(runtime());
+  Errors errors(Errors::Output::kStderr);
+  // Each request is worth a step; a script that takes no step however often it is asked does not hold the router up.
+  for (int most = 1000; most > 0 && script_.router().run_count() <= 0; --most) {
+    const End how = enter(1, Cause::kRouter, errors);
+    if (how == End::kStop || how == End::kError) break;
+  }
+  return script_.router().run_count() > 0;
+}
+
+Script::Engine::End Script::Engine::enter(int steps, Cause cause, Errors& errors) {
+  if (more_steps_) {
+    if (cause != Cause::kJump) *more_steps_ += steps;
+    return end();
+  }
+  int more = steps;
+  more_steps_ = &more;
+  for (int jumps = 0; (steps = more) >= 0; cause = Cause::kHandler) {
+    more = -1;
+    jumps = advance(steps, cause, jumps, errors);
+  }
+  more_steps_ = nullptr;
+  after_run();
+  return end();
+}
+
+Status Script::Engine::run(const std::string& handler, const std::string& parameters, bool write, std::string& value,
+                           Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  run_handler_ = handler;
+  run_arguments_ = parameters;
+  run_is_write_ = write;
+  position_ = 0;
+  const End how = enter(0, Cause::kJump, errors);
+  value = returned(how);
+  run_handler_.clear();
+  run_is_write_ = false;
+  if (how == End::kError || how == End::kStop) run_arguments_.clear();
+  return how == End::kError ? Status::failed() : Status();
+}
+
+Status Script::Engine::go_to(const std::string& label, Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  const int at = program_.find_label(lang::uncomment(label));
+  if (at < 0) return errors.error("jump to nonexistent label");
+  for (size_t i = static_cast<size_t>(at); i < steps_done_.size(); ++i) steps_done_[i] = 0;
+  position_ = at;
+  return enter(0, Cause::kJump, errors) == End::kError ? Status::failed() : Status();
+}
+
+Status Script::Engine::step(const std::string& count, Errors& errors) {
+  const Runtime::Exclusive exclusive(runtime());
+  const std::string text = lang::uncomment(count);
+  int32_t steps = 1;
+  if (!text.empty() && !parse_argument(text, steps, {})) return errors.error("syntax error");
+  return enter(steps, Cause::kHandler, errors) == End::kError ? Status::failed() : Status();
+}
+
+// --- Instructions -------------------------------------------------------------------------------------------------
+
+int Script::Engine::advance(int steps, Cause cause, int jumps, Errors& errors) {
+  const int size = static_cast<int>(program_.instructions.size());
+  while (steps >= 0 && position_ < size && jumps < kMaxJumps) {
+    const int at = position_++;
+    const Next next = execute(program_.instructions[at], at, steps, errors);
+    if (next == Next::kFinish) {
+      // The router's own request to stop is already under way.
+      if (end() == End::kStop && cause != Cause::kRouter) script_.router().request_stop();
+      return jumps + 1;
+    }
+    if (next == Next::kBlock) break;
+    if (position_ != at + 1) ++jumps;
+  }
+  if (jumps >= kMaxJumps) {
+    Errors own(Errors::Output::kStderr);
+    (void)own.error("{}: too many jumps, giving up", script_.declaration());
+    position_ = size;
+    timer_.unschedule();
+  }
+  if (position_ == size) return jumps + 1;
+  if (cause == Cause::kRouter) script_.router().adjust_run_count(1);
+  return jumps + 1;
+}
+
+Script::Engine::Next Script::Engine::execute(const Instruction& in, int at, int& steps, Errors& errors) {
+  switch (in.op) {
+    case Op::kStart:
+      if (std::exchange(starting_, false)) --steps;
+      return Next::kGoOn;
+    case Op::kPause:
+      return execute_pause(in, at, steps);
+    case Op::kWait:
+      return execute_wait(in, at, steps, errors);
+    case Op::kPrint:
+      execute_print(in, errors);
+      return Next::kGoOn;
+    case Op::kRead:
+      execute_read(in, errors);
+      return Next::kGoOn;
+    case Op::kWrite:
+      execute_write(in, errors);
+      return Next::kGoOn;
+    case Op::kInit:
+    case Op::kExport:
+    case Op::kLabel:
+      return Next::kGoOn;
+    case Op::kSet:
+    case Op::kReturn: {
+      std::string value = expand(in.text, errors);
+      variables_[in.op == Op::kReturn ? "_" : in.name] = in.unquote ? lang::unquote(value) : std::move(value);
+      // A handler called in the text may have moved the script elsewhere.
+      if (in.op == Op::kSet || position_ != at + 1) return Next::kGoOn;
+      position_ = at;
+      return Next::kBlock;
+    }
+    case Op::kGoto:
+      return execute_goto(in, at, errors);
+    case Op::kError: {
+      std::string message = expand(in.text, errors);
+      if (in.unquote) message = lang::unquote(message);
+      if (!message.empty()) (void)errors.error("{}", message);
+      return finish(at);
+    }
+    case Op::kEnd:
+    case Op::kExit:
+    case Op::kStop:
+      return finish(at);
+  }
+  return finish(at);
+}
+
+Script::Engine::Next Script::Engine::execute_pause(const Instruction& in, int at, int& steps) {
+  int& done = steps_done_[at];
+  const int take = std::max(0, std::min(steps, in.number - done));
+  done += take;
+  steps -= take;
+  if (done >= in.number) return Next::kGoOn;
+  position_ = at;
+  return Next::kBlock;
+}
+
+Script::Engine::Next Script::Engine::execute_wait(const Instruction& in, int at, int& steps, Errors& errors) {
+  if (steps > 0) {
+    --steps;
+    timer_.unschedule();
+    return Next::kGoOn;
+  }
+  Interval time;
+  if (parse_argument(expand(in.text, errors), time, {})) {
+    timer_.schedule_after(time.timestamp());
+    position_ = at;
+  } else {
+    (void)errors.error("syntax error at 'wait'");
+  }
+  return Next::kBlock;
+}
+
+Script::Engine::Next Script::Engine::execute_goto(const Instruction& in, int at, Errors& errors) {
+  const std::string text = expand(in.text, errors);
+  bool condition = true;
+  if (!text.empty() && !parse_argument(text, condition, {})) {
+    (void)errors.error("bad condition '{}'", text);
+    return Next::kGoOn;
+  }
+  if (!condition) return Next::kGoOn;
+  if (in.number < 0) return finish(at);
+  for (int i = in.number; i < at; ++i) steps_done_[i] = 0;
+  position_ = in.number;
+  return Next::kGoOn;
+}
+
+void Script::Engine::execute_print(const Instruction& in, Errors& errors) {
+  std::FILE* file = stdout;
+  const std::string name = lang::unquote(expand(in.file, errors));
+  if (!name.empty() && name != "-" && !(file = std::fopen(name.c_str(), in.append ? "ab" : "wb"))) {
+    (void)errors.error("{}: {}", name, std::strerror(errno));
+    return;
+  }
+  const int before = errors.error_count();
+  std::string result;
+  const char first = in.text.empty() ? '"' : in.text[0];
+  if (std::isalpha(static_cast<unsigned char>(first)) || first == '@' || first == '_') {
+    HandlerCall handler(expand(in.text, errors));
+    if (handler.bind(script_.router(), &script_, false, errors, in.unquote)) {
+      const Errors::Context context(errors, {}, fmt::format("While calling '{}':", handler.text()));
+      (void)handler.read(result, errors);
+    }
+  } else {
+    result = lang::unquote(expand(in.text, errors, lang::ExpandInto::kQuoted));
+  }
+  if (in.newline && errors.error_count() == before && !result.ends_with('\n')) result += '\n';
+  std::fwrite(result.data(), 1, result.size(), file);
+  if (file == stdout)
+    std::fflush(file);
+  else if (std::fclose(file) != 0)
+    (void)errors.error("{}: {}", name, std::strerror(errno));
+}
+
+void Script::Engine::execute_read(const Instruction& in, Errors& errors) {
+  HandlerCall handler(expand(in.text, errors));
+  if (!handler.bind(script_.router(), &script_, false, errors, in.unquote)) return;
+  const Errors::Context context(errors, {}, fmt::format("While calling '{}':", handler.text()));
+  std::string value;
+  (void)handler.read(value, errors);
+  fmt::print(stderr, "{}:\n{}\n", handler.name(), value);
+}
+
+void Script::Engine::execute_write(const Instruction& in, Errors& errors) {
+  HandlerCall handler(expand(in.text, errors));
+  if (!handler.bind(script_.router(), &script_, true, errors, in.unquote)) return;
+  const Errors::Context context(errors, {}, fmt::format("While calling '{}':", handler.text()));
+  write_status_ = handler.write(errors).ok() ? 0 : kFailedWrite;
+}
+
+}  // namespace headrace
