@@ -2,7 +2,7 @@
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
-#include "io/memory/traffic.hh"
+#include "src/io/memory/traffic.hh"
 
 namespace headrace {
 
