@@ -62,7 +62,7 @@ const std::vector<uint32_t>& keys() {
 constexpr int64_t kNarrow = 64;
 constexpr int64_t kWide = 100000;
 
-void build(benchmark::State& state) {
+void lpm4_build(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, static_cast<uint32_t>(state.range(0)));
   if (routes.empty()) return;
   Lpm4 table;
@@ -70,16 +70,16 @@ void build(benchmark::State& state) {
   state.counters["routes"] = static_cast<double>(table.route_count());
   state.counters["MB"] = static_cast<double>(table.memory_bytes()) / 1e6;
 }
-BENCHMARK(build)->Arg(kNarrow)->Arg(kWide)->Unit(benchmark::kMillisecond);
+BENCHMARK(lpm4_build)->Arg(kNarrow)->Arg(kWide)->Unit(benchmark::kMillisecond);
 
-void read_file(benchmark::State& state) {
+void lpm4_read_file(benchmark::State& state) {
   for (auto _ : state) {
     if (read(state, 1).empty()) return;
   }
 }
-BENCHMARK(read_file)->Unit(benchmark::kMillisecond);
+BENCHMARK(lpm4_read_file)->Unit(benchmark::kMillisecond);
 
-void lookup(benchmark::State& state) {
+void lpm4_lookup(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, static_cast<uint32_t>(state.range(0)));
   if (routes.empty()) return;
   Lpm4 table;
@@ -94,9 +94,9 @@ void lookup(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * all.size()));
 }
-BENCHMARK(lookup)->ArgNames({"next_hops", "default"})->ArgsProduct({{kNarrow, kWide}, {0, 1}});
+BENCHMARK(lpm4_lookup)->ArgNames({"next_hops", "default"})->ArgsProduct({{kNarrow, kWide}, {0, 1}});
 
-void lookup_batch(benchmark::State& state) {
+void lpm4_lookup_batch(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, static_cast<uint32_t>(state.range(0)));
   if (routes.empty()) return;
   Lpm4 table;
@@ -114,10 +114,10 @@ void lookup_batch(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * all.size()));
 }
-BENCHMARK(lookup_batch)->ArgNames({"next_hops", "default"})->ArgsProduct({{kNarrow, kWide}, {0, 1}});
+BENCHMARK(lpm4_lookup_batch)->ArgNames({"next_hops", "default"})->ArgsProduct({{kNarrow, kWide}, {0, 1}});
 
 /// Withdraws and announces real routes, one by one, of every length (0) or of one length.
-void update(benchmark::State& state) {
+void lpm4_update(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, kNarrow);
   if (routes.empty()) return;
   Lpm4 table;
@@ -134,10 +134,10 @@ void update(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(2 * state.iterations()));
 }
-BENCHMARK(update)->ArgName("length")->Arg(0)->Arg(8)->Arg(16)->Arg(24)->Arg(32);
+BENCHMARK(lpm4_update)->ArgName("length")->Arg(0)->Arg(8)->Arg(16)->Arg(24)->Arg(32);
 
 /// Replaces the default route: the whole first level is written.
-void update_default(benchmark::State& state) {
+void lpm4_update_default(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, kNarrow);
   if (routes.empty()) return;
   Lpm4 table;
@@ -145,10 +145,10 @@ void update_default(benchmark::State& state) {
   uint32_t next_hop = 0;
   for (auto _ : state) table.set(0, 0, next_hop ^= 1);
 }
-BENCHMARK(update_default)->Unit(benchmark::kMillisecond);
+BENCHMARK(lpm4_update_default)->Unit(benchmark::kMillisecond);
 
 /// The change from 16-bit to 32-bit entries.
-void widen(benchmark::State& state) {
+void lpm4_widen(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, kNarrow);
   if (routes.empty()) return;
   Lpm4 table;
@@ -159,9 +159,7 @@ void widen(benchmark::State& state) {
     table.set(routes.front().prefix, routes.front().length, kWide);
   }
 }
-BENCHMARK(widen)->Unit(benchmark::kMillisecond);
+BENCHMARK(lpm4_widen)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace headrace
-
-BENCHMARK_MAIN();
