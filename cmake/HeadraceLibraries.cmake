@@ -21,6 +21,13 @@ find_package(LibLZMA REQUIRED)
 find_path(PCAP_INCLUDE_DIR pcap/pcap.h REQUIRED)
 find_library(PCAP_LIBRARY pcap REQUIRED)
 mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY)
+set(HEADRACE_PCAP ${PCAP_LIBRARY})
+if(HEADRACE_STATIC)
+  find_library(DBUS_LIBRARY dbus-1 REQUIRED)
+  mark_as_advanced(DBUS_LIBRARY)
+  add_library(headrace_static_pcap STATIC ${CMAKE_CURRENT_LIST_DIR}/static_pcap.cc)
+  list(APPEND HEADRACE_PCAP ${DBUS_LIBRARY} headrace_static_pcap)
+endif()
 
 # What an element author sees: include/ for <headrace/...>, the root for "tables/...".
 add_library(headrace_headers INTERFACE)
@@ -32,7 +39,7 @@ target_link_libraries(headrace_headers INTERFACE headrace_options ${HEADRACE_FMT
 add_library(headrace_internal INTERFACE)
 target_include_directories(headrace_internal INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 nlohmann_json::nlohmann_json
-                                                  ZLIB::ZLIB LibLZMA::LibLZMA ${PCAP_LIBRARY} ${CMAKE_DL_LIBS})
+                                                  ZLIB::ZLIB LibLZMA::LibLZMA ${HEADRACE_PCAP} ${CMAKE_DL_LIBS})
 target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
 
 # headrace_library(<name> <folder> [INTERNAL] [EXCLUDE <file>...])
