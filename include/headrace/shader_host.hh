@@ -196,7 +196,10 @@ class ShaderElement final : public ShaderElementBase {
   Owner& owner() { return owner_; }
 
   Status configure(Args& args) override { return configure_into(args, shader_, owner_); }
-  bool can_live_reconfigure() const override { return std::is_same_v<Owner, detail::NoOwner>; }
+  /// A shader with an owner says by kLiveReconfigure that a failed configure leaves the owner as it was.
+  bool can_live_reconfigure() const override {
+    return std::is_same_v<Owner, detail::NoOwner> || requires { S::kLiveReconfigure; };
+  }
   Status live_reconfigure(Args& args) override {
     S fresh{};
     Status status = configure_into(args, fresh, owner_);

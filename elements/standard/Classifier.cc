@@ -1,0 +1,56 @@
+#include "elements/standard/Classifier.hh"
+
+#include <cstring>
+#include <headrace/element.hh>
+
+#include "tables/decision/classifier_patterns.hh"
+
+namespace headrace {
+
+namespace {
+
+/// The words of a packet in this host's memory.
+struct PacketWords {
+  const Packet& packet;
+  uint32_t length(uint32_t section) const { return section == decision_section::kFrame ? packet.length() : 0; }
+  uint32_t load(uint32_t, uint32_t offset) const {
+    uint32_t word;
+    std::memcpy(&word, packet.data() + offset, sizeof word);
+    return word;
+  }
+  uint8_t byte(uint32_t, uint32_t offset) const { return packet.data()[offset]; }
+};
+
+}  // namespace
+
+Status Classifier::configure(Args& args, Owner& owner) {
+  std::vector<std::string> patterns;
+  if (!args.consume_rest(patterns).complete()) return Status::failed();
+  const int outputs = args.scope()->noutputs();
+  if (static_cast<int>(patterns.size()) != outputs) {
+    return args.errors().error("need {} arguments, one per output port", outputs);
+  }
+  const Status status = compile_classifier(patterns, args.errors(), owner);
+  if (status) {
+    for (int unused : owner.unused_outputs(outputs)) args.errors().warning("output {} matches no packets", unused);
+  }
+  return status;
+}
+
+void Classifier::add_handlers(Handlers& handlers, Owner& owner) {
+  handlers.read(
+      "program", [&owner] { return owner.text(); }, Handler::kCalm);
+}
+
+void Classifier::refresh(const Owner& owner) { program = owner.view(); }
+
+Next Classifier::escape(Packet*& p, Emitter& emit, Owner& owner) {
+  const int output = owner.view().match(PacketWords{*p});
+  if (output >= 0) return static_cast<Next>(output);
+  static_cast<ShaderElementBase&>(emit.element()).count_event(kNoMatch);
+  return kDrop;
+}
+
+HEADRACE_ELEMENT(Classifier)
+
+}  // namespace headrace
