@@ -94,7 +94,9 @@ Handlers& Handlers::argument(const std::string& name, const std::string& key, in
     std::vector<std::string> arguments = lang::split_arguments(e->configuration());
     std::string old;
     const int at = find_argument(arguments, key, position, old);
-    if (at >= 0 && at == position && !lang::split_keyword(arguments[at]))
+    // Text such as `0x0800` may look like a keyword; it is one only if it is this argument's.
+    const auto parts = at >= 0 ? lang::split_keyword(arguments[at]) : std::nullopt;
+    if (at >= 0 && at == position && !(parts && parts->first == key))
       arguments[at] = value;
     else if (at >= 0)
       arguments[at] = key + " " + value;
