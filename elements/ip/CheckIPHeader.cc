@@ -1,0 +1,98 @@
+#include "elements/ip/CheckIPHeader.hh"
+
+#include <algorithm>
+
+#include "elements/ip/check_ip_header_owner.hh"
+
+namespace headrace {
+
+namespace {
+
+/// Addresses with prefixes; one without is a network of its own.
+struct InterfacesArg {
+  bool parse(std::string_view text, std::vector<IpPrefix>& out, const ArgContext& context) const {
+    std::vector<std::string> words;
+    if (!parse_argument(text, words, context)) return false;
+    for (const std::string& word : words)
+      if (!PrefixOrAddress{}.parse(word, out.emplace_back(), context)) return false;
+    return true;
+  }
+};
+
+void add(std::vector<uint32_t>& list, IpAddress address) {
+  if (std::find(list.begin(), list.end(), address.network_order()) == list.end())
+    list.push_back(address.network_order());
+}
+
+AddressList view_of(const std::vector<uint32_t>& addresses) {
+  AddressList list{};
+  const int n = static_cast<int>(addresses.size());
+  const int kept = std::min(n, list.kBlock * list.kBlocks);
+  list.blocks = (kept + list.kBlock - 1) / list.kBlock;
+  for (int i = 0; i < list.blocks * list.kBlock; ++i) list.words[i] = addresses[i < kept ? i : kept - 1];
+  list.more_count = n - kept;
+  list.more = addresses.data() + kept;
+  return list;
+}
+
+}  // namespace
+
+Status CheckIPHeader::configure(Args& args, CheckIPHeaderOwner& owner) {
+  std::vector<IpPrefix> interfaces;
+  std::vector<IpAddress> bad, good;
+  std::vector<std::string> rest;
+  if (!args.read("INTERFACES", interfaces, InterfacesArg())
+           .read("BADSRC", bad)
+           .read("GOODDST", good)
+           .read("OFFSET", offset, Between{0, 65535})
+           .read("CHECKSUM", checksum)
+           .read("VERBOSE", owner.verbose)
+           .read("DETAILS", owner.details)
+           .consume_rest(rest)
+           .complete())
+    return Status::failed();
+
+  bool limited_broadcast = !interfaces.empty();
+  const ArgContext context = args.context();
+  if (!rest.empty() && !(rest.size() == 1 && Between{0, 65535}.parse(rest[0], offset, ArgContext()))) {
+    std::vector<IpAddress> old_bad;
+    if (rest.size() > 2) return args.errors().error("too many arguments");
+    if (!parse_argument(rest[0], old_bad, context)) return args.errors().error("BADSRC: parse error");
+    if (rest.size() == 2 && !Between{0, 65535}.parse(rest[1], offset, context))
+      return args.errors().error("OFFSET: parse error");
+    bad.insert(bad.end(), old_bad.begin(), old_bad.end());
+    limited_broadcast = true;
+  }
+
+  owner.bad_sources.clear();
+  owner.good_destinations.clear();
+  for (const IpPrefix& interface : interfaces) {
+    add(owner.bad_sources, interface.broadcast());
+    add(owner.good_destinations, interface.address);
+  }
+  for (const IpAddress address : bad) add(owner.bad_sources, address);
+  if (limited_broadcast) {
+    add(owner.bad_sources, IpAddress());
+    add(owner.bad_sources, IpAddress::prefix_mask(32));
+  }
+  for (const IpAddress address : good) add(owner.good_destinations, address);
+  bad_sources = view_of(owner.bad_sources);
+  good_destinations = view_of(owner.good_destinations);
+  return {};
+}
+
+void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, ShaderElementBase& element) {
+  add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
+}
+
+void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { tells = owner.tells(); }
+
+Next CheckIPHeader::escape(Packet*& p, Emitter& emit, CheckIPHeaderOwner& owner) const {
+  CpuView<CheckIPHeader> view(p, nullptr);
+  owner.tell(emit.element(), "IP", kCounters.info[check(view)].name);
+  return 1;
+}
+
+HEADRACE_ELEMENT(CheckIPHeader)
+
+}  // namespace headrace

@@ -1,0 +1,110 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+struct CheckIPHeaderOwner;
+
+/// A short list of addresses in network order, made for lists of four or so: comparisons go eight at a time.
+struct AddressList {
+  static constexpr int kBlock = 8, kBlocks = 4;
+
+  uint32_t words[kBlock * kBlocks];  // the last block is filled up with copies of its first address
+  int32_t blocks = 0;
+  int32_t more_count = 0;  // addresses that did not fit
+  const uint32_t* more = nullptr;
+
+  HEADRACE_SHADER bool contains(uint32_t address) const {
+    bool found = false;
+    for (int b = 0; b < blocks; ++b)
+      for (int i = 0; i < kBlock; ++i) found |= words[b * kBlock + i] == address;
+    for (int i = 0; i < more_count; ++i) found |= more[i] == address;
+    return found;
+  }
+};
+
+/// Checks IP headers and marks where they lie.
+///
+///     CheckIPHeader([OFFSET, keyword OFFSET, INTERFACES, BADSRC, GOODDST, CHECKSUM, VERBOSE, DETAILS])
+///
+/// Input: IP packets. Output 0: packets whose version, header length, total length, checksum and source address are
+/// right (RFC 1812, 5.2.2 and 5.3.7). Their network header and destination address annotations are set, and what a
+/// link's padding added behind the IP packet is removed. Output 1 (optional): the others, unchanged; without it they
+/// are dropped. They are counted by reason, and the first one is reported on standard error.
+///
+/// OFFSET: where the IP header begins. Default 0.
+/// INTERFACES: addresses with prefixes, "18.26.4.9/24 18.32.9.44/28". Source addresses must not be a broadcast address
+/// of these networks, nor 0.0.0.0, nor 255.255.255.255, unless the packet is for one of these addresses. BADSRC:
+/// further source addresses that are refused. GOODDST: further destinations whose packets may have them. CHECKSUM
+/// false: does not look at the checksum. Default true. VERBOSE true: reports every bad packet. Default false. DETAILS
+/// true: adds the handler drop_details. Default false.
+///
+/// CheckIPHeader(BADSRC, OFFSET) is an old form: 0.0.0.0 and 255.255.255.255 join the list.
+///
+/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one a line.
+struct CheckIPHeader : Shader<CheckIPHeader> {
+  using Owner = CheckIPHeaderOwner;
+  static constexpr Ports kPorts{"1/1-2"};
+  static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 64>{}}, ReadWrite{meta::length},
+                                           Write{meta::network_header}, Write{anno::dst_ip});
+  enum Problem { kTiny, kVersion, kHeaderLength, kLength, kChecksum, kSource, kProblems, kNone = kProblems };
+  static constexpr auto kCounters =
+      counters(reason("tiny packet"), reason("bad IP version"), reason("bad IP header length"), reason("bad IP length"),
+               reason("bad IP checksum"), reason("bad source address"));
+
+  int32_t offset = 0;
+  bool checksum = true;
+  bool tells = true;  // a bad packet goes to the host body, which may report it
+  AddressList bad_sources;
+  AddressList good_destinations;
+
+  Status configure(Args& args, CheckIPHeaderOwner& owner);
+  void add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, ShaderElementBase& element);
+  void refresh(const CheckIPHeaderOwner& owner);
+  Next escape(Packet*& p, Emitter& emit, CheckIPHeaderOwner& owner) const;
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    const Problem problem = check(p);
+    if (problem == kNone) [[likely]]
+      return 0;
+    p.count(problem);
+    return tells ? kEscape : 1;
+  }
+
+  /// Looks at a packet, and marks it if nothing is wrong.
+  HEADRACE_SHADER Problem check(auto& p) const {
+    const int room = static_cast<int>(p.length()) - offset;
+    if (room < 20) return kTiny;
+    const auto word = [&](int i) { return p.load32_raw(Anchor::kData, offset + 4 * i); };
+    const uint32_t first = word(0), source = word(3), destination = word(4);
+    uint64_t sum = uint64_t{first} + word(1) + word(2) + source + destination;
+
+    const int version_ihl = p.load8(Anchor::kData, offset);
+    const int length = p.load16(Anchor::kData, offset + 2);
+    int header_length = 20;
+    if (version_ihl != 0x45) [[unlikely]] {
+      if (version_ihl >> 4 != 4) return kVersion;
+      header_length = (version_ihl & 0xf) << 2;
+      if (header_length < 20) return kHeaderLength;
+    }
+    if (length > room || length < header_length) return kLength;
+    if (checksum) {
+      for (int i = 20; i < header_length; i += 4) sum += p.load32_raw(Anchor::kData, offset + i);
+      // The sum is the same in either byte order but for the order of its bytes: RFC 1071, 2 (B).
+      sum = (sum >> 32) + (sum & 0xffffffff);
+      sum = (sum >> 16) + (sum & 0xffff);
+      sum = (sum >> 16) + (sum & 0xffff);
+      sum = (sum >> 16) + (sum & 0xffff);
+      if (sum != 0xffff) return kChecksum;
+    }
+    if (bad_sources.contains(source) && !good_destinations.contains(destination)) [[unlikely]]
+      return kSource;
+
+    p.set_network_header(offset, header_length);
+    if (room > length) p.take(static_cast<uint32_t>(room - length));
+    p.set(anno::dst_ip, p.load32(Anchor::kData, offset + 16));
+    return kNone;
+  }
+};
+
+}  // namespace headrace

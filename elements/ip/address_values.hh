@@ -1,0 +1,16 @@
+#pragma once
+/// \file
+/// Addresses as the values of handlers.
+
+#include <string>
+
+#include "headrace/addresses.hh"
+
+namespace headrace {
+
+inline std::string unparse_value(const IpAddress& value) { return value.unparse(); }
+inline std::string unparse_value(const EtherAddress& value) { return value.unparse(); }
+
+}  // namespace headrace
+
+#include "elements/standard/value_handlers.hh"
