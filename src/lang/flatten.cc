@@ -134,7 +134,9 @@ void Flattener::expand(int index, const ScopePtr& scope) {
   if (!definition) return;
 
   auto inner = std::make_shared<Scope>(Scope::enclosing(scope, definition->depth), definition->depth);
-  for (size_t i = 0; i < definition->formals; ++i) inner->define(definition->variables[i].name, std::move(values[i]));
+  for (size_t i = 0; i < definition->formals; ++i) {
+    inner->define_argument(definition->variables[i].name, std::move(values[i]));
+  }
   for (size_t i = definition->formals; i < definition->variables.size(); ++i) {
     const Variable& variable = definition->variables[i];
     inner->define(variable.name, expand_text(*inner, variable.text));

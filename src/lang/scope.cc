@@ -7,35 +7,51 @@
 
 namespace headrace::lang {
 
-void Scope::define(std::string name, std::string value) {
-  for (auto& variable : variables_) {
-    if (variable.first == name) {
-      variable.second = std::move(value);
-      return;
-    }
+/// The expansion of one text, with the values within values that it has come to.
+struct Scope::Expansion {
+  const Scope& scope;
+  size_t& budget;
+  std::vector<const Binding*> path;
+
+  std::string expand(std::string_view text) {
+    const auto lookup = [this](std::string_view name) { return value(name); };
+    return expand_variables(text, lookup, lookup, ExpandInto::kText, static_cast<int>(path.size()));
   }
-  variables_.emplace_back(std::move(name), std::move(value));
+
+  std::optional<std::string> value(std::string_view name) {
+    const Binding* binding = budget > 0 ? scope.find(name) : nullptr;
+    if (!binding || std::find(path.begin(), path.end(), binding) != path.end()) return std::nullopt;
+    path.push_back(binding);
+    std::string text = binding->final ? binding->value : expand(binding->value);
+    path.pop_back();
+    // A replacement costs something even where the value is empty: definitions that name each other many times
+    // multiply.
+    budget -= std::min(budget, text.size() + 1);
+    return text;
+  }
+};
+
+void Scope::set(Binding binding) {
+  const auto same = std::find_if(bindings_.begin(), bindings_.end(),
+                                 [&](const Binding& existing) { return existing.name == binding.name; });
+  if (same == bindings_.end()) {
+    bindings_.push_back(std::move(binding));
+  } else {
+    *same = std::move(binding);
+  }
 }
 
-const std::string* Scope::find(std::string_view name) const {
+const Scope::Binding* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent_.get()) {
-    for (const auto& variable : scope->variables_) {
-      if (variable.first == name) return &variable.second;
+    for (const Binding& binding : scope->bindings_) {
+      if (binding.name == name) return &binding;
     }
   }
   return nullptr;
 }
 
-std::string Scope::expand(std::string_view text, size_t& budget, int depth) const {
-  const auto lookup = [this, &budget, depth](std::string_view name) -> std::optional<std::string> {
-    const std::string* value = budget > 0 ? find(name) : nullptr;
-    if (!value) return std::nullopt;
-    // A replacement costs something even where the value is empty: definitions that name each other many times
-    // multiply.
-    budget -= std::min(budget, value->size() + 1);
-    return expand(*value, budget, depth + 1);
-  };
-  return expand_variables(text, lookup, {}, ExpandInto::kText, depth);
+std::string Scope::expand(std::string_view text, size_t& budget) const {
+  return Expansion{*this, budget, {}}.expand(text);
 }
 
 std::shared_ptr<const Scope> Scope::enclosing(std::shared_ptr<const Scope> scope, int depth) {

@@ -12,26 +12,34 @@
 namespace headrace::lang {
 
 /// The variables of one expanded compound element, or of the file; unknown ones are looked up in the enclosing scope.
-///
-/// As in Click, variables in a value are replaced where the value is used, so the order of definitions does not matter.
 class Scope {
  public:
   Scope(std::shared_ptr<const Scope> parent, int depth) : parent_(std::move(parent)), depth_(depth) {}
 
-  void define(std::string name, std::string value);
+  /// Variables in the value are replaced where it is used, as in Click, so the order of definitions does not matter.
+  void define(std::string name, std::string value) { set({std::move(name), std::move(value), false}); }
+  /// The value was expanded where it was written, and is used as it is.
+  void define_argument(std::string name, std::string value) { set({std::move(name), std::move(value), true}); }
 
-  /// Replaces the variables of a text. Every byte of a value counts against `budget`; with that at 0, variables are
-  /// left as they stand.
-  std::string expand(std::string_view text, size_t& budget) const { return expand(text, budget, 0); }
+  /// Replaces the variables of a text. A variable stays as it stands where it would be its own value. Every byte of a
+  /// value counts against `budget`; with that at 0, all variables stay.
+  std::string expand(std::string_view text, size_t& budget) const;
 
   /// The scope that encloses a definition of the given depth, seen from `scope`.
   static std::shared_ptr<const Scope> enclosing(std::shared_ptr<const Scope> scope, int depth);
 
  private:
-  std::string expand(std::string_view text, size_t& budget, int depth) const;
-  const std::string* find(std::string_view name) const;
+  struct Binding {
+    std::string name;
+    std::string value;
+    bool final;
+  };
+  struct Expansion;
 
-  std::vector<std::pair<std::string, std::string>> variables_;
+  void set(Binding binding);
+  const Binding* find(std::string_view name) const;
+
+  std::vector<Binding> bindings_;
   std::shared_ptr<const Scope> parent_;
   int depth_;
 };
