@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "headrace/error.hh"
+#include "headrace/shader_types.hh"
+#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4.hh"
 #include "tables/lpm4/route_file.hh"
 
@@ -78,6 +80,26 @@ void lpm4_read_file(benchmark::State& state) {
   }
 }
 BENCHMARK(lpm4_read_file)->Unit(benchmark::kMillisecond);
+
+/// What the machine can do at most: the loads of lpm4_lookup_batch from an array as large as a first level, and nothing
+/// else.
+template <typename Entry>
+void lpm4_random_loads(benchmark::State& state) {
+  HugeArray<Entry> first(size_t{1} << 24);
+  for (size_t i = 0; i < first.size(); ++i) first[i] = static_cast<Entry>(i);
+  const std::vector<uint32_t>& all = keys();
+  Entry entries[kBatch];
+  for (auto _ : state) {
+    for (size_t i = 0; i < all.size(); i += kBatch) {
+      for (size_t j = 0; j < kBatch; ++j) entries[j] = load_shared(&first[all[i + j] >> 8]);
+      benchmark::DoNotOptimize(entries);
+      benchmark::ClobberMemory();
+    }
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * all.size()));
+}
+BENCHMARK(lpm4_random_loads<uint16_t>);
+BENCHMARK(lpm4_random_loads<uint32_t>);
 
 void lpm4_lookup(benchmark::State& state) {
   const std::vector<Lpm4::Route> routes = read(state, static_cast<uint32_t>(state.range(0)));
