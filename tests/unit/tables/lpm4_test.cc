@@ -194,6 +194,8 @@ TEST(Lpm4, ALargeNextHopWidensTheEntries) {
   table.add(ip(20, 0, 0, 0), 30, 1);
   EXPECT_FALSE(table.wide());
   const Lpm4View before = table.view();
+  rcu::synchronize();  // what other tests have retired
+  ASSERT_EQ(rcu::pending(), 0u);
   rcu::Reader reader;
   int swaps = 0;
   Lpm4View announced;
