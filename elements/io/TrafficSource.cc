@@ -21,7 +21,7 @@ struct TrafficArg {
       spec.kind = TrafficSpec::Kind::kZipf;
     } else {
       spec.kind = TrafficSpec::Kind::kReplay;
-      spec.file = word;
+      return InputFile{}.parse(text, spec.file, context);
     }
     return true;
   }

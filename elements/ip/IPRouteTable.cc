@@ -86,7 +86,7 @@ Status IPRouteTable::configure(Args& args) {
   outputs_ = args.scope() ? args.scope()->noutputs() : 0;
   std::vector<std::string> files, rest;
   int spread = outputs_;
-  args.read_all("FILE", files, FileName{}).read("SPREAD", spread, Between{1, std::max(outputs_, 1)}).consume_rest(rest);
+  args.read_all("FILE", files, InputFile{}).read("SPREAD", spread, Between{1, std::max(outputs_, 1)}).consume_rest(rest);
   Status status = args.complete();
   std::vector<Lpm4::Route> routes;
   if (status.ok())

@@ -70,6 +70,9 @@ class NameScope {
   virtual bool define(std::string_view name, AnnotationRange value);
   virtual bool define_port(std::string_view name, int protocol, uint16_t port);
 
+  /// Where a file that the configuration names is: as given if that exists, else in the folder of the configuration file.
+  virtual std::string find_file(std::string_view name) const;
+
   /// Ports in use of the element being configured.
   virtual int ninputs() const;
   virtual int noutputs() const;
@@ -281,6 +284,11 @@ struct WordArg {
 
 /// A file name: `~/` and `~user/` stand for home directories, doubled slashes are joined.
 struct FileName {
+  bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
+};
+
+/// The name of a file to read: a FileName that may also be relative to the folder of the configuration file.
+struct InputFile {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
 

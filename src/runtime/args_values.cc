@@ -253,6 +253,14 @@ bool WordArg::parse(std::string_view text, std::string& out, const ArgContext&) 
   return true;
 }
 
+std::string NameScope::find_file(std::string_view name) const { return std::string(name); }
+
+bool InputFile::parse(std::string_view text, std::string& out, const ArgContext& context) const {
+  if (!FileName{}.parse(text, out, context)) return false;
+  if (context.scope()) out = context.scope()->find_file(out);
+  return true;
+}
+
 bool FileName::parse(std::string_view text, std::string& out, const ArgContext&) const {
   std::string name;
   if (!parse_string(text, name) || name.empty()) return false;

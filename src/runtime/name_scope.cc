@@ -1,5 +1,7 @@
 #include "runtime/name_scope.hh"
 
+#include <filesystem>
+
 namespace headrace {
 
 namespace {
@@ -49,6 +51,14 @@ std::optional<uint16_t> Router::Scope::find_port(std::string_view name, int prot
   return lookup(router_.names_->port, prefix_, port_key(name, protocol));
 }
 Element* Router::Scope::find_element(std::string_view name) const { return router_.find(name, element_); }
+
+std::string Router::Scope::find_file(std::string_view name) const {
+  const std::filesystem::path given(name);
+  std::error_code ignored;
+  if (!element_ || given.is_absolute() || std::filesystem::exists(given, ignored)) return std::string(name);
+  const std::filesystem::path beside = std::filesystem::path(element_->landmark().file).parent_path() / given;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : std::string(name);
+}
 
 bool Router::Scope::define(std::string_view name, IpAddress value) {
   router_.names_->ip[prefix_ + std::string(name)] = value;

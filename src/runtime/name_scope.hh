@@ -35,6 +35,8 @@ class Router::Scope final : public NameScope {
   std::optional<uint16_t> find_port(std::string_view name, int protocol) const override;
   Element* find_element(std::string_view name) const override;
 
+  std::string find_file(std::string_view name) const override;
+
   bool define(std::string_view name, IpAddress value) override;
   bool define(std::string_view name, const IpPrefix& value) override;
   bool define(std::string_view name, const Ip6Address& value) override;
