@@ -110,7 +110,7 @@ struct Program {
   std::vector<Requirement> requirements;
 };
 
-/// "Class(...)[1 input, 2 outputs]"; `arguments` is the part in front of the bracket or, if none are formal, a count.
+/// "[1 input, 2 outputs]", for messages; with a number of arguments, unless it is 0, in front of them.
 std::string port_signature(int inputs, int outputs, std::optional<size_t> arguments);
 
 /// Matches arguments to the formal parameters of a definition: positional ones, then keywords, then __REST__. Gives one

@@ -30,9 +30,9 @@ class Flattener {
     for (const auto& [name, value] : options_.variables) file_scope->define(name, value);
 
     for (const DefinedElement& element : file.elements) {
-      const int index = add(element, element.name);
-      if (index < 0) return;
-      elements_[static_cast<size_t>(index)].config = expand_text(*file_scope, element.config);
+      if (add(element, element.name) < 0) return;
+      elements_.back().config = expand_text(*file_scope, element.config);
+      elements_.back().ports = element.ports;
     }
     for (const Tunnel& group : file.groups) add_tunnel(group);
     connections_ = file.connections;
@@ -88,10 +88,10 @@ class Flattener {
       exhausted_ = true;
       return -1;
     }
-    charge(name.size() + sizeof(DefinedElement));
+    charge(name.size());
     const int index = static_cast<int>(elements_.size());
     if (defined.type != kTunnelClass) names_[name] = index;
-    elements_.push_back({std::move(name), false, defined.type, {}, defined.landmark, defined.ports});
+    elements_.push_back({std::move(name), false, defined.type, {}, defined.landmark, {}});
     return index;
   }
 
@@ -108,7 +108,9 @@ class Flattener {
   void check_tunnels();
   void write_elements();
   void write_connections();
-  std::optional<PortRef> behind(PortRef port);
+  const Tunnel* tunnel_of(int index) const;
+  std::optional<PortRef> behind(PortRef to) const;
+  std::optional<PortRef> before(PortRef from) const;
 
   const Program& program_;
   const Options& options_;
@@ -213,7 +215,6 @@ void Flattener::instantiate(int index, const Definition& definition, const Scope
     }
     map[i] = add(defined, std::move(name));
     if (map[i] < 0) return;
-    element(map[i]).ports = {};
     if (!tunnel) element(map[i]).config = expand_text(*scope, defined.config);
   }
 
@@ -240,49 +241,52 @@ void Flattener::instantiate(int index, const Definition& definition, const Scope
   }
 }
 
-/// The port at which a connection into a tunnel's port goes on, if it does.
-std::optional<PortRef> Flattener::behind(PortRef port) {
-  const auto found = tunnel_of_.find(port.element);
-  if (found == tunnel_of_.end()) return std::nullopt;
-  const Tunnel& tunnel = tunnels_[found->second];
-  if (port.element == tunnel.outside) return PortRef{tunnel.input, port.port};
-  if (port.element == tunnel.output) return PortRef{tunnel.outside, port.port};
+const Tunnel* Flattener::tunnel_of(int index) const {
+  const auto found = tunnel_of_.find(index);
+  return found == tunnel_of_.end() ? nullptr : &tunnels_[found->second];
+}
+
+/// The port at which a connection into a tunnel goes on.
+std::optional<PortRef> Flattener::behind(PortRef to) const {
+  const Tunnel* tunnel = tunnel_of(to.element);
+  if (tunnel && to.element == tunnel->outside) return PortRef{tunnel->input, to.port};
+  if (tunnel && to.element == tunnel->output) return PortRef{tunnel->outside, to.port};
   return std::nullopt;
 }
 
-/// Reports ports that only one side of a tunnel uses.
+/// The port at which a connection out of a tunnel entered it.
+std::optional<PortRef> Flattener::before(PortRef from) const {
+  const Tunnel* tunnel = tunnel_of(from.element);
+  if (tunnel && from.element == tunnel->input) return PortRef{tunnel->outside, from.port};
+  if (tunnel && from.element == tunnel->outside) return PortRef{tunnel->output, from.port};
+  return std::nullopt;
+}
+
+/// Reports ports of groups and compound elements that are used on one side only.
 void Flattener::check_tunnels() {
-  std::unordered_set<uint64_t> sending, receiving, reported;
+  std::unordered_set<uint64_t> sending, receiving;
   for (const Connection& connection : connections_) {
     if (is_tunnel(connection.from.element)) sending.insert(key(connection.from));
     if (is_tunnel(connection.to.element)) receiving.insert(key(connection.to));
   }
-  const auto check = [&](PortRef port, Side side, bool from_inside) {
-    const Tunnel& tunnel = tunnels_[tunnel_of_.at(port.element)];
-    const PortRef inner{side == Side::kInput ? tunnel.input : tunnel.output, port.port};
-    const PortRef outer{tunnel.outside, port.port};
-    const bool inner_sends = side == Side::kInput;
-    const PortRef& other = from_inside ? outer : inner;
-    const auto& used = (from_inside == inner_sends) ? receiving : sending;
-    if (used.count(key(other)) != 0 || !reported.insert(key(inner)).second) return;
-    const std::string& name = element(tunnel.outside).name;
-    const Landmark& where = element(tunnel.outside).landmark;
-    if (from_inside) {
-      (void)errors_.error_at(where, "'{}' {} {} unused", name, side_name(side), port.port);
+  // What was reported counts as used from then on.
+  const auto check = [&](PortRef end, Side side, std::optional<PortRef> other, auto& used) {
+    if (!other || !used.insert(key(*other)).second) return;
+    const int outside = tunnel_of(end.element)->outside;
+    const Landmark& where = element(outside).landmark;
+    if (end.element == outside) {
+      (void)errors_.error_at(where, "'{}' has no {} {}", element(outside).name, side_name(side), end.port);
     } else {
-      (void)errors_.error_at(where, "'{}' has no {} {}", name, side_name(side), port.port);
+      (void)errors_.error_at(where, "'{}' {} {} unused", element(outside).name, side_name(side), end.port);
     }
   };
   for (const Connection& connection : connections_) {
-    if (const auto found = tunnel_of_.find(connection.from.element); found != tunnel_of_.end()) {
-      const Tunnel& tunnel = tunnels_[found->second];
-      if (connection.from.element == tunnel.input) check(connection.from, Side::kInput, true);
-      if (connection.from.element == tunnel.outside) check(connection.from, Side::kOutput, false);
+    const auto& [from, to, landmark] = connection;
+    if (const Tunnel* tunnel = tunnel_of(from.element)) {
+      check(from, from.element == tunnel->outside ? Side::kOutput : Side::kInput, before(from), receiving);
     }
-    if (const auto found = tunnel_of_.find(connection.to.element); found != tunnel_of_.end()) {
-      const Tunnel& tunnel = tunnels_[found->second];
-      if (connection.to.element == tunnel.output) check(connection.to, Side::kOutput, true);
-      if (connection.to.element == tunnel.outside) check(connection.to, Side::kInput, false);
+    if (const Tunnel* tunnel = tunnel_of(to.element)) {
+      check(to, to.element == tunnel->outside ? Side::kInput : Side::kOutput, behind(to), sending);
     }
   }
 }

@@ -130,8 +130,7 @@ void Parser::parse_define() {
       (void)error("bad 'define' declaration: not a variable");
       continue;
     }
-    bool ignored = true;
-    add_variable(std::string(word.substr(1)), std::string(rest), false, ignored);
+    add_variable(word.substr(1), std::string(rest));
   }
 }
 
@@ -191,27 +190,14 @@ void Parser::parse_library(const std::string& name) {
   lexer_ = outer;
 }
 
-void Parser::add_variable(std::string name, std::string text, bool formal, bool& order_error) {
-  Definition& definition = current();
-  std::vector<Variable>& variables = definition.variables;
-  if (std::any_of(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; })) {
+bool Parser::add_variable(std::string_view name, std::string text) {
+  std::vector<Variable>& variables = current().variables;
+  if (std::any_of(variables.begin(), variables.end(), [name](const Variable& v) { return v.name == name; })) {
     (void)error(fmt::format("parameter '${}' multiply defined", name));
-    return;
+    return false;
   }
-  if (formal) {
-    const bool repeated = !text.empty() && std::any_of(variables.begin(), variables.end(),
-                                                       [&](const Variable& v) { return v.text == text; });
-    if (repeated) (void)error(fmt::format("repeated keyword parameter '{}' in compound element", text));
-    const bool ordered =
-        variables.empty() || (variables.back().text != "__REST__" && (!text.empty() || variables.back().text.empty()));
-    if (!ordered && !order_error) {
-      (void)error("compound element parameters out of order");
-      errors_.message("{}: (The correct order is '[positional], [keywords], [__REST__]'.)", lexer().landmark().str());
-      order_error = true;
-    }
-    ++definition.formals;
-  }
-  variables.push_back({std::move(name), std::move(text)});
+  variables.push_back({std::string(name), std::move(text)});
+  return true;
 }
 
 // --- Compound elements and groups ----------------------------------------------------------------------------------
@@ -225,7 +211,8 @@ ClassId Parser::parse_compound(const std::string& name) {
   ++nesting_;
   ElementClass compound{name, {}, kNoClass, false};
   while (true) {
-    if (const Token token = lexer().next(); token.is(TokenKind::kEllipsis)) {
+    if (lexer().peek().is(TokenKind::kEllipsis)) {
+      lexer().next();
       compound.extends = name.empty() ? kNoClass : find_class(name);
       if (compound.extends == kNoClass && !options_.is_class && !name.empty()) {
         compound.extends = class_for(name, false);
@@ -237,8 +224,6 @@ ClassId Parser::parse_compound(const std::string& name) {
       }
       if (lexer().skip_if('}')) break;
       continue;
-    } else {
-      lexer().put_back(token);
     }
     Token end;
     compound.overloads.push_back(parse_overload(name, end));
@@ -298,7 +283,7 @@ void Parser::parse_formals() {
       lexer().put_back(token);
       return;
     }
-    add_variable(std::string(token.text), keyword, true, order_error);
+    order_error = !add_formal(token.text, keyword, !order_error) || order_error;
 
     const Token separator = lexer().next();
     if (separator.is('|')) return;
@@ -308,6 +293,23 @@ void Parser::parse_formals() {
       return;
     }
   }
+}
+
+bool Parser::add_formal(std::string_view name, const std::string& keyword, bool report_order) {
+  Definition& definition = current();
+  const std::vector<Variable>& formals = definition.variables;
+  const auto has_keyword = [&keyword](const Variable& formal) { return formal.text == keyword; };
+  const bool repeated = !keyword.empty() && std::any_of(formals.begin(), formals.end(), has_keyword);
+  const bool ordered =
+      formals.empty() || (formals.back().text != "__REST__" && (!keyword.empty() || formals.back().text.empty()));
+  if (!add_variable(name, keyword)) return true;
+  ++definition.formals;
+  if (repeated) (void)error(fmt::format("repeated keyword parameter '{}' in compound element", keyword));
+  if (!ordered && report_order) {
+    (void)error("compound element parameters out of order");
+    errors_.message("{}: (The correct order is '[positional], [keywords], [__REST__]'.)", lexer().landmark().str());
+  }
+  return ordered;
 }
 
 void Parser::parse_group(ElementText& element) {

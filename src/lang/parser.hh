@@ -99,7 +99,9 @@ class Parser {
   void parse_formals();
   void parse_group(ElementText& element);
   void skip_nested(char open, char close);
-  void add_variable(std::string name, std::string text, bool formal, bool& order_error);
+  /// Returns whether the parameter stands where it may.
+  bool add_formal(std::string_view name, const std::string& keyword, bool report_order);
+  bool add_variable(std::string_view name, std::string text);
   int check_pseudo_element(int element, Side side, const std::string& name, const Landmark& landmark,
                            size_t first_connection);
 

@@ -26,6 +26,11 @@ std::optional<int> parse_integer(std::string_view text) {
   return value;
 }
 
+bool begins_or_ends_statement(const Token& token) {
+  if (token.kind == TokenKind::kCharacter) return std::string_view("{}[);").find(token.text) != std::string_view::npos;
+  return token.kind != TokenKind::kVariable && token.kind != TokenKind::kEllipsis;
+}
+
 bool is_open(const std::vector<int>& ports) { return !ports.empty() && ports.back() == Endpoint::kOpen; }
 
 /// Gives the ports of one side of a connection in turn.
@@ -106,12 +111,10 @@ void Parser::parse_chain(BlockState& block) {
       token = lexer().next();
     }
     if (!token.is_arrow()) {
-      const bool begins_or_ends_statement = token.kind != TokenKind::kCharacter || token.is('{') || token.is('}') ||
-                                            token.is('[') || token.is(')') || token.is(';');
-      if (!begins_or_ends_statement || token.is(TokenKind::kVariable) || token.is(TokenKind::kEllipsis)) {
-        (void)syntax_error(token);
-      } else if (!token.is(';')) {
+      if (begins_or_ends_statement(token)) {
         lexer().put_back(token);
+      } else {
+        (void)syntax_error(token);
       }
       break;
     }

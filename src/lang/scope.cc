@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "lang/argument_text.hh"
 
@@ -31,21 +32,9 @@ struct Scope::Expansion {
   }
 };
 
-void Scope::set(Binding binding) {
-  const auto same = std::find_if(bindings_.begin(), bindings_.end(),
-                                 [&](const Binding& existing) { return existing.name == binding.name; });
-  if (same == bindings_.end()) {
-    bindings_.push_back(std::move(binding));
-  } else {
-    *same = std::move(binding);
-  }
-}
-
 const Scope::Binding* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent_.get()) {
-    for (const Binding& binding : scope->bindings_) {
-      if (binding.name == name) return &binding;
-    }
+    if (const auto found = scope->bindings_.find(name); found != scope->bindings_.end()) return &found->second;
   }
   return nullptr;
 }

@@ -3,11 +3,12 @@
 /// Values of variables while compound elements are expanded.
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace headrace::lang {
 
@@ -17,9 +18,9 @@ class Scope {
   Scope(std::shared_ptr<const Scope> parent, int depth) : parent_(std::move(parent)), depth_(depth) {}
 
   /// Variables in the value are replaced where it is used, as in Click, so the order of definitions does not matter.
-  void define(std::string name, std::string value) { set({std::move(name), std::move(value), false}); }
+  void define(std::string name, std::string value) { bindings_[std::move(name)] = {std::move(value), false}; }
   /// The value was expanded where it was written, and is used as it is.
-  void define_argument(std::string name, std::string value) { set({std::move(name), std::move(value), true}); }
+  void define_argument(std::string name, std::string value) { bindings_[std::move(name)] = {std::move(value), true}; }
 
   /// Replaces the variables of a text. A variable stays as it stands where it would be its own value. Every byte of a
   /// value counts against `budget`; with that at 0, all variables stay.
@@ -30,16 +31,14 @@ class Scope {
 
  private:
   struct Binding {
-    std::string name;
     std::string value;
-    bool final;
+    bool final = false;
   };
   struct Expansion;
 
-  void set(Binding binding);
   const Binding* find(std::string_view name) const;
 
-  std::vector<Binding> bindings_;
+  std::map<std::string, Binding, std::less<>> bindings_;
   std::shared_ptr<const Scope> parent_;
   int depth_;
 };
