@@ -21,7 +21,8 @@
 /// `escape(Packet*&, Emitter&)`, the host body for slots that returned kEscape; `initialize(Errors&)`. What a shader needs
 /// but may not contain (a table's owner, strings) goes into a class `Owner` named by `using Owner = ...`: then configure,
 /// initialize and add_handlers may take it as a second argument, and `refresh(const Owner&)` is called before each batch to
-/// take the current view of a table.
+/// take the current view of a table. `shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const` is a CPU body
+/// for a whole batch, for those that gain by it; a test holds it to the answers of `shade`.
 
 #include "headrace/shader_base.hh"
 

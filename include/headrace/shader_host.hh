@@ -278,6 +278,10 @@ class ShaderElement final : public ShaderElementBase {
     // A copy on the stack: stores to packets cannot change it, so its members stay in registers.
     S shader = shader_;
     if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
+    if constexpr (requires { shader.shade_batch(packets, n, nexts, counters); }) {
+      shader.shade_batch(packets, n, nexts, counters);
+      return;
+    }
     for (int i = 0; i < n; ++i) {
       if (!has_headers(*packets[i])) [[unlikely]] {
         nexts[i] = kDrop;
