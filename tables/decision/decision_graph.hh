@@ -97,7 +97,9 @@ class Expression {
 /// A directed acyclic graph of tests. Edges lead to higher indexes; the first test is the entry.
 ///
 /// The optimiser follows Begel, McCanne and Graham, "BPF+" (SIGCOMM 1999), in the bounded form that Click uses, and
-/// gives the graphs that Click gives: users compare the texts of the `program` handler.
+/// gives the graphs that Click gives, because users compare the texts of the `program` handler. It differs where
+/// Click's graph sends a packet elsewhere than the patterns say: joined tests of which only one lets short packets
+/// pass, tests with an empty mask, and nodes both of whose branches lead to one place.
 class Graph {
  public:
   /// A graph without tests that sends every packet to `everything`.

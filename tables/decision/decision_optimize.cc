@@ -36,6 +36,7 @@ bool compatible(const Test& a, const Test& b) {
 /// True if "first, then second" may become one test whose short answer is the first's.
 bool joinable(const Test& first, const Test& second) {
   if (!compatible(first, second)) return false;
+  // Where both let short packets pass, a packet that ends inside the word becomes too short for both. Click has it so.
   if (first.short_yes == second.short_yes) return true;
   // A packet may be long enough for one test and too short for the other.
   return !first.short_yes && first.required_length() == second.required_length();
