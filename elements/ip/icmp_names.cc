@@ -1,5 +1,7 @@
 #include "elements/ip/icmp_names.hh"
 
+#include "headrace/args.hh"
+
 namespace headrace {
 
 namespace {
@@ -59,6 +61,12 @@ constexpr CodeName kCodes[] = {
     {12, 2, "length"},
 };
 
+std::optional<int> find_number(std::string_view text) {
+  uint8_t number;
+  if (!parse_argument(text, number, ArgContext())) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 std::string_view icmp_type_name(int type) {
@@ -76,13 +84,15 @@ std::string_view icmp_code_name(int type, int code) {
 std::optional<int> find_icmp_type(std::string_view name) {
   for (const TypeName& t : kTypes)
     if (t.name == name) return t.type;
-  return std::nullopt;
+  return find_number(name);
 }
 
 std::optional<int> find_icmp_code(int type, std::string_view name) {
   for (const CodeName& c : kCodes)
     if (c.type == type && c.name == name) return c.code;
-  return std::nullopt;
+  return find_number(name);
 }
+
+bool is_icmp_error(int type) { return type == 3 || type == 4 || type == 5 || type == 11 || type == 12; }
 
 }  // namespace headrace
