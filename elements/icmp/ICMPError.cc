@@ -1,0 +1,205 @@
+#include "elements/icmp/ICMPError.hh"
+
+#include <algorithm>
+#include <atomic>
+
+#include "elements/ip/address_values.hh"
+#include "elements/ip/icmp_names.hh"
+#include "headrace/checksum.hh"
+
+namespace headrace {
+
+namespace {
+
+/// The longest IP header, an ICMP header, and what RFC 792 wants quoted at least.
+constexpr uint32_t kMinMtu = 60 + 8 + 60 + 8;
+constexpr uint8_t kTtl = 200;
+
+/// One sequence for the whole process: errors that come from the same address must differ (RFC 791, 3.2).
+std::atomic<uint16_t> g_next_id{1};
+
+/// The source route option of a header that has been followed for a while, or null if there is none or it makes no
+/// sense.
+const uint8_t* find_source_route(const Ip4Header& ip) {
+  const uint8_t* bytes = ip.bytes();
+  const int end = ip.header_length();
+  for (int at = 20; at + 1 < end;) {
+    const uint8_t type = bytes[at];
+    if (type == ip_option::kEnd) return nullptr;
+    if (type == ip_option::kNop) {
+      ++at;
+      continue;
+    }
+    const int length = bytes[at + 1];
+    if (length < 2 || at + length > end) return nullptr;
+    if ((type == ip_option::kLooseSourceRoute || type == ip_option::kStrictSourceRoute) && length >= 3) {
+      const int pointer = bytes[at + 2];
+      if (pointer >= 4 && pointer % 4 == 0 && pointer <= length + 1) return bytes + at;
+    }
+    at += length;
+  }
+  return nullptr;
+}
+
+/// Writes an option with the addresses that a source route has passed, the last one first. Returns its length with
+/// padding.
+int reverse_source_route(const uint8_t* option, uint8_t* out) {
+  const int length = option[2] - 1;
+  out[0] = option[0];
+  out[1] = static_cast<uint8_t>(length);
+  out[2] = 4;
+  uint8_t* to = out + 3;
+  for (const uint8_t* from = option + length - 4; from >= option + 3; from -= 4, to += 4) std::memcpy(to, from, 4);
+  const int padded = (length + 3) & ~3;
+  std::fill(out + length, out + padded, ip_option::kEnd);
+  return padded;
+}
+
+}  // namespace
+
+enum ICMPError::Reason : int {
+  kNoHeader,
+  kAboutError,
+  kLinkBroadcast,
+  kDestination,
+  kSource,
+  kLaterFragment,
+  kSourceRouted,
+  kNoBuffer,
+  kNone
+};
+
+Status ICMPError::configure(Args& args) {
+  IpAddress src;
+  std::string type_name, code_name = "0";
+  std::vector<IpAddress> bad_addresses;
+  uint32_t mtu = 576;
+  uint16_t pmtu = 0;
+  bool set_fix_ip_src = true;
+  if (!args.read_mp("SRC", src)
+           .read_mp("TYPE", type_name, WordArg())
+           .read_p("CODE", code_name, WordArg())
+           .read_p("BADADDRS", bad_addresses)
+           .read("MTU", mtu, Between{kMinMtu, 65535u})
+           .read("PMTU", pmtu)
+           .read("SET_FIX_ANNO", set_fix_ip_src)
+           .read("USE_FIX_ANNO", set_fix_ip_src)
+           .complete())
+    return Status::failed();
+  const std::optional<int> type = find_icmp_type(type_name);
+  if (!type) return args.errors().error("TYPE: expected an ICMP type, a name or a number between 0 and 255");
+  if (!is_icmp_error(*type)) return args.errors().error("ICMP type {} is not an error type", *type);
+  const std::optional<int> code = find_icmp_code(*type, code_name);
+  if (!code)
+    return args.errors().error("CODE: expected a code of ICMP type {}, a name or a number between 0 and 255", *type);
+
+  src_ = src;
+  type_ = *type;
+  code_ = *code;
+  bad_addresses_ = std::move(bad_addresses);
+  mtu_ = mtu;
+  pmtu_ = pmtu;
+  set_fix_ip_src_ = set_fix_ip_src;
+  count_reasons({"no IP header", "about an ICMP error", "link broadcast or multicast", "destination is no host",
+                 "source is no host", "not the first fragment", "redirect of a source route", "no buffer"});
+  return {};
+}
+
+void ICMPError::add_handlers(Handlers& handlers) {
+  read_write_value(handlers, "src", src_);
+  read_value(handlers, "mtu", mtu_);
+  write_value(handlers, "mtu", mtu_, Between{kMinMtu, 65535u}, {});
+  read_write_value(handlers, "pmtu", pmtu_);
+}
+
+bool ICMPError::is_unicast(IpAddress address) const {
+  return !address.is_broadcast() && !address.is_multicast() &&
+         std::find(bad_addresses_.begin(), bad_addresses_.end(), address) == bad_addresses_.end();
+}
+
+bool ICMPError::is_host(IpAddress address) const {
+  // Networks 0 and 127, and class E (RFC 1812, 5.3.7).
+  const uint32_t net = address.host_order() >> 24;
+  return is_unicast(address) && net != 0 && net != 127 && net < 240;
+}
+
+ICMPError::Reason ICMPError::find_exclusion(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const {
+  if (ip.protocol == ip_protocol::kIcmp) {
+    // Without a type nobody can tell.
+    const int length = ip.header_length();
+    if (p.network_length() < length + 4 || is_icmp_error(ip.bytes()[length])) return kAboutError;
+  }
+  if (!is_unicast(ip.dst)) return kDestination;
+  if (p.packet_type() == PacketType::kBroadcast || p.packet_type() == PacketType::kMulticast) return kLinkBroadcast;
+  if (!is_host(ip.src)) return kSource;
+  if (!ip.is_first_fragment()) return kLaterFragment;
+  if (source_route && type_ == IcmpHeader::kRedirect) return kSourceRouted;
+  return kNone;
+}
+
+Packet* ICMPError::act(Packet* p, Emitter&) {
+  const Ip4Header* ip = ip4_header(*p);
+  if (!ip) {
+    drop(p, kNoHeader);
+    return nullptr;
+  }
+  const uint8_t* source_route = find_source_route(*ip);
+  if (const Reason reason = find_exclusion(*p, *ip, source_route); reason != kNone) {
+    drop(p, reason);
+    return nullptr;
+  }
+  if (source_route && type_ == IcmpHeader::kParameterProblem && code_ == 0) {
+    // The problem may be the route itself.
+    const uint8_t* problem = ip->bytes() + p->anno_u8(anno_offset::kIcmpParamProb);
+    if (problem >= source_route && problem < source_route + source_route[1]) source_route = nullptr;
+  }
+  Packet* q = make_error(*p, *ip, source_route);
+  if (!q) count_drops(1, kNoBuffer);
+  p->kill();
+  return q;
+}
+
+Packet* ICMPError::make_error(const Packet& p, const Ip4Header& about, const uint8_t* source_route) const {
+  uint8_t options[40];
+  const int options_length = source_route ? reverse_source_route(source_route, options) : 0;
+  const int header_length = 20 + options_length;
+  const int quoted = std::min(p.network_length(), static_cast<int>(mtu_) - header_length - 8);
+  const int length = header_length + 8 + quoted;
+  Packet* q = Packet::make(static_cast<uint32_t>(length));
+  if (!q) return nullptr;
+  q->set_network_header(0, header_length);
+
+  auto& icmp = *reinterpret_cast<IcmpHeader*>(q->transport_header());
+  icmp.type = static_cast<uint8_t>(type_);
+  icmp.code = static_cast<uint8_t>(code_);
+  icmp.checksum = 0;
+  icmp.rest = 0;
+  if (type_ == IcmpHeader::kParameterProblem && code_ == 0)
+    icmp.rest = uint32_t{p.anno_u8(anno_offset::kIcmpParamProb)} << 24;
+  else if (type_ == IcmpHeader::kRedirect)
+    std::memcpy(&icmp.rest, p.anno() + anno_offset::kDstIp, 4);
+  else if (type_ == IcmpHeader::kUnreachable && code_ == 4)
+    icmp.rest = pmtu_;
+  std::memcpy(&icmp + 1, about.bytes(), static_cast<size_t>(quoted));
+  icmp.checksum = internet_checksum(&icmp, static_cast<size_t>(8 + quoted));
+
+  auto& ip = *reinterpret_cast<Ip4Header*>(q->network_header());
+  ip.version_ihl = static_cast<uint8_t>(0x40 | header_length >> 2);
+  ip.tos = 0;
+  ip.total_length = static_cast<uint16_t>(length);
+  ip.id = g_next_id.fetch_add(1, std::memory_order_relaxed);
+  ip.fragment = 0;
+  ip.ttl = kTtl;
+  ip.protocol = ip_protocol::kIcmp;
+  ip.src = src_;
+  ip.dst = about.src;
+  std::memcpy(ip.bytes() + 20, options, static_cast<size_t>(options_length));
+  set_ip_checksum(ip);
+
+  std::memcpy(q->anno() + anno_offset::kDstIp, &ip.dst, 4);
+  if (set_fix_ip_src_) q->set_anno_u8(anno_offset::kFixIpSrc, 1);
+  q->set_timestamp(clock::now());
+  return q;
+}
+
+}  // namespace headrace
