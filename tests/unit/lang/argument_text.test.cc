@@ -9,12 +9,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST(SplitArguments, PartsAtCommas) {
+TEST(LangSplitArguments, PartsAtCommas) {
   EXPECT_EQ(split_arguments("a, b c ,d"), (Words{"a", "b c", "d"}));
   EXPECT_EQ(split_arguments("  one  "), (Words{"one"}));
 }
 
-TEST(SplitArguments, DropsOnlyAnEmptyLastArgument) {
+TEST(LangSplitArguments, DropsOnlyAnEmptyLastArgument) {
   EXPECT_EQ(split_arguments(""), Words{});
   EXPECT_EQ(split_arguments(" /* nothing */ "), Words{});
   EXPECT_EQ(split_arguments("a,"), (Words{"a"}));
@@ -23,19 +23,19 @@ TEST(SplitArguments, DropsOnlyAnEmptyLastArgument) {
   EXPECT_EQ(split_arguments(","), (Words{""}));
 }
 
-TEST(SplitArguments, KeepsCommasInQuotationsAndData) {
+TEST(LangSplitArguments, KeepsCommasInQuotationsAndData) {
   EXPECT_EQ(split_arguments("\"a,b\\\",c\", 'd,\"', e"), (Words{"\"a,b\\\",c\"", "'d,\"'", "e"}));
   EXPECT_EQ(split_arguments("\\<01, 02>, x"), (Words{"\\<01, 02>", "x"}));
   EXPECT_EQ(split_arguments("\"\\<22, /* > */ 23>\", x"), (Words{"\"\\<22, /* > */ 23>\"", "x"}));
 }
 
-TEST(SplitArguments, ReplacesCommentsByABlank) {
+TEST(LangSplitArguments, ReplacesCommentsByABlank) {
   EXPECT_EQ(split_arguments("a/*,*/b, c // d, e\n f"), (Words{"a b", "c f"}));
   EXPECT_EQ(split_arguments("a   b /* x */ // y\r\n /**/ c"), (Words{"a   b c"}));
   EXPECT_EQ(split_arguments("'/* kept */'"), (Words{"'/* kept */'"}));
 }
 
-TEST(SplitArguments, ClosesWhatIsOpenAtTheEnd) {
+TEST(LangSplitArguments, ClosesWhatIsOpenAtTheEnd) {
   EXPECT_EQ(split_arguments("a, \"b, c"), (Words{"a", "\"b, c"}));
   EXPECT_EQ(split_arguments("a, 'b, c"), (Words{"a", "'b, c"}));
   EXPECT_EQ(split_arguments("a, b /* c, d"), (Words{"a", "b"}));
@@ -45,7 +45,7 @@ TEST(SplitArguments, ClosesWhatIsOpenAtTheEnd) {
   EXPECT_EQ(split_arguments("\"\\"), (Words{"\"\\"}));
 }
 
-TEST(SplitWords, PartsAtSpaceAndComments) {
+TEST(LangSplitWords, PartsAtSpaceAndComments) {
   EXPECT_EQ(split_words(" a\tb\nc "), (Words{"a", "b", "c"}));
   EXPECT_EQ(split_words("'a b'\"c d\" e, \\<0 1>x"), (Words{"'a b'\"c d\"", "e,", "\\<0 1>x"}));
   EXPECT_EQ(split_words("a/**/b // c"), (Words{"a", "b"}));
@@ -53,7 +53,7 @@ TEST(SplitWords, PartsAtSpaceAndComments) {
   EXPECT_EQ(split_words("  "), Words{});
 }
 
-TEST(TakeWord, LeavesTheRestAtTheNextWord) {
+TEST(LangTakeWord, LeavesTheRestAtTheNextWord) {
   std::string_view text = "  set x /* why */  1 2";
   EXPECT_EQ(take_word(text), "set");
   EXPECT_EQ(take_word(text), "x");
@@ -63,7 +63,7 @@ TEST(TakeWord, LeavesTheRestAtTheNextWord) {
   EXPECT_EQ(take_word(text), "");
 }
 
-TEST(Unquote, TakesOneLevelAway) {
+TEST(LangUnquote, TakesOneLevelAway) {
   EXPECT_EQ(unquote("a\"b\"'c'"), "abc");
   EXPECT_EQ(unquote("  x  "), "x");
   EXPECT_EQ(unquote("\" x \""), " x ");
@@ -73,7 +73,7 @@ TEST(Unquote, TakesOneLevelAway) {
   EXPECT_EQ(unquote("a\\nb"), "a\\nb");
 }
 
-TEST(Unquote, KnowsTheEscapesOfC) {
+TEST(LangUnquote, KnowsTheEscapesOfC) {
   EXPECT_EQ(unquote(R"("\a\b\f\n\r\t\v")"), "\a\b\f\n\r\t\v");
   EXPECT_EQ(unquote(R"("\\\"\$\,\'\q")"), "\\\"$,'q");
   EXPECT_EQ(unquote(R"("\101\60\7x\1234")"), std::string("A0\ax") + "S4");
@@ -81,7 +81,7 @@ TEST(Unquote, KnowsTheEscapesOfC) {
   EXPECT_EQ(unquote("\"a\\\nb\\\r\nc\\\rd\""), "abcd");
 }
 
-TEST(Unquote, DecodesHexData) {
+TEST(LangUnquote, DecodesHexData) {
   EXPECT_EQ(unquote("\\<48 65 6C6c 6f>"), "Hello");
   EXPECT_EQ(unquote("\"<\\<48/* 49 */4a>\">"), "<HJ>");
   EXPECT_EQ(unquote("\\<00>"), std::string(1, '\0'));
@@ -90,7 +90,7 @@ TEST(Unquote, DecodesHexData) {
   EXPECT_EQ(unquote("'\\<41>'"), "\\<41>");
 }
 
-TEST(Quote, IsUndoneByUnquote) {
+TEST(LangQuote, IsUndoneByUnquote) {
   std::string all;
   for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
   EXPECT_EQ(unquote(quote(all)), all);
@@ -100,19 +100,19 @@ TEST(Quote, IsUndoneByUnquote) {
   EXPECT_EQ(quote("a\nb", true), "\"a\nb\"");
 }
 
-TEST(Unparse, JoinsArgumentsAndWords) {
+TEST(LangUnparse, JoinsArgumentsAndWords) {
   EXPECT_EQ(unparse_arguments({}), "");
   EXPECT_EQ(unparse_arguments({"a"}), "a");
   EXPECT_EQ(unparse_arguments({"a", "KEY b"}), "a, KEY b");
   EXPECT_EQ(unparse_words({"a", "b"}), "a b");
 }
 
-TEST(Uncomment, TrimsAndReplaces) {
+TEST(LangUncomment, TrimsAndReplaces) {
   EXPECT_EQ(uncomment("  a  b /* c */ , d // e"), "a  b , d");
   EXPECT_EQ(uncomment("//"), "");
 }
 
-TEST(SplitKeyword, NeedsAKeywordInFront) {
+TEST(LangSplitKeyword, NeedsAKeywordInFront) {
   using Pair = std::pair<std::string_view, std::string_view>;
   EXPECT_EQ(split_keyword("LIMIT 10 20"), (Pair{"LIMIT", "10 20"}));
   EXPECT_EQ(split_keyword("a.b:c?!_9"), (Pair{"a.b:c?!_9", ""}));
@@ -121,12 +121,12 @@ TEST(SplitKeyword, NeedsAKeywordInFront) {
   EXPECT_EQ(split_keyword(""), std::nullopt);
 }
 
-TEST(IsWord, RefusesQuotationsSpaceAndCommas) {
+TEST(LangIsWord, RefusesQuotationsSpaceAndCommas) {
   EXPECT_TRUE(is_word("a/b@1!~"));
   for (const char* text : {"", "a b", "a,b", "'", "\"", "\\", "\x7f", "\xc3\xa4"}) EXPECT_FALSE(is_word(text)) << text;
 }
 
-class ExpandVariables : public testing::Test {
+class LangExpandVariables : public testing::Test {
  protected:
   std::string expand(std::string_view text, ExpandInto mode = ExpandInto::kText) const {
     return expand_variables(
@@ -148,7 +148,7 @@ class ExpandVariables : public testing::Test {
                                                 {"$", "77"},   {"#", "3"},           {"dollar", "$x"}};
 };
 
-TEST_F(ExpandVariables, ReplacesNames) {
+TEST_F(LangExpandVariables, ReplacesNames) {
   EXPECT_EQ(expand("a$x"), "a1");
   EXPECT_EQ(expand("$x$name_9-$x."), "1A B  C-1.");
   EXPECT_EQ(expand("${x}y ${ x }"), "1y 1");
@@ -156,7 +156,7 @@ TEST_F(ExpandVariables, ReplacesNames) {
   EXPECT_EQ(expand("$? $$ $# ${?}"), "0 77 3 0");
 }
 
-TEST_F(ExpandVariables, LeavesTheUnknown) {
+TEST_F(LangExpandVariables, LeavesTheUnknown) {
   EXPECT_EQ(expand("$y ${y} $( $ $. ${ $"), "$y ${y} $( $ $. ${ $");
   EXPECT_EQ(expand("$x ${x $x"), "1 ${x $x");
   EXPECT_EQ(expand("$(fail a) $x"), "$(fail a) 1");
@@ -164,9 +164,9 @@ TEST_F(ExpandVariables, LeavesTheUnknown) {
   EXPECT_EQ(expand("$(fail $x)"), "$(fail 1)");
 }
 
-TEST_F(ExpandVariables, ValuesAreNotSearched) { EXPECT_EQ(expand("$dollar"), "$x"); }
+TEST_F(LangExpandVariables, ValuesAreNotSearched) { EXPECT_EQ(expand("$dollar"), "$x"); }
 
-TEST_F(ExpandVariables, UsesDefaults) {
+TEST_F(LangExpandVariables, UsesDefaults) {
   EXPECT_EQ(expand("${y-7}"), "7");
   EXPECT_EQ(expand("${x-7}"), "1");
   EXPECT_EQ(expand("${y-}|"), "|");
@@ -174,7 +174,7 @@ TEST_F(ExpandVariables, UsesDefaults) {
   EXPECT_EQ(expand("${y-$x}"), "1");
 }
 
-TEST_F(ExpandVariables, IndexesWords) {
+TEST_F(LangExpandVariables, IndexesWords) {
   EXPECT_EQ(expand("${name_9[0]}${name_9[1]}${name_9[2]}"), "ABC");
   EXPECT_EQ(expand("${name_9[3]}|${name_9[ 1]}"), "|B");
   EXPECT_EQ(expand("${name_9[$n]}"), "C");
@@ -182,7 +182,7 @@ TEST_F(ExpandVariables, IndexesWords) {
   EXPECT_EQ(expand("${x[z]}"), "1");
 }
 
-TEST_F(ExpandVariables, RespectsQuotation) {
+TEST_F(LangExpandVariables, RespectsQuotation) {
   EXPECT_EQ(expand("'$x' \"$x\" $x"), "'$x' \"1\" 1");
   EXPECT_EQ(expand("\"'$x'\""), "\"'1'\"");
   EXPECT_EQ(expand("\"\\$x\" \\$x"), "\"\\$x\" \\1");
@@ -191,14 +191,14 @@ TEST_F(ExpandVariables, RespectsQuotation) {
   EXPECT_EQ(expand("$q \"$q\"", ExpandInto::kQuoted), "\"a\\\"b\" \"a\\\"b\"");
 }
 
-TEST_F(ExpandVariables, CallsHandlers) {
+TEST_F(LangExpandVariables, CallsHandlers) {
   EXPECT_EQ(expand("$(a.b 1)"), "<a.b 1>");
   EXPECT_EQ(expand("$(a $(b $x))"), "<a <b 1>>");
   EXPECT_EQ(expand("$(add (1) \")\" ')')!"), "<add (1) \")\" ')'>!");
   EXPECT_EQ(expand_variables("$(a) $b", [](std::string_view) { return std::optional<std::string>("v"); }), "$(a) v");
 }
 
-TEST_F(ExpandVariables, StopsAtItsDepth) {
+TEST_F(LangExpandVariables, StopsAtItsDepth) {
   std::string text = "$x";
   for (int i = 0; i < 30; ++i) text = "$(" + text + ")";
   const std::string expanded = expand(text);

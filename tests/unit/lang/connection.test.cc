@@ -19,14 +19,14 @@ std::string connections(std::string_view text) {
   return out;
 }
 
-TEST(Chain, ConnectsNeighbours) {
+TEST(LangChain, ConnectsNeighbours) {
   EXPECT_EQ(connections("a -> b -> c"), "a0>b0 b0>c0");
   EXPECT_EQ(connections("a [1] -> [2] b [3] -> [0x10] c; d[010]->e"), "a1>b2 b3>c16 d8>e0");
 }
 
-TEST(Chain, RepetitionIsNoError) { EXPECT_EQ(connections("a -> b; a -> b; a[0] -> [0]b"), "a0>b0"); }
+TEST(LangChain, RepetitionIsNoError) { EXPECT_EQ(connections("a -> b; a -> b; a[0] -> [0]b"), "a0>b0"); }
 
-TEST(Chain, ConnectsListsToOneAndOneToLists) {
+TEST(LangChain, ConnectsListsToOneAndOneToLists) {
   EXPECT_EQ(connections("a, b[1] -> c"), "a0>c0 b1>c0");
   EXPECT_EQ(connections("a -> b, [2] c"), "a0>b0 a0>c2");
   EXPECT_EQ(connections("a, b, -> c"), "a0>c0 b0>c0") << "a comma too many does no harm";
@@ -34,7 +34,7 @@ TEST(Chain, ConnectsListsToOneAndOneToLists) {
   EXPECT_EQ(connections("a -> b[0,1] -> c"), "a0>b0 b0>c0 b1>c0");
 }
 
-TEST(Chain, ConnectsManyToMany) {
+TEST(LangChain, ConnectsManyToMany) {
   EXPECT_EQ(connections("a, b => c, d"), "a0>c0 b0>d0");
   EXPECT_EQ(connections("a [0,1,2] => b, c, d"), "a0>b0 a1>c0 a2>d0");
   EXPECT_EQ(connections("a [0-2] => b, c, [5] d"), "a0>b0 a1>c0 a2>d5");
@@ -44,7 +44,7 @@ TEST(Chain, ConnectsManyToMany) {
   EXPECT_EQ(connections("a => b"), "a0>b0");
 }
 
-TEST(Chain, OpenListsTakeWhatIsLeft) {
+TEST(LangChain, OpenListsTakeWhatIsLeft) {
   EXPECT_EQ(connections("a [1,] => b, c, d"), "a1>b0 a2>c0 a3>d0");
   EXPECT_EQ(connections("a [] => b, c"), "a0>b0 a1>c0");
   EXPECT_EQ(connections("a [1,3,] => b, c, d, e"), "a1>b0 a3>c0 a4>d0 a5>e0");
@@ -53,7 +53,7 @@ TEST(Chain, OpenListsTakeWhatIsLeft) {
   EXPECT_EQ(connections("a [1,] => [3] b"), "a1>b3");
 }
 
-TEST(Chain, CountsMustAgree) {
+TEST(LangChain, CountsMustAgree) {
   const auto errors = [](const std::string& text) { return faults("a, b, c, d :: Idle;\n" + text); };
   EXPECT_EQ(errors("a [0,1] => [0,1,2] b"), "c:2: connection mismatch: 2 outputs connected to 3 inputs\n");
   EXPECT_EQ(errors("a [0,1,2,] => [0,1] b"), "c:2: connection mismatch: 3 or more outputs connected to 2 inputs\n");
@@ -62,12 +62,12 @@ TEST(Chain, CountsMustAgree) {
   EXPECT_EQ(errors("a [0,1,2] -> [0,1,2] b"), "c:2: syntax error: many-to-many connections require '=>'\n");
 }
 
-TEST(Chain, PortsAtItsEndsAreUseless) {
+TEST(LangChain, PortsAtItsEndsAreUseless) {
   EXPECT_EQ(faults("a :: Idle; [1] a -> a [2];"),
             "c:1: input ports ignored at start of chain\nc:1: output ports ignored at end of chain\n");
 }
 
-TEST(Ports, MustBeNumbers) {
+TEST(LangPorts, MustBeNumbers) {
   const auto errors = [](const std::string& text) { return faults("a :: Idle; " + text); };
   EXPECT_EQ(errors("a [x] -> a"), "c:1: syntax error: port number should be integer\n");
   EXPECT_EQ(errors("a [9z] -> a"), "c:1: syntax error: port number should be integer\n");
@@ -80,13 +80,13 @@ TEST(Ports, MustBeNumbers) {
   EXPECT_EQ(errors("a [; a -> a"), "c:1: syntax error: expected port number\n");
 }
 
-TEST(Ports, AreBounded) {
+TEST(LangPorts, AreBounded) {
   Options options = known_classes();
   options.limits.connections = 100;
   EXPECT_EQ(faults("a :: Idle; a [0-60] -> a; a [0-60] -> a", options), "c:1: too many ports: more than 100\n");
 }
 
-TEST(Group, StandsForItsContents) {
+TEST(LangGroup, StandsForItsContents) {
   EXPECT_EQ(connections("a -> ( input -> output ) -> b"), "a0>b0");
   EXPECT_EQ(connections("a -> ( [0] -> [0] ) -> b"), "a0>b0");
   EXPECT_EQ(connections("a -> (->) -> b"), "a0>b0");
@@ -94,7 +94,7 @@ TEST(Group, StandsForItsContents) {
   EXPECT_EQ(connections("( a -> b )"), "a0>b0");
 }
 
-TEST(Group, ImpliesItsPorts) {
+TEST(LangGroup, ImpliesItsPorts) {
   EXPECT_EQ(connections("a => ( [0]->[0]; [1]->[1] ) => b"), "a0>b0 a1>b1");
   EXPECT_EQ(connections("a => ( [0]->[1]; [1]->[0] ) => [4] b, c"), "a1>b4 a0>c0");
   EXPECT_EQ(connections("a => [0,1] ( [0]->[0]; [1]->[1] ) [0,1] -> b"), "a0>b0 a1>b0");
@@ -102,13 +102,13 @@ TEST(Group, ImpliesItsPorts) {
   EXPECT_EQ(connections("a => [1] b [1], (-> c => (->), d ->) -> e"), "a0>b1 a1>c0 c1>d0 b1>e0 c0>e0 d0>e0");
 }
 
-TEST(Group, MayNest) { EXPECT_EQ(connections("a -> (-> (-> (-> b ->) ->) ->) -> c"), "a0>b0 b0>c0"); }
+TEST(LangGroup, MayNest) { EXPECT_EQ(connections("a -> (-> (-> (-> b ->) ->) ->) -> c"), "a0>b0 b0>c0"); }
 
-TEST(Group, SharesTheScopeAroundIt) {
+TEST(LangGroup, SharesTheScopeAroundIt) {
   EXPECT_EQ(connections("a -> (-> x :: Null ->) -> b; x [1] -> c"), "x0>b0 x1>c0 a0>x0");
 }
 
-TEST(Group, NeedsAllOfItsPorts) {
+TEST(LangGroup, NeedsAllOfItsPorts) {
   EXPECT_EQ(faults("x, y :: Idle;\nx => [0] ( [0]->[0]; [1]->Idle ) -> y;"), "c:2: '@3' input 1 unused\n");
   EXPECT_EQ(faults("x :: Idle;\nx => ( [0]->Idle; [2]->Idle );"),
             "c:2: '<anonymous group>' input 1 missing\n"
@@ -117,31 +117,31 @@ TEST(Group, NeedsAllOfItsPorts) {
             "c:1: '<anonymous group>' pseudoelement 'output' may only be used as input\n");
 }
 
-TEST(Group, EndsWhereItsParenthesisLacks) {
+TEST(LangGroup, EndsWhereItsParenthesisLacks) {
   EXPECT_EQ(faults("a :: Idle; a -> (-> a ->"),
             "c:1: expected ')'\nc:1: output ports ignored at end of chain\nc:1: '@2' output 0 unused\n");
   EXPECT_EQ(faults("{ (Null }; x"), "c:1: syntax error near '}'\nc:1: undeclared element 'x'\n");
 }
 
-TEST(Group, HasNoClassAndNoConfiguration) {
+TEST(LangGroup, HasNoClassAndNoConfiguration) {
   EXPECT_EQ(faults("Idle -> (-> Discard) (x)"), "c:1: configuration string ignored on element reference\n");
   EXPECT_EQ(faults("(Null) :: Idle"), "c:1: redeclaration of element '@1'\n");
 }
 
-TEST(ImplicitEnds, AreInputAndOutput) {
+TEST(LangImplicitEnds, AreInputAndOutput) {
   EXPECT_EQ(flat("Idle -> x :: { [0], [1] -> Null -> [0], [1] } -> Discard; Idle -> [1] x [1] -> Discard"),
             "Idle@1 :: Idle;\nDiscard@3 :: Discard;\nIdle@4 :: Idle;\nDiscard@5 :: Discard;\nx/Null@1 :: Null;\n\n"
             "x/Null@1 -> Discard@5;\nIdle@1 -> x/Null@1\n    -> Discard@3;\nIdle@4 -> x/Null@1;\n");
 }
 
-TEST(ImplicitEnds, AskForClarityAfterAnOpenChain) {
+TEST(LangImplicitEnds, AskForClarityAfterAnOpenChain) {
   const Parsed parsed = parse_text("Idle -> { -> Discard; -> Null -> output; } -> Discard");
   EXPECT_TRUE(parsed.ok);
   EXPECT_EQ(parsed.messages, "c:1: warning: suggest 'input ->' or '[0] ->' to start connection\n");
   EXPECT_EQ(parse_text("Idle -> { -> Null -> ; => Discard } -> Discard").messages, "");
 }
 
-TEST(ImplicitEnds, BelongAtTheEnds) {
+TEST(LangImplicitEnds, BelongAtTheEnds) {
   EXPECT_EQ(faults("{ Null -> [1] -> Null }"), "c:1: stranded port ignored\nc:1: syntax error near '->'\n");
   EXPECT_EQ(faults("{ Null -> [0], -> Null }"),
             "c:1: implicit ports used in the middle of a chain\n"

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Require, IsRecorded) {
+TEST(LangRequire, IsRecorded) {
   const Parsed parsed = parse_text("\nrequire(compact_config, package \"a b\");\nrequire(c)");
   EXPECT_TRUE(parsed.ok);
   ASSERT_EQ(parsed.configuration.requirements.size(), 3u);
@@ -25,7 +25,7 @@ TEST(Require, IsRecorded) {
   EXPECT_EQ(flat(parsed.flat), parsed.flat);
 }
 
-TEST(Require, ReportsMistakes) {
+TEST(LangRequire, ReportsMistakes) {
   for (const char* text : {"require(foo bar)", "require(library)", "require(package)", "require(compact_config x)",
                            "require(package a b)", "require(\"a,b\" c)"}) {
     EXPECT_EQ(faults(text), "c:1: syntax error at requirement\n") << text;
@@ -34,7 +34,7 @@ TEST(Require, ReportsMistakes) {
   EXPECT_EQ(flat("require(); require(,)"), "");
 }
 
-class Library : public testing::Test {
+class LangLibrary : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::path(testing::TempDir()) / fmt::format("headrace-library-{}", getpid());
@@ -52,7 +52,7 @@ class Library : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(Library, IsReadOnceBesideTheFile) {
+TEST_F(LangLibrary, IsReadOnceBesideTheFile) {
   write("lib", "require(library sub/lib2)\nelementclass A { b :: B; }");
   write("sub/lib2", "elementclass B { i :: Idle; }");
   write("lib3", "require(library lib)");
@@ -64,12 +64,12 @@ TEST_F(Library, IsReadOnceBesideTheFile) {
   EXPECT_TRUE(parsed.configuration.requirements.empty());
 }
 
-TEST_F(Library, MayRequireItself) {
+TEST_F(LangLibrary, MayRequireItself) {
   write("lib", "require(library lib) elementclass A Idle;");
   EXPECT_TRUE(parse_main("require(library lib) A").ok);
 }
 
-TEST_F(Library, IsSearchedOnThePath) {
+TEST_F(LangLibrary, IsSearchedOnThePath) {
   write("path/conf/lib", "elementclass A { conf :: Idle }");
   write("path/lib", "elementclass A { path :: Idle }");
   write("path/other", "elementclass O { path :: Idle }");
@@ -83,26 +83,26 @@ TEST_F(Library, IsSearchedOnThePath) {
   EXPECT_EQ(parse_main("require(library " + (folder_ / "path/lib").string() + ") a :: A").flat, "a/path :: Idle;\n\n");
 }
 
-TEST_F(Library, ReportsItsOwnErrors) {
+TEST_F(LangLibrary, ReportsItsOwnErrors) {
   write("lib", "Idle;\n}\n{ Null");
   const std::string lib = (folder_ / "lib").string();
   EXPECT_EQ(parse_main("require(library lib)").messages,
             lib + ":2: syntax error near '}'\n" + lib + ":3: expected '}'\n");
 }
 
-TEST_F(Library, MustExist) {
+TEST_F(LangLibrary, MustExist) {
   EXPECT_EQ(faults("require(library nope)"), "c:1: library 'nope' not found in CLICKPATH/conf\n");
   EXPECT_EQ(faults("require(library \"\")"), "c:1: library '' not found in CLICKPATH/conf\n");
   EXPECT_EQ(faults("require(library /nope)"), "c:1: library '/nope' not found in CLICKPATH/conf\n");
   EXPECT_FALSE(parse_main("require(library sub)").ok) << "a folder is no library";
 }
 
-TEST_F(Library, BelongsAtFileScope) {
+TEST_F(LangLibrary, BelongsAtFileScope) {
   write("lib", "elementclass A Idle;");
   EXPECT_EQ(faults("x :: { require(library lib) }"), "c:1: 'require library' must be used at file scope\n");
 }
 
-TEST_F(Library, NestsOnlySoDeep) {
+TEST_F(LangLibrary, NestsOnlySoDeep) {
   for (int i = 0; i < 60; ++i) write(fmt::format("l{}", i), fmt::format("require(library l{})", i + 1));
   const Parsed parsed = parse_main("require(library l0)");
   EXPECT_EQ(parsed.messages, (folder_ / "l49").string() + ":1: maximum library nesting depth exceeded\n");
@@ -113,7 +113,7 @@ std::string member(const std::string& name, const std::string& data) {
          (data.size() % 2 ? "\n" : "");
 }
 
-TEST(Archive, HoldsTheConfiguration) {
+TEST(LangArchive, HoldsTheConfiguration) {
   const std::string other = member("package.uo", "abc");
   EXPECT_EQ(flat("!<arch>\n" + other + member("config", "Idle;") + other), "Idle@1 :: Idle;\n\n");
   EXPECT_EQ(flat("!<arch>\n" + other + member("config/", "Idle")), "Idle@1 :: Idle;\n\n") << "GNU";
@@ -124,7 +124,7 @@ TEST(Archive, HoldsTheConfiguration) {
   EXPECT_EQ(parse_text("!<arch>\n" + member("config", "Null")).configuration.source, "Null");
 }
 
-TEST(Archive, MustBeWhole) {
+TEST(LangArchive, MustBeWhole) {
   EXPECT_EQ(faults("!<arch>\n"), "c: archive has no 'config' section\n");
   EXPECT_EQ(faults("!<arch>\n" + member("x", "config")), "c: archive has no 'config' section\n");
   EXPECT_EQ(faults("!foo"), "c: not an archive\n");
