@@ -31,7 +31,7 @@ constexpr const char* kHelpText =
     R"(Usage: headrace elements [OPTION]... [NAME...]
 
 Without NAME, lists all elements: their ports (inputs/outputs), how these work (h push, l pull, a either), whether the
-element can run on a GPU (shader) or on the host only, and what it does. With NAME, prints the element's page.
+element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. With NAME, prints the element's page.
 
   -p, --package NAME         load the elements of a package first
   -C, --clickpath PATH       folders for packages, separated by ':'
@@ -71,7 +71,7 @@ bool print_page(const std::string& name) {
                  ? std::string()
                  : fmt::format(", another name for {}", info->documented_as));
   fmt::print("ports {}, processing {}, flow {}, {}\n\n", info->ports, info->processing, info->flow,
-             info->shader ? "runs on CPU and GPU (shader)" : "runs on the host");
+             info->shader ? "a shader: one function for CPUs and GPUs" : "runs on the host");
   const std::string page = element_page(*info);
   fmt::print("{}", page.empty() ? "There is no page for this element.\n" : page);
   return true;

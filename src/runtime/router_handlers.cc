@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "headrace/router.hh"
 #include "headrace/version.hh"
 #include "lang/argument_text.hh"
@@ -96,7 +98,11 @@ void Router::add_root_handlers() {
     for (const ElementInfo* info : all_element_infos()) s += fmt::format("{}\n", info->name);
     return s;
   });
-  h.read("config", [this] { return source_; });
+  h.read("config", [this] {
+    // Compact configurations are made by programs: nobody wants to read them as they were.
+    const bool compact = std::find(requirements_.begin(), requirements_.end(), "compact_config") != requirements_.end();
+    return compact ? flat_configuration() : source_;
+  });
   h.read("flatconfig", [this] { return flat_configuration(); });
   h.read("packages", [] {
     std::string s;

@@ -18,6 +18,8 @@ constexpr int kSignals = 65;
 std::atomic<bool> g_pending[kSignals];
 std::atomic<bool> g_any_pending{false};
 std::atomic<Runtime*> g_runtime{nullptr};
+/// This thread is counted in Runtime::looping_.
+thread_local bool t_looping = false;
 
 /// Only sets flags: worker 0 does the work between two rounds.
 void on_signal_arrived(int number) {
@@ -117,10 +119,9 @@ void Runtime::quiesce(const std::function<void()>& action) {
     action();
     return;
   }
-  const bool in_loop = thread_id() < threads() && running();
   pause_wanted_.fetch_add(1, std::memory_order_seq_cst);
   // While another thread's action runs, this one counts as parked.
-  const bool counted = pause_owner_ && in_loop;
+  const bool counted = pause_owner_ && t_looping;
   const bool exclusive = exclusive_thread_ == me;
   if (counted) ++parked_;
   if (exclusive) exclusive_waits_ = true;
@@ -130,10 +131,10 @@ void Runtime::quiesce(const std::function<void()>& action) {
   if (exclusive) exclusive_waits_ = false;
   pause_owner_ = true;
   pause_thread_ = me;
-  const int others = looping_ - (in_loop ? 1 : 0);
+  const auto others = [this] { return looping_ - (t_looping ? 1 : 0); };
   for (auto& w : workers_)
-    if (w->id() != thread_id() && looping_ > 0) w->wake();
-  pause_changed_.wait(lock, [&] { return parked_ >= std::min(others, looping_ - (in_loop ? 1 : 0)); });
+    if (others() > 0 && !(t_looping && w->id() == thread_id())) w->wake();
+  pause_changed_.wait(lock, [&] { return parked_ >= others(); });
   lock.unlock();
   action();
   lock.lock();
@@ -153,14 +154,13 @@ Runtime::Exclusive::Exclusive(Runtime& runtime) : runtime_(runtime) {
     return runtime.exclusive_thread_ == std::thread::id() || (runtime.pause_owner_ && runtime.exclusive_waits_);
   };
   if (!mine()) {
-    const bool in_loop =
-        thread_id() < runtime.threads() && runtime.running() && !(runtime.pause_owner_ && runtime.pause_thread_ == me);
-    if (in_loop) {
+    const bool counted = t_looping && !(runtime.pause_owner_ && runtime.pause_thread_ == me);
+    if (counted) {
       ++runtime.parked_;
       runtime.pause_changed_.notify_all();
     }
     runtime.pause_changed_.wait(lock, mine);
-    if (in_loop) --runtime.parked_;
+    if (counted) --runtime.parked_;
   }
   previous_ = std::exchange(runtime.exclusive_thread_, me);
 }
@@ -186,6 +186,7 @@ void Runtime::loop(Router& router, int id) {
   {
     std::lock_guard guard(pause_lock_);
     ++looping_;
+    t_looping = true;
   }
   Worker& worker = *workers_[id];
   while (!stopping()) {
@@ -201,6 +202,7 @@ void Runtime::loop(Router& router, int id) {
   {
     std::lock_guard guard(pause_lock_);
     --looping_;
+    t_looping = false;
     pause_changed_.notify_all();
   }
   for (auto& w : workers_) w->wake();
