@@ -31,7 +31,8 @@ constexpr const char* kHelpText =
     R"(Usage: headrace elements [OPTION]... [NAME...]
 
 Without NAME, lists all elements: their ports (inputs/outputs), how these work (h push, l pull, a either), whether the
-element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. With NAME, prints the element's page.
+element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. With NAME, prints the
+element's page.
 
   -p, --package NAME         load the elements of a package first
   -C, --clickpath PATH       folders for packages, separated by ':'
