@@ -15,14 +15,12 @@ namespace headrace {
 ///
 /// Handlers: `ethertype` (also `etht`), `src`, `dst` (rw).
 struct EtherEncap : Shader<EtherEncap> {
-  static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length}, Write{meta::mac_header},
-                                           Write{eth::dst}, Write{eth::src}, Write{eth::type});
+  static constexpr auto kRegions =
+      regions(ReadWrite{meta::data}, ReadWrite{meta::length}, Write{meta::mac_header}, Write{eth::header});
   enum { kNoRoom };
   static constexpr auto kCounters = counters(reason("no room in front"));
 
-  EtherBytes dst{};
-  EtherBytes src{};
-  uint16_t type = 0;
+  EtherHeaderBytes header{};
 
   Status configure(Args& args);
   void add_handlers(Handlers& handlers);
@@ -33,9 +31,7 @@ struct EtherEncap : Shader<EtherEncap> {
       return kDrop;
     }
     p.set_mac_header();
-    p.set(eth::dst, dst);
-    p.set(eth::src, src);
-    p.set(eth::type, type);
+    p.set(eth::header, header);
     return 0;
   }
 };

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Names for the bytes of packets, and the declarations that a shader makes about them. Read by the host compiler and by
-/// NVRTC, so nothing of the standard library is used here.
+/// Names for the bytes of packets, and the declarations that a shader makes about them. Read by the host compiler and
+/// by NVRTC, so nothing of the standard library is used here.
 
 #include "headrace/shader_types.hh"
 
@@ -33,12 +33,18 @@ struct EtherBytes {
   uint8_t b[6];
 };
 
+/// A whole Ethernet header: destination, source, type.
+struct EtherHeaderBytes {
+  uint8_t b[14];
+};
+
 /// Sixteen bytes of an IPv6 address, network order.
 struct Ip6Bytes {
   uint8_t b[16];
 };
 
 namespace eth {
+inline constexpr Field<Anchor::kMac, 0, EtherHeaderBytes> header{};
 inline constexpr Field<Anchor::kMac, 0, EtherBytes> dst{};
 inline constexpr Field<Anchor::kMac, 6, EtherBytes> src{};
 inline constexpr Field<Anchor::kMac, 12, uint16_t> type{};
@@ -109,8 +115,8 @@ inline constexpr Span<Anchor::kAnno, 0, 48> any{};
 
 /// What a packet carries beside bytes: declare it as read or written like any other field.
 namespace meta {
-inline constexpr Field<Anchor::kMeta, 0, uint16_t> data{};       // where the packet begins: pull(), push()
-inline constexpr Field<Anchor::kMeta, 1, uint32_t> length{};     // length(), take()
+inline constexpr Field<Anchor::kMeta, 0, uint16_t> data{};    // where the packet begins: pull(), push()
+inline constexpr Field<Anchor::kMeta, 1, uint32_t> length{};  // length(), take()
 inline constexpr Field<Anchor::kMeta, 2, uint16_t> mac_header{};
 inline constexpr Field<Anchor::kMeta, 3, uint16_t> network_header{};  // and the transport header behind it
 inline constexpr Field<Anchor::kMeta, 4, uint8_t> packet_type{};

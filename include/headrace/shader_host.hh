@@ -34,10 +34,14 @@ class CpuView {
     return convert<F>(value);
   }
   template <typename F>
-  HEADRACE_SHADER void set(F, std::type_identity_t<typename F::Value> value) {
+  HEADRACE_SHADER void set(F, const std::type_identity_t<typename F::Value>& value) {
     static_assert(S::kRegions.template writable<F>(), "this shader does not declare that it writes this field");
-    value = convert<F>(value);
-    std::memcpy(at(F::kAnchor) + F::kOffset, &value, sizeof value);
+    if constexpr (std::is_integral_v<typename F::Value>) {
+      const typename F::Value ordered = convert<F>(value);
+      std::memcpy(at(F::kAnchor) + F::kOffset, &ordered, sizeof ordered);
+    } else {
+      std::memcpy(at(F::kAnchor) + F::kOffset, &value, sizeof value);
+    }
   }
 
   /// Integers at an offset known only at run time, within a declared Span of that anchor; host order.
@@ -47,6 +51,11 @@ class CpuView {
   /// The same in memory order, for masks prepared that way.
   HEADRACE_SHADER uint32_t load32_raw(Anchor anchor, int offset) const {
     uint32_t value;
+    std::memcpy(&value, at(anchor) + offset, sizeof value);
+    return value;
+  }
+  HEADRACE_SHADER uint64_t load64_raw(Anchor anchor, int offset) const {
+    uint64_t value;
     std::memcpy(&value, at(anchor) + offset, sizeof value);
     return value;
   }
@@ -62,17 +71,23 @@ class CpuView {
 
   /// Bytes of the packet; declare meta::length.
   HEADRACE_SHADER uint32_t length() const {
-    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(), "declare Read{meta::length}");
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(),
+                  "declare Read{meta::length}");
     return p_->length();
   }
   /// Bytes from a header to the end of the packet; negative if the header is not there.
   HEADRACE_SHADER int length_from(Anchor anchor) const {
-    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(), "declare Read{meta::length}");
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(),
+                  "declare Read{meta::length}");
     switch (anchor) {
-      case Anchor::kMac: return p_->has_mac_header() ? static_cast<int>(p_->length()) - p_->mac_header_offset() : -1;
-      case Anchor::kNetwork: return p_->has_network_header() ? p_->network_length() : -1;
-      case Anchor::kTransport: return p_->has_transport_header() ? p_->transport_length() : -1;
-      default: return static_cast<int>(p_->length());
+      case Anchor::kMac:
+        return p_->has_mac_header() ? static_cast<int>(p_->length()) - p_->mac_header_offset() : -1;
+      case Anchor::kNetwork:
+        return p_->has_network_header() ? p_->network_length() : -1;
+      case Anchor::kTransport:
+        return p_->has_transport_header() ? p_->transport_length() : -1;
+      default:
+        return static_cast<int>(p_->length());
     }
   }
   HEADRACE_SHADER bool has_network_header() const { return p_->has_network_header(); }
@@ -91,12 +106,14 @@ class CpuView {
   }
   /// Removes bytes from the end. Declare Write{meta::length}.
   HEADRACE_SHADER bool take(uint32_t n) {
-    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::length)>>(), "declare Write{meta::length}");
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::length)>>(),
+                  "declare Write{meta::length}");
     return p_->take(n);
   }
   /// Header positions, from the beginning of the packet.
   HEADRACE_SHADER void set_mac_header(int offset = 0) {
-    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::mac_header)>>(), "declare Write{meta::mac_header}");
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::mac_header)>>(),
+                  "declare Write{meta::mac_header}");
     p_->set_mac_header(offset);
   }
   HEADRACE_SHADER void set_network_header(int offset, int header_length) {
@@ -106,11 +123,13 @@ class CpuView {
   }
 
   HEADRACE_SHADER uint8_t packet_type() const {
-    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::packet_type)>>(), "declare Read{meta::packet_type}");
+    static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::packet_type)>>(),
+                  "declare Read{meta::packet_type}");
     return static_cast<uint8_t>(p_->packet_type());
   }
   HEADRACE_SHADER void set_packet_type(PacketType type) {
-    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::packet_type)>>(), "declare Write{meta::packet_type}");
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::packet_type)>>(),
+                  "declare Write{meta::packet_type}");
     p_->set_packet_type(type);
   }
 
@@ -131,15 +150,21 @@ class CpuView {
     return detail::from_network(value);
   }
   HEADRACE_SHADER void moves() const {
-    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::data)>>(), "declare Write{meta::data}");
+    static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::data)>>(),
+                  "declare Write{meta::data}");
   }
   HEADRACE_SHADER uint8_t* at(Anchor anchor) const {
     switch (anchor) {
-      case Anchor::kMac: return p_->mac_header();
-      case Anchor::kNetwork: return p_->network_header();
-      case Anchor::kTransport: return p_->transport_header();
-      case Anchor::kAnno: return p_->anno();
-      default: return p_->data();
+      case Anchor::kMac:
+        return p_->mac_header();
+      case Anchor::kNetwork:
+        return p_->network_header();
+      case Anchor::kTransport:
+        return p_->transport_header();
+      case Anchor::kAnno:
+        return p_->anno();
+      default:
+        return p_->data();
     }
   }
 
@@ -177,7 +202,7 @@ struct OwnerOf {
   using Type = NoOwner;
 };
 template <typename S>
-  requires requires { typename S::Owner; }
+requires requires { typename S::Owner; }
 struct OwnerOf<S> {
   using Type = typename S::Owner;
 };
