@@ -41,7 +41,7 @@ enum OptionId {
   kSimtime,
   kClickpath,
   kHelp,
-  kVersion,
+  kShowVersion,
   kPort,
   kUnixSocket,
   kSocket,
@@ -67,7 +67,7 @@ constexpr Option kOptions[] = {
     {kSimtime, "simulation-time", 0, Value::kOptional},
     {kClickpath, "clickpath", 'C', Value::kRequired},
     {kHelp, "help"},
-    {kVersion, "version", 'v'},
+    {kShowVersion, "version", 'v'},
     {kPort, "port", 'p', Value::kRequired},
     {kUnixSocket, "unix-socket", 'u', Value::kRequired},
     {kSocket, "socket", 0, Value::kRequired},
@@ -180,7 +180,7 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
       case kHelp:
         fmt::print(kHelpText, program);
         return Outcome::kEnd;
-      case kVersion:
+      case kShowVersion:
         fmt::print("{} (Headrace) {}\n", program, kVersion);
         return Outcome::kEnd;
       case kReconfigure:

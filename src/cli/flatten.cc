@@ -30,7 +30,7 @@ enum OptionId {
   kExpandVars,
   kClickpath,
   kHelp,
-  kVersion
+  kShowVersion
 };
 
 using Value = Option::Value;
@@ -47,7 +47,7 @@ constexpr Option kOptions[] = {
     {kExpandVars, "expand-vars", 0, Value::kNone, true},
     {kClickpath, "clickpath", 'C', Value::kRequired},
     {kHelp, "help"},
-    {kVersion, "version", 'v'},
+    {kShowVersion, "version", 'v'},
 };
 
 constexpr const char* kHelpText =
@@ -128,7 +128,7 @@ int flatten_command(int argc, char** argv) {
       case kHelp:
         fmt::print(kHelpText, program);
         return 0;
-      case kVersion:
+      case kShowVersion:
         fmt::print("{} (Headrace) {}\n", program, kVersion);
         return 0;
       default:
