@@ -70,7 +70,8 @@ class NameScope {
   virtual bool define(std::string_view name, AnnotationRange value);
   virtual bool define_port(std::string_view name, int protocol, uint16_t port);
 
-  /// Where a file that the configuration names is: as given if that exists, else in the folder of the configuration file.
+  /// Where a file that the configuration names is: as given if that exists, else in the folder of the configuration
+  /// file.
   virtual std::string find_file(std::string_view name) const;
 
   /// Ports in use of the element being configured.

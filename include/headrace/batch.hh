@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-/// Up to 256 packets. A packet's place is its *slot*. Passing a batch on passes its packets on: the callee owns them and may
-/// reorder the array; the caller must not look at it again (but may clear() and refill it).
+/// Up to 256 packets. A packet's place is its *slot*. Passing a batch on passes its packets on: the callee owns them
+/// and may reorder the array; the caller must not look at it again (but may clear() and refill it).
 class Batch {
  public:
   static constexpr int kCapacity = 256;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// The element: what a configuration names and connects. Elements that look at one packet at a time are better written as
-/// shaders (shader.hh) or as SimpleElement; this header is for those that queue, make or schedule packets.
+/// The element: what a configuration names and connects. Elements that look at one packet at a time are better written
+/// as shaders (shader.hh) or as SimpleElement; this header is for those that queue, make or schedule packets.
 
 #include <memory>
 #include <string>
@@ -108,7 +108,8 @@ class Element {
   virtual bool can_live_reconfigure() const { return false; }
   virtual Status live_reconfigure(Args& args) { return configure(args); }
 
-  /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be empty.
+  /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be
+  /// empty.
   virtual std::string note() const { return {}; }
 
   /// Packets arrive at a push input. The element owns them.
@@ -252,9 +253,9 @@ ElementInfo element_info(const char* name) {
 #define HEADRACE_ELEMENT(Name) \
   inline const ::headrace::ElementRegistration kRegister##Name{::headrace::detail::element_info<Name>(#Name)};
 /// A second name for an element.
-#define HEADRACE_ELEMENT_ALIAS(Alias, Name)                                            \
-  inline const ::headrace::ElementRegistration kRegister##Alias{[] {                   \
-    ::headrace::ElementInfo info = ::headrace::detail::element_info<Name>(#Alias);     \
-    info.documented_as = #Name;                                                        \
-    return info;                                                                       \
+#define HEADRACE_ELEMENT_ALIAS(Alias, Name)                                        \
+  inline const ::headrace::ElementRegistration kRegister##Alias{[] {               \
+    ::headrace::ElementInfo info = ::headrace::detail::element_info<Name>(#Alias); \
+    info.documented_as = #Name;                                                    \
+    return info;                                                                   \
   }()};

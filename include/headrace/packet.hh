@@ -11,21 +11,30 @@
 namespace headrace {
 
 /// For whom the link layer says a packet is (Click's packet type annotation).
-enum class PacketType : uint8_t { kHost = 0, kBroadcast = 1, kMulticast = 2, kOtherHost = 3, kOutgoing = 4, kLoopback = 5, kFastRoute = 6 };
+enum class PacketType : uint8_t {
+  kHost = 0,
+  kBroadcast = 1,
+  kMulticast = 2,
+  kOtherHost = 3,
+  kOutgoing = 4,
+  kLoopback = 5,
+  kFastRoute = 6
+};
 
-/// Offsets in the 48 bytes of annotations. They are Click's, so that an annotation argument given as a number means the same.
+/// Offsets in the 48 bytes of annotations. They are Click's, so that an annotation argument given as a number means the
+/// same.
 namespace anno_offset {
-inline constexpr int kDstIp = 0;         // 4 bytes, network order
-inline constexpr int kDstIp6 = 0;        // 16 bytes
-inline constexpr int kPaint = 16;        // 1
-inline constexpr int kIcmpParamProb = 17;  // 1
-inline constexpr int kFixIpSrc = 19;     // 1
-inline constexpr int kVlanTci = 20;      // 2
-inline constexpr int kAggregate = 20;    // 4
-inline constexpr int kExtraPackets = 24;  // 4
-inline constexpr int kExtraLength = 28;  // 4
+inline constexpr int kDstIp = 0;            // 4 bytes, network order
+inline constexpr int kDstIp6 = 0;           // 16 bytes
+inline constexpr int kPaint = 16;           // 1
+inline constexpr int kIcmpParamProb = 17;   // 1
+inline constexpr int kFixIpSrc = 19;        // 1
+inline constexpr int kVlanTci = 20;         // 2
+inline constexpr int kAggregate = 20;       // 4
+inline constexpr int kExtraPackets = 24;    // 4
+inline constexpr int kExtraLength = 28;     // 4
 inline constexpr int kFirstTimestamp = 32;  // 8, nanoseconds
-inline constexpr int kRxHash = 44;       // 4, host order: the receive-side-scaling (Toeplitz) hash
+inline constexpr int kRxHash = 44;          // 4, host order: the receive-side-scaling (Toeplitz) hash
 }  // namespace anno_offset
 
 /// A packet. It lives at a fixed place in its buffer:
@@ -40,8 +49,8 @@ class alignas(64) Packet {
   static constexpr uint32_t kAnnoSize = 48;
   static constexpr uint16_t kNoHeader = 0xffff;
 
-  /// A packet of `length` bytes with uninitialised data and cleared annotations; null when no buffer is left (the caller
-  /// counts the loss) or the length exceeds kMaxLength.
+  /// A packet of `length` bytes with uninitialised data and cleared annotations; null when no buffer is left (the
+  /// caller counts the loss) or the length exceeds kMaxLength.
   static Packet* make(uint32_t length, uint32_t headroom = kDefaultHeadroom);
   /// As above, data copied from `bytes`.
   static Packet* make(const void* bytes, uint32_t length, uint32_t headroom = kDefaultHeadroom);
@@ -71,8 +80,8 @@ class alignas(64) Packet {
     length_ -= n;
     return true;
   }
-  /// Adds `n` bytes at the front, uninitialised unless they were pulled before. Returns false, unchanged, when the buffer
-  /// has no room (data is moved within the buffer if that helps).
+  /// Adds `n` bytes at the front, uninitialised unless they were pulled before. Returns false, unchanged, when the
+  /// buffer has no room (data is moved within the buffer if that helps).
   bool push(uint32_t n) {
     if (n > data_) [[unlikely]]
       return push_slow(n);
@@ -157,8 +166,8 @@ class alignas(64) Packet {
     flags_ |= kHasTimestamp;
   }
 
-  /// Makes this buffer a fresh packet of `length` bytes behind the default headroom, annotations cleared. For sources that
-  /// recycle buffers; `length` must fit.
+  /// Makes this buffer a fresh packet of `length` bytes behind the default headroom, annotations cleared. For sources
+  /// that recycle buffers; `length` must fit.
   void reset(uint32_t length, uint32_t headroom = kDefaultHeadroom) {
     length_ = length;
     data_ = static_cast<uint16_t>(headroom);

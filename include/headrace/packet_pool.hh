@@ -12,11 +12,11 @@
 
 namespace headrace {
 
-/// The process's packet memory: mapped by us (huge pages if the system has some reserved, else transparent ones), so that a
-/// driver or a GPU can register it as one range. It belongs to the process, not to a configuration.
+/// The process's packet memory: mapped by us (huge pages if the system has some reserved, else transparent ones), so
+/// that a driver or a GPU can register it as one range. It belongs to the process, not to a configuration.
 ///
-/// Each thread keeps a first-in first-out cache of free buffers: like the ring of a network card it cycles through all of
-/// its buffers, and it touches shared memory only to exchange 512 buffers at a time.
+/// Each thread keeps a first-in first-out cache of free buffers: like the ring of a network card it cycles through all
+/// of its buffers, and it touches shared memory only to exchange 512 buffers at a time.
 class PacketPool {
  public:
   static constexpr uint32_t kDataRoom = 2048 + Packet::kDefaultHeadroom;

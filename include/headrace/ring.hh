@@ -10,8 +10,9 @@
 
 namespace headrace {
 
-/// Moves values in bulk without locks: a thread reserves a range by compare-and-swap, copies, and publishes in the order of
-/// reservation (the scheme of the FreeBSD buffer ring and of DPDK's rte_ring). The capacity is rounded up to a power of two.
+/// Moves values in bulk without locks: a thread reserves a range by compare-and-swap, copies, and publishes in the
+/// order of reservation (the scheme of the FreeBSD buffer ring and of DPDK's rte_ring). The capacity is rounded up to a
+/// power of two.
 template <typename T>
 class Ring {
  public:
@@ -38,7 +39,8 @@ class Ring {
       const uint32_t free = limit_ - (head - consumer_.tail.load(std::memory_order_acquire));
       take = n < free ? n : free;
       if (take == 0) return 0;
-    } while (!producer_.head.compare_exchange_weak(head, head + take, std::memory_order_acq_rel, std::memory_order_relaxed));
+    } while (
+        !producer_.head.compare_exchange_weak(head, head + take, std::memory_order_acq_rel, std::memory_order_relaxed));
     for (uint32_t i = 0; i < take; ++i) cells_[(head + i) & mask_] = values[i];
     publish(producer_.tail, head, take);
     return take;
@@ -52,7 +54,8 @@ class Ring {
       const uint32_t there = producer_.tail.load(std::memory_order_acquire) - head;
       take = n < there ? n : there;
       if (take == 0) return 0;
-    } while (!consumer_.head.compare_exchange_weak(head, head + take, std::memory_order_acq_rel, std::memory_order_relaxed));
+    } while (
+        !consumer_.head.compare_exchange_weak(head, head + take, std::memory_order_acq_rel, std::memory_order_relaxed));
     for (uint32_t i = 0; i < take; ++i) values[i] = cells_[(head + i) & mask_];
     publish(consumer_.tail, head, take);
     return take;

@@ -27,7 +27,7 @@ struct RouterOptions {
 
 /// Cycles and work of one element since the start, summed over workers (RouterOptions::profile).
 struct ElementProfile {
-  uint64_t cycles = 0;   // without those of the elements behind it
+  uint64_t cycles = 0;  // without those of the elements behind it
   uint64_t packets = 0;
   uint64_t batches = 0;
 };

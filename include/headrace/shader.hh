@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// All that a shader's header includes. A shader is the part of an element that runs on a CPU or on a GPU: parameters and one
-/// function, `shade`, that looks at one packet and chooses its next.
+/// All that a shader's header includes. A shader is the part of an element that runs on a CPU or on a GPU: parameters
+/// and one function, `shade`, that looks at one packet and chooses its next.
 ///
 ///     struct DecIPTTL : Shader<DecIPTTL> {
 ///       static constexpr Ports kPorts{"1/1-2"};
@@ -14,15 +14,16 @@
 /// `p` is a packet view: get(field), set(field, value), and what CpuView in shader_host.hh lists. A field that was not
 /// declared in kRegions does not compile. A shader is trivially copyable: numbers, addresses, views of tables.
 ///
-/// A packet without a header that the regions name never reaches `shade`: it is dropped and counted. A shader that looks
-/// itself (has_network_header()) declares `static constexpr bool kChecksHeaders = true`.
+/// A packet without a header that the regions name never reaches `shade`: it is dropped and counted. A shader that
+/// looks itself (has_network_header()) declares `static constexpr bool kChecksHeaders = true`.
 ///
 /// Optional members: kPorts, kProcessing ("a/ah" if not given), kFlow, kCounters; `add_handlers(Handlers&)`;
-/// `escape(Packet*&, Emitter&)`, the host body for slots that returned kEscape; `initialize(Errors&)`. What a shader needs
-/// but may not contain (a table's owner, strings) goes into a class `Owner` named by `using Owner = ...`: then configure,
-/// initialize and add_handlers may take it as a second argument, and `refresh(const Owner&)` is called before each batch to
-/// take the current view of a table. `shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const` is a CPU body
-/// for a whole batch, for those that gain by it; a test holds it to the answers of `shade`.
+/// `escape(Packet*&, Emitter&)`, the host body for slots that returned kEscape; `initialize(Errors&)`. What a shader
+/// needs but may not contain (a table's owner, strings) goes into a class `Owner` named by `using Owner = ...`: then
+/// configure, initialize and add_handlers may take it as a second argument, and `refresh(const Owner&)` is called
+/// before each batch to take the current view of a table. `shade_batch(Packet* const*, int n, Next*, uint64_t*
+/// counters) const` is a CPU body for a whole batch, for those that gain by it; a test holds it to the answers of
+/// `shade`.
 
 #include "headrace/shader_base.hh"
 

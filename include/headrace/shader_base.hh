@@ -23,8 +23,8 @@ struct Ports {
   const char* text;
 };
 
-/// An event that a shader counts with PacketView::count. Those marked as reasons say why packets left by an error output,
-/// or were dropped where that output is not connected.
+/// An event that a shader counts with PacketView::count. Those marked as reasons say why packets left by an error
+/// output, or were dropped where that output is not connected.
 struct CounterInfo {
   const char* name;
   bool reason;

@@ -15,8 +15,8 @@ class Router;
 class ThreadCounters;
 class Worker;
 
-/// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again: a task
-/// with nothing to do leaves itself unscheduled and is woken by a Notifier, so that an idle router sleeps.
+/// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again: a
+/// task with nothing to do leaves itself unscheduled and is woken by a Notifier, so that an idle router sleeps.
 class Task {
  public:
   /// Calls owner->run_task(*this).

@@ -16,7 +16,9 @@ struct Timestamp {
   static constexpr Timestamp from_us(int64_t n) { return {n * 1000}; }
   static constexpr Timestamp from_ms(int64_t n) { return {n * 1000000}; }
   static constexpr Timestamp from_sec(int64_t n) { return {n * 1000000000}; }
-  static Timestamp from_double(double seconds) { return {static_cast<int64_t>(seconds * 1e9 + (seconds < 0 ? -.5 : .5))}; }
+  static Timestamp from_double(double seconds) {
+    return {static_cast<int64_t>(seconds * 1e9 + (seconds < 0 ? -.5 : .5))};
+  }
 
   constexpr explicit operator bool() const { return ns != 0; }
   constexpr int64_t sec() const { return ns >= 0 ? ns / 1000000000 : -((-ns + 999999999) / 1000000000); }
