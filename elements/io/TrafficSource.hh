@@ -21,7 +21,8 @@ namespace headrace {
 /// LENGTH: bytes of a frame without check sequence, 60 to 1514, default 64.
 /// FLOWS: number of flows, default 1048576. SKEW: default 1. SEED: default 1. TTL: default 64.
 /// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit. STOP true: stop the router then.
-/// BURST: frames in a batch, 1 to 256, default 256. BUFFERS: buffers that each worker cycles through, at least 8192.
+/// BURST: frames in a batch, 1 to 256, default 128: then headers and annotations of a batch
+/// fit into a first-level cache. BUFFERS: buffers that each worker cycles through, at least 8192.
 /// ACTIVE: default true.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; no buffer was left), `active` (rw), `reset_counts` (w).
@@ -53,7 +54,7 @@ class TrafficSource final : public Element, public DevicePort {
 
   TrafficSpec spec_;
   int64_t limit_ = -1;
-  int burst_ = 256;
+  int burst_ = 128;
   uint32_t buffers_ = 8192;
   bool stop_ = false;
   std::atomic<bool> active_{true};

@@ -27,9 +27,14 @@ void add(std::vector<uint32_t>& list, IpAddress address) {
 AddressList view_of(const std::vector<uint32_t>& addresses) {
   AddressList list{};
   const int n = static_cast<int>(addresses.size());
-  const int kept = std::min(n, list.kBlock * list.kBlocks);
-  list.blocks = (kept + list.kBlock - 1) / list.kBlock;
-  for (int i = 0; i < list.blocks * list.kBlock; ++i) list.words[i] = addresses[i < kept ? i : kept - 1];
+  const int kept = std::min(n, AddressList::kInline);
+  for (const uint32_t address : addresses) {
+    const uint32_t h = AddressList::hash(address);
+    list.filter[0] |= uint64_t{1} << (h >> 26);
+    list.filter[1] |= uint64_t{1} << (h >> 20 & 63);
+  }
+  std::copy_n(addresses.begin(), kept, list.words);
+  list.count = kept;
   list.more_count = n - kept;
   list.more = addresses.data() + kept;
   return list;

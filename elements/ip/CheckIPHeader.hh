@@ -5,21 +5,26 @@ namespace headrace {
 
 struct CheckIPHeaderOwner;
 
-/// A short list of addresses in network order, made for lists of four or so: comparisons go eight at a time.
+/// A list of addresses in network order. A Bloom filter (B. H. Bloom, 1970) answers for nearly all that are not in it.
 struct AddressList {
-  static constexpr int kBlock = 8, kBlocks = 4;
+  static constexpr int kInline = 32;
 
-  uint32_t words[kBlock * kBlocks];  // the last block is filled up with copies of its first address
-  int32_t blocks = 0;
+  uint64_t filter[2] = {0, 0};  // one bit for each address, by two hashes
+  uint32_t words[kInline];
+  int32_t count = 0;
   int32_t more_count = 0;  // addresses that did not fit
   const uint32_t* more = nullptr;
 
+  HEADRACE_SHADER static uint32_t hash(uint32_t address) { return address * 0x9e3779b1u; }
   HEADRACE_SHADER bool contains(uint32_t address) const {
-    bool found = false;
-    for (int b = 0; b < blocks; ++b)
-      for (int i = 0; i < kBlock; ++i) found |= words[b * kBlock + i] == address;
-    for (int i = 0; i < more_count; ++i) found |= more[i] == address;
-    return found;
+    const uint32_t h = hash(address);
+    if (!((filter[0] >> (h >> 26)) & (filter[1] >> (h >> 20 & 63)) & 1)) [[likely]]
+      return false;
+    for (int i = 0; i < count; ++i)
+      if (words[i] == address) return true;
+    for (int i = 0; i < more_count; ++i)
+      if (more[i] == address) return true;
+    return false;
   }
 };
 

@@ -265,12 +265,10 @@ class ShaderElement final : public ShaderElementBase {
     Next nexts[Batch::kCapacity];
     const int n = batch.size();
     if (n == 0) return;
-    shade(batch.begin(), n, nexts);
+    const NextSet set = shade(batch.begin(), n, nexts);
     // Most batches leave whole by one port.
-    unsigned differ = 0;
-    for (int i = 1; i < n; ++i) differ |= nexts[i] ^ nexts[0];
-    if (differ == 0 && nexts[0] < noutputs()) {
-      output(nexts[0]).push(batch);
+    if (set.any == set.all && set.any < noutputs()) {
+      output(set.any).push(batch);
       return;
     }
     finish(batch, nexts);
@@ -298,23 +296,36 @@ class ShaderElement final : public ShaderElementBase {
   }
 
  private:
-  void shade(Packet** packets, int n, Next* nexts) {
+  /// The bits that some, and that all nexts of a batch have; equal when all nexts are.
+  struct NextSet {
+    Next any = 0;
+    Next all = 0xffff;
+    HEADRACE_SHADER void add(Next next) {
+      any |= next;
+      all &= next;
+    }
+  };
+  NextSet shade(Packet** packets, int n, Next* nexts) {
     uint64_t* counters = counters_.local();
     // A copy on the stack: stores to packets cannot change it, so its members stay in registers.
     S shader = shader_;
+    NextSet set;
     if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
     if constexpr (requires { shader.shade_batch(packets, n, nexts, counters); }) {
       shader.shade_batch(packets, n, nexts, counters);
-      return;
+      for (int i = 0; i < n; ++i) set.add(nexts[i]);
+      return set;
     }
     for (int i = 0; i < n; ++i) {
-      if (!has_headers(*packets[i])) [[unlikely]] {
-        nexts[i] = kDrop;
-        continue;
+      Next next = kDrop;
+      if (has_headers(*packets[i])) [[likely]] {
+        CpuView<S> view(packets[i], counters);
+        next = shader.shade(view);
       }
-      CpuView<S> view(packets[i], counters);
-      nexts[i] = shader.shade(view);
+      nexts[i] = next;
+      set.add(next);
     }
+    return set;
   }
   /// A graph may send packets here whose headers nobody has marked; their bytes must not be looked for.
   static bool has_headers(const Packet& p) {
