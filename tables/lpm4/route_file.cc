@@ -175,14 +175,14 @@ class RouteReader {
   bool finish() {
     if (bad_ > kErrorsShown) {
       const int more = bad_ - kErrorsShown;
-      (void)errors_.error_at({path_, 0}, "{} more bad {}", more, more == 1 ? "line" : "lines");
+      (void)errors_.error("{}: {} more bad {}", path_, more, more == 1 ? "line" : "lines");
     }
     return bad_ == 0;
   }
 
  private:
   void bad(std::string_view reason) {
-    if (++bad_ <= kErrorsShown) (void)errors_.error_at({path_, line_}, "{}", reason);
+    if (++bad_ <= kErrorsShown) (void)errors_.error("{}:{}: {}", path_, line_, reason);
   }
 
   const std::string& path_;
@@ -330,7 +330,7 @@ Outcome decode(InputFile& file, std::string_view head, Sink& sink) {
 
 bool read_routes(const std::string& path, std::vector<TextRoute>& routes, Errors& errors) {
   const auto fail = [&](std::string_view reason) {
-    (void)errors.error_at({path, 0}, "{}", reason);
+    (void)errors.error("{}: {}", path, reason);
     return false;
   };
   InputFile file(path);
