@@ -67,16 +67,19 @@ Status IPRouteTable::load_file(const std::string& path, int spread, std::vector<
   Status status;
   int bad = 0;
   for (const TextRoute& line : lines) {
-    const int port = line.port ? static_cast<int>(*line.port)
-                               : static_cast<int>(hash_prefix(line.prefix, line.length) % static_cast<uint32_t>(spread));
+    const int port = line.port
+                         ? static_cast<int>(*line.port)
+                         : static_cast<int>(hash_prefix(line.prefix, line.length) % static_cast<uint32_t>(spread));
     if (port >= outputs_) {
       if (++bad <= 10)
-        status &= errors.error("FILE: {}:{}: bad OUTPUT {}, this element has outputs 0 to {}", path, line.line, port, outputs_ - 1);
+        status &= errors.error("FILE: {}:{}: bad OUTPUT {}, this element has outputs 0 to {}", path, line.line, port,
+                               outputs_ - 1);
       continue;
     }
     const IpAddress gateway = IpAddress::from_host_order(line.gateway.value_or(0));
     routes.push_back({line.prefix, line.length, hop_index(gateway, port)});
   }
+  files_.emplace_back(path, lines.size());
   if (bad > 10) status &= errors.error("FILE: {}: {} more lines with a bad OUTPUT", path, bad - 10);
   return status;
 }
@@ -86,7 +89,9 @@ Status IPRouteTable::configure(Args& args) {
   outputs_ = args.scope() ? args.scope()->noutputs() : 0;
   std::vector<std::string> files, rest;
   int spread = outputs_;
-  args.read_all("FILE", files, InputFile{}).read("SPREAD", spread, Between{1, std::max(outputs_, 1)}).consume_rest(rest);
+  args.read_all("FILE", files, InputFile{})
+      .read("SPREAD", spread, Between{1, std::max(outputs_, 1)})
+      .consume_rest(rest);
   Status status = args.complete();
   std::vector<Lpm4::Route> routes;
   if (status.ok())
@@ -101,8 +106,7 @@ Status IPRouteTable::configure(Args& args) {
       status &= errors.error("argument {} bad OUTPUT", i + 1);
       continue;
     }
-    routes.push_back(
-        {line.prefix.address.host_order(), line.prefix.length(), hop_index(line.gateway, line.port)});
+    routes.push_back({line.prefix.address.host_order(), line.prefix.length(), hop_index(line.gateway, line.port)});
   }
   if (!status.ok()) return status;
   if (!table_.build(routes)) return errors.error("too many next hops");
@@ -121,7 +125,8 @@ Status IPRouteTable::run(Command command, std::string_view text, const ArgContex
   const int length = line.prefix.length();
   const std::optional<uint32_t> old = table_.find_exact(prefix, length);
   if (removal) {
-    const bool matches = old && (line.port < 0 || (hops_[*old].port == line.port && hops_[*old].gateway == line.gateway.host_order()));
+    const bool matches =
+        old && (line.port < 0 || (hops_[*old].port == line.port && hops_[*old].gateway == line.gateway.host_order()));
     if (!matches)
       return errors.error("route '{} {} {}' not found", line.prefix.unparse(),
                           line.gateway ? line.gateway.unparse() : std::string("-"), line.port);
@@ -178,7 +183,8 @@ std::string IPRouteTable::unparse(const Lpm4::Route& route, bool tabs) const {
   const std::string gateway = hop.gateway ? IpAddress::from_host_order(hop.gateway).unparse() : "-";
   if (!tabs) return fmt::format("{} {} {}", prefix, gateway, hop.port);
   // Columns that line up with tabs of eight.
-  return fmt::format("{}\t{}{}\t{}{}", prefix, prefix.size() < 16 ? "\t" : "", gateway, gateway.size() < 8 ? "\t" : "", hop.port);
+  return fmt::format("{}\t{}{}\t{}{}", prefix, prefix.size() < 16 ? "\t" : "", gateway, gateway.size() < 8 ? "\t" : "",
+                     hop.port);
 }
 
 std::string IPRouteTable::list() const {
@@ -204,8 +210,11 @@ std::string IPRouteTable::note() const {
     for (int at = static_cast<int>(s.size()) - 3; at > 0; at -= 3) s.insert(static_cast<size_t>(at), ",");
     return s;
   };
-  return fmt::format("{} routes, {} next hops, {}-bit entries, {:.1f} MB", grouped(table_.route_count()),
-                     grouped(hop_indices_.size()), table_.wide() ? 32 : 16, static_cast<double>(table_.memory_bytes()) * 1e-6);
+  std::string text = fmt::format("{} routes, {} next hops, {}-bit entries, {:.1f} MB", grouped(table_.route_count()),
+                                 grouped(hop_indices_.size()), table_.wide() ? 32 : 16,
+                                 static_cast<double>(table_.memory_bytes()) * 1e-6);
+  for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file);
+  return text;
 }
 
 void IPRouteTable::add_handlers(Handlers& handlers, Element& element) {

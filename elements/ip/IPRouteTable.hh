@@ -4,7 +4,6 @@
 
 #include <headrace/element.hh>
 #include <headrace/shader.hh>
-
 #include <map>
 #include <mutex>
 #include <string>
@@ -60,6 +59,7 @@ class IPRouteTable {
   Lpm4 table_;
   HugeArray<IpNextHop> hops_{kMaxHops};
   std::map<std::pair<uint32_t, int>, uint32_t> hop_indices_;
+  std::vector<std::pair<std::string, size_t>> files_;  // and how many routes each had
   int outputs_ = 0;
 };
 

@@ -62,8 +62,8 @@ TEST(Resolve, NamesPushConnectedToPull) {
 }
 
 TEST(Resolve, NamesAgnosticElementsInMixedContext) {
-  const std::vector<Node> nodes{node("q :: Q", "1/1", "h/l"), node("n :: N", "1/1", "a/a"), node("p :: P", "1/0", "h/h"),
-                                node("s :: S", "0/1", "h/h")};
+  const std::vector<Node> nodes{node("q :: Q", "1/1", "h/l"), node("n :: N", "1/1", "a/a"),
+                                node("p :: P", "1/0", "h/h"), node("s :: S", "0/1", "h/h")};
   Resolved r;
   Errors errors;
   EXPECT_FALSE(resolve(nodes, {{{3, 0}, {0, 0}}, {{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}}, r, errors).ok());
@@ -72,8 +72,8 @@ TEST(Resolve, NamesAgnosticElementsInMixedContext) {
 }
 
 TEST(Resolve, ReportsReuseAndUnusedPortsAtTheElement) {
-  const std::vector<Node> nodes{node("s :: S", "0/1", "h/h"), node("a :: A", "1/0", "h/h"), node("b :: B", "1/0", "h/h"),
-                                node("c :: C", "1/1", "h/h")};
+  const std::vector<Node> nodes{node("s :: S", "0/1", "h/h"), node("a :: A", "1/0", "h/h"),
+                                node("b :: B", "1/0", "h/h"), node("c :: C", "1/1", "h/h")};
   Resolved r;
   Errors errors;
   EXPECT_FALSE(resolve(nodes, {{{0, 0}, {1, 0}}, {{0, 0}, {2, 0}}}, r, errors).ok());
