@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "elements/analysis/summary_field.hh"
+#include "headrace/checksum.hh"
 
 namespace headrace::summary {
 
@@ -148,20 +149,20 @@ void Builder::finish_lengths() {
 
 void Builder::set_checksums() {
   uint8_t* h = ip();
-  put16(h + 10, 0);
-  put16(h + 10, checksum(h, static_cast<size_t>(transport_ - network_)));
+  auto& header = *reinterpret_cast<Ip4Header*>(h);
+  set_ip_checksum(header);
   if (is_fragment()) return;
   const size_t n = static_cast<size_t>(transport_length());
   uint8_t* t = transport();
   if (h[9] == kTcp && n >= 18) {
     put16(t + 16, 0);
-    put16(t + 16, transport_checksum(h, t, n));
+    put16(t + 16, transport_checksum(header, t, n));
   } else if (h[9] == kUdp && n >= 8) {
     put16(t + 6, 0);
-    put16(t + 6, transport_checksum(h, t, n));
+    put16(t + 6, transport_checksum(header, t, n));
   } else if (h[9] == kIcmp && n >= 4) {
     put16(t + 2, 0);
-    put16(t + 2, checksum(t, n));
+    put16(t + 2, internet_checksum(t, n));
   }
 }
 

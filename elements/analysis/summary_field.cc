@@ -73,14 +73,6 @@ int size_of(Form form) {
   }
 }
 
-uint32_t sum_words(const uint8_t* bytes, size_t n) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i + 1 < n; i += 2) sum += static_cast<uint32_t>(bytes[i] << 8 | bytes[i + 1]);
-  if (n & 1) sum += static_cast<uint32_t>(bytes[n - 1] << 8);
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint32_t>(sum);
-}
-
 }  // namespace
 
 const Field* find_field(std::string_view name) {
@@ -167,14 +159,6 @@ bool read_binary(const Field& field, std::string_view& in, Value& value) {
       value.n = take_big_endian(in, size);
   }
   return true;
-}
-
-uint16_t checksum(const uint8_t* bytes, size_t n) { return static_cast<uint16_t>(~sum_words(bytes, n)); }
-
-uint16_t transport_checksum(const uint8_t* ip, const uint8_t* bytes, size_t n) {
-  uint32_t sum = sum_words(bytes, n) + sum_words(ip + 12, 8) + ip[9] + static_cast<uint32_t>(n & 0xffff);
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
 }
 
 // --- View

@@ -193,10 +193,6 @@ void write_binary(const Field& field, bool ok, const Value& value, std::string& 
 /// Reads a value at the front of `in` and takes it off; false when `in` is too short.
 bool read_binary(const Field& field, std::string_view& in, Value& value);
 
-/// The internet checksum of some bytes (RFC 1071), and that of a transport header with its pseudo-header.
-uint16_t checksum(const uint8_t* bytes, size_t n);
-uint16_t transport_checksum(const uint8_t* ip, const uint8_t* bytes, size_t n);
-
 /// Each file defines some of the fields.
 const std::vector<Field>& annotation_fields();
 const std::vector<Field>& ip_fields();

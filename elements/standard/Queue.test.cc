@@ -221,5 +221,41 @@ TEST(FrontDropQueue, DropsTheOldest) {
   EXPECT_EQ(pull(r, "q"), "c");
 }
 
+TEST(MixedQueue, SecondInputGoesToTheFront) {
+  TestRouter r("Idle -> q :: MixedQueue(5) -> u :: Unqueue -> Discard; Idle -> [1]q;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("q", std::string_view("A"), 0);
+  r.push("q", std::string_view("B"), 0);
+  r.push("q", std::string_view("C"), 1);
+  r.push("q", std::string_view("D"), 0);
+  r.push("q", std::string_view("E"), 1);
+  for (const char* s : {"E", "C", "A", "B", "D", "none"}) EXPECT_EQ(pull(r, "q"), s);
+}
+
+TEST(MixedQueue, WhenFullTheFirstInputLosesItsPacketAndTheSecondThatAtTheEnd) {
+  TestRouter r("Idle -> q :: MixedQueue(2) -> Idle; Idle -> [1]q; q[1] -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("q", std::string_view("a"), 0);
+  r.push("q", std::string_view("b"), 0);
+  r.push("q", std::string_view("c"), 0);
+  r.push("q", std::string_view("d"), 1);
+  const Capture& c = *dynamic_cast<Capture*>(r.router().find("c"));
+  ASSERT_EQ(c.seen().size(), 2u);
+  EXPECT_EQ(c.bytes(0), "c");
+  EXPECT_EQ(c.bytes(1), "b");
+  EXPECT_EQ(r.read("q.drops"), "2");
+  EXPECT_EQ(pull(r, "q"), "d");
+  EXPECT_EQ(pull(r, "q"), "a");
+}
+
+TEST(MixedQueue, SleepsAndWakes) {
+  TestRouter r("Idle -> q :: MixedQueue -> u :: Unqueue -> Discard; Idle -> [1]q;");
+  const Signal signal = Signal::upstream_nonempty(r.router().find("u"), 0, nullptr);
+  for (int i = 0; i < 10; ++i) pull(r, "q");
+  EXPECT_FALSE(signal.active());
+  r.push("q", std::string_view("a"), 1);
+  EXPECT_TRUE(signal.active());
+}
+
 }  // namespace
 }  // namespace headrace::testing
