@@ -211,4 +211,27 @@ HEADRACE_SHADER uint16_t checksum_replace32(uint16_t checksum, uint32_t old_word
   return checksum_replace16(checksum, static_cast<uint16_t>(old_word), static_cast<uint16_t>(new_word));
 }
 
+/// Sums `n` bytes at an offset from an anchor as 16-bit words in memory order; a last odd byte is followed by a zero.
+HEADRACE_SHADER uint64_t checksum_sum(const auto& p, Anchor anchor, int offset, int n) {
+  uint64_t sum = 0;
+  int i = 0;
+  for (; i + 4 <= n; i += 4) sum += p.load32_raw(anchor, offset + i);
+  for (int shift = 0; i < n; ++i, shift += 8) sum += uint64_t{p.load8(anchor, offset + i)} << shift;
+  return sum;
+}
+
+/// The checksum for a sum of words in memory order, in host order: 0 if a correct checksum is among them.
+HEADRACE_SHADER uint16_t checksum_of_sum(uint64_t sum) {
+  sum = (sum >> 32) + (sum & 0xffffffff);
+  sum = (sum >> 32) + (sum & 0xffffffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  // The sum's bytes are in the order of the words' bytes (RFC 1071, 2 (B)).
+  const uint32_t checksum = ~static_cast<uint32_t>(sum) & 0xffff;
+  return static_cast<uint16_t>(checksum << 8 | checksum >> 8);
+}
+
+/// What a 16-bit value in host order adds to a sum in memory order.
+HEADRACE_SHADER uint32_t checksum_word(uint32_t value) { return (value & 0xff) << 8 | (value >> 8 & 0xff); }
+
 }  // namespace headrace

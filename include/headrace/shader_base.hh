@@ -51,6 +51,7 @@ class Errors;
 class Handlers;
 class Packet;
 class Status;
+enum class PacketType : uint8_t;
 
 /// Base of every shader. The defaults suit an element with one input, one output and no counters.
 template <typename Self>

@@ -177,6 +177,7 @@ class ShaderElementBase : public Element {
  public:
   /// Sum over workers of a counter of the shader.
   uint64_t counter(int index) const { return counters_.sum(index); }
+  uint64_t counter_of_thread(int thread, int index) const { return counters_.of_thread(thread, index); }
   int counter_count() const { return counters_.count(); }
   void reset_counters() { counters_.reset(); }
   /// Adds to a counter of the shader from a host body, on the thread that runs it.

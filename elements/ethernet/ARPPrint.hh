@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdio>
+#include <headrace/element.hh>
+#include <memory>
+
+#include "headrace/headers.hh"
+
+namespace headrace {
+
+/// Prints ARP packets, a line each, in the manner of tcpdump.
+///
+///     ARPPrint([LABEL, keyword TIMESTAMP, ETHER, ACTIVE, OUTFILE])
+///
+/// Input: ARP packets with a network header; others pass silently. Lines go to standard error.
+///
+/// LABEL: what a line begins with.
+/// TIMESTAMP false: does not print the timestamp annotation. Default true.
+/// ETHER true: prints source and destination of the Ethernet header. Default false.
+/// ACTIVE false: prints nothing. Default true.
+/// OUTFILE: a file that gets the lines instead.
+///
+/// Handlers: `active` (rw).
+class ARPPrint final : public SimpleElement {
+ public:
+  static constexpr Ports kPorts{"1/1"};
+
+  Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  void add_handlers(Handlers& handlers) override;
+  Packet* act(Packet* p, Emitter& emit) override;
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string line(const Packet& p) const;
+
+  std::string label_;
+  std::string file_name_;
+  bool timestamp_ = true;
+  bool ether_ = false;
+  bool active_ = true;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+HEADRACE_ELEMENT(ARPPrint)
+
+}  // namespace headrace

@@ -1,0 +1,43 @@
+#pragma once
+#include <headrace/element.hh>
+
+#include "elements/ethernet/arp_table.hh"
+
+namespace headrace {
+
+/// An ARP table for several ARPQueriers.
+///
+///     ARPTable([keyword CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR, TIMEOUT])
+///
+/// It has no ports; ARPQuerier(..., TABLE name) uses it.
+///
+/// CAPACITY: packets that may wait for answers. Default 2048; 0: any number.
+/// ENTRY_CAPACITY: addresses that are remembered; the oldest go first. Default 0: any number.
+/// ENTRY_PACKET_CAPACITY: packets that may wait for one address. Default 0: any number.
+/// CAPACITY_SLIM_FACTOR: when CAPACITY is exceeded, one in so many waiting packets is dropped. Default 2.
+/// TIMEOUT: the time after which an address is not known any more. Default 5 minutes; 0: never.
+///
+/// Handlers: `table` (r) one address a line: IP address, 1 if known, Ethernet address, seconds since it was confirmed;
+/// `drops` (r) packets dropped while waiting; `count` (r) addresses; `length` (r) waiting packets; `insert` (w) "IP
+/// ETH"; `delete` (w) IP; `clear` (w).
+class ARPTable final : public Element {
+ public:
+  static constexpr Ports kPorts{"0/0"};
+
+  Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  bool can_live_reconfigure() const override { return true; }
+  void add_handlers(Handlers& handlers) override;
+  void run_timer(Timer& timer) override;
+  std::vector<DropCount> drop_counts() const override;
+
+  ArpTable& table() { return table_; }
+
+ private:
+  ArpTable table_;
+  Timer timer_{this};
+};
+
+HEADRACE_ELEMENT(ARPTable)
+
+}  // namespace headrace

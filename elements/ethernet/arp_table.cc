@@ -1,0 +1,274 @@
+#include "elements/ethernet/arp_table.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "headrace/handlers.hh"
+#include "headrace/router.hh"
+
+namespace headrace {
+
+namespace {
+
+constexpr int64_t kSecond = 1000000000;
+/// An address is asked for at most ten times a second, and after ten questions without an answer every two seconds.
+constexpr int64_t kPollInterval = kSecond / 10;
+constexpr int64_t kSlowPollInterval = 2 * kSecond;
+constexpr int kFastPolls = 10;
+
+void add(std::atomic<uint32_t>& count, int64_t n) {
+  count.fetch_add(static_cast<uint32_t>(n), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+/// Holds the locks of all stripes, taken in one order.
+class ArpTable::AllLocks {
+ public:
+  explicit AllLocks(ArpTable& table) : table_(table) {
+    for (Stripe& s : table_.stripes_) s.mutex.lock();
+  }
+  ~AllLocks() {
+    for (Stripe& s : table_.stripes_) s.mutex.unlock();
+  }
+  AllLocks(const AllLocks&) = delete;
+  AllLocks& operator=(const AllLocks&) = delete;
+
+ private:
+  ArpTable& table_;
+};
+
+/// Goes through the entries of all stripes by age.
+class ArpTable::OldestFirst {
+ public:
+  explicit OldestFirst(ArpTable& table) : table_(table) {
+    for (size_t i = 0; i < kStripes; ++i) at_[i] = table_.stripes_[i].by_age.begin();
+  }
+  /// The next entry and its stripe; false when there is none.
+  bool next(Stripe*& stripe, Entries::iterator& entry) {
+    size_t best = kStripes;
+    for (size_t i = 0; i < kStripes; ++i) {
+      if (at_[i] == table_.stripes_[i].by_age.end()) continue;
+      if (best == kStripes ||
+          std::pair(at_[i]->live_at, at_[i]->order) < std::pair(at_[best]->live_at, at_[best]->order))
+        best = i;
+    }
+    if (best == kStripes) return false;
+    stripe = &table_.stripes_[best];
+    entry = at_[best]++;  // the entry may be removed
+    return true;
+  }
+
+ private:
+  ArpTable& table_;
+  std::array<Entries::iterator, kStripes> at_;
+};
+
+void ArpTable::read_limits(Args& args, Limits& limits) {
+  args.read("CAPACITY", limits.packets)
+      .read("ENTRY_CAPACITY", limits.entries)
+      .read("ENTRY_PACKET_CAPACITY", limits.packets_per_entry)
+      .read("CAPACITY_SLIM_FACTOR", limits.slim_factor)
+      .read("TIMEOUT", limits.timeout);
+}
+
+Status ArpTable::check_limits(const Limits& limits, Errors& errors) {
+  if (limits.slim_factor == 0) return errors.error("CAPACITY_SLIM_FACTOR cannot be zero");
+  return {};
+}
+
+int64_t ArpTable::next_poll(const Entry& e) {
+  return e.polled_at + (e.polls >= kFastPolls ? kSlowPollInterval : kPollInterval);
+}
+
+void ArpTable::mark_poll(Entry& e, int64_t now) {
+  e.polled_at = now;
+  if (e.polls < 255) ++e.polls;
+}
+
+ArpTable::Answer ArpTable::lookup(IpAddress ip, int64_t now, int64_t poll_after) {
+  Stripe& s = stripe(ip);
+  const std::lock_guard lock(s.mutex);
+  const auto found = s.by_ip.find(ip);
+  if (found == s.by_ip.end() || !known(*found->second, now)) return {};
+  Entry& e = *found->second;
+  Answer answer{.known = true, .ether = e.ether, .good_until = std::numeric_limits<int64_t>::max()};
+  if (limits_.timeout.ns) answer.good_until = e.live_at + limits_.timeout.ns + 1;
+  if (poll_after) {
+    if (now >= e.live_at + poll_after && now >= next_poll(e)) {
+      mark_poll(e, now);
+      answer.poll = true;
+    }
+    answer.good_until = std::min(answer.good_until, std::max(e.live_at + poll_after, next_poll(e)));
+  }
+  return answer;
+}
+
+bool ArpTable::has_room_for_entry(const Stripe& s, IpAddress ip) const {
+  return !limits_.entries || count() < limits_.entries || s.by_ip.count(ip);
+}
+
+bool ArpTable::has_room_for_packet() const { return !limits_.packets || waiting() < limits_.packets; }
+
+/// Moves an entry of a stripe to where its age belongs, which is near the end.
+void ArpTable::place(Stripe& s, Entries::iterator entry) {
+  auto to = s.by_age.end();
+  while (to != s.by_age.begin()) {
+    const auto before = std::prev(to);
+    if (before != entry && std::pair(before->live_at, before->order) < std::pair(entry->live_at, entry->order)) break;
+    to = before;
+  }
+  s.by_age.splice(to, s.by_age, entry);
+}
+
+ArpTable::Entry& ArpTable::ensure(Stripe& s, IpAddress ip, int64_t now, bool may_slim) {
+  const auto found = s.by_ip.find(ip);
+  if (found != s.by_ip.end()) return *found->second;
+  add(entries_, 1);
+  if (may_slim && limits_.entries && count() > limits_.entries) slim(now);
+  const auto entry = s.by_age.emplace(s.by_age.end());
+  entry->ip = ip;
+  entry->live_at = now;
+  entry->polled_at = now - kSecond;
+  entry->order = next_order_.fetch_add(1, std::memory_order_relaxed);
+  place(s, entry);
+  s.by_ip.emplace(ip, entry);
+  return *entry;
+}
+
+ArpTable::Append ArpTable::append(IpAddress ip, Packet* p, int64_t now) {
+  Stripe& s = stripe(ip);
+  {
+    const std::lock_guard lock(s.mutex);
+    if (has_room_for_entry(s, ip) && has_room_for_packet()) return append_locked(s, ip, p, now, false);
+  }
+  const AllLocks all(*this);
+  return append_locked(s, ip, p, now, true);
+}
+
+ArpTable::Append ArpTable::append_locked(Stripe& s, IpAddress ip, Packet* p, int64_t now, bool may_slim) {
+  Entry* e = &ensure(s, ip, now, may_slim);
+  if (known(*e, now)) return Append::kKnown;
+  if (limits_.timeout.ns && e->live_at < now - limits_.timeout.ns) {
+    // Somebody still wants to know: the entry is not forgotten yet.
+    e->live_at = now - limits_.timeout.ns;
+    e->order = 0;
+    place(s, s.by_ip.find(ip)->second);
+  }
+  if (limits_.packets_per_entry && e->waiting.size() >= limits_.packets_per_entry) {
+    drops_.fetch_add(1, std::memory_order_relaxed);
+    return Append::kRefused;
+  }
+  add(packets_, 1);
+  if (may_slim && limits_.packets && waiting() > limits_.packets) {
+    slim(now);
+    e = &ensure(s, ip, now, false);  // with limits that were just lowered the entry itself may have gone
+  }
+  e->waiting.push_back(p);
+  if (now < next_poll(*e)) return Append::kWaits;
+  mark_poll(*e, now);
+  return Append::kAsk;
+}
+
+void ArpTable::insert(IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting) {
+  Stripe& s = stripe(ip);
+  {
+    const std::lock_guard lock(s.mutex);
+    if (has_room_for_entry(s, ip)) return insert_locked(s, ip, ether, now, waiting, false);
+  }
+  const AllLocks all(*this);
+  insert_locked(s, ip, ether, now, waiting, true);
+}
+
+void ArpTable::insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting,
+                             bool may_slim) {
+  Entry& e = ensure(s, ip, now, may_slim);
+  e.ether = ether;
+  e.known = !ether.is_broadcast();
+  e.live_at = now;
+  e.polled_at = now - kSecond;
+  e.polls = 0;
+  e.order = next_order_.fetch_add(1, std::memory_order_relaxed);
+  place(s, s.by_ip.find(ip)->second);
+  if (waiting) {
+    waiting->swap(e.waiting);
+    e.waiting.clear();
+    add(packets_, -static_cast<int64_t>(waiting->size()));
+  }
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void ArpTable::drop_waiting(Entry& e, size_t n) {
+  for (size_t i = 0; i < n; ++i) e.waiting[i]->kill();
+  e.waiting.erase(e.waiting.begin(), e.waiting.begin() + static_cast<std::ptrdiff_t>(n));
+  add(packets_, -static_cast<int64_t>(n));
+  drops_.fetch_add(n, std::memory_order_relaxed);
+}
+
+void ArpTable::remove(Stripe& s, Entries::iterator entry) {
+  drop_waiting(*entry, entry->waiting.size());
+  if (entry->known) generation_.fetch_add(1, std::memory_order_release);
+  s.by_ip.erase(entry->ip);
+  s.by_age.erase(entry);
+  add(entries_, -1);
+}
+
+void ArpTable::slim(int64_t now) {
+  Stripe* s;
+  Entries::iterator entry;
+  for (OldestFirst oldest(*this); oldest.next(s, entry);) {
+    if (!expired(*entry, now) && !(limits_.entries && count() > limits_.entries)) break;
+    remove(*s, entry);
+  }
+  if (!limits_.packets || waiting() <= limits_.packets) return;
+  // The packet for which room is made has been counted already, so one may have to remain.
+  const uint32_t target = std::max(limits_.packets - limits_.packets / limits_.slim_factor, 1u);
+  for (OldestFirst oldest(*this); waiting() > target && oldest.next(s, entry);)
+    drop_waiting(*entry, std::min<size_t>(entry->waiting.size(), waiting() - target));
+}
+
+void ArpTable::clear() {
+  const AllLocks all(*this);
+  for (Stripe& s : stripes_)
+    while (!s.by_age.empty()) remove(s, s.by_age.begin());
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void ArpTable::expire(int64_t now) {
+  const AllLocks all(*this);
+  slim(now);
+}
+
+std::string ArpTable::unparse(int64_t now) {
+  const AllLocks all(*this);
+  std::string text;
+  Stripe* s;
+  Entries::iterator e;
+  for (OldestFirst oldest(*this); oldest.next(s, e);) {
+    const Timestamp age = Timestamp::from_ms((now - e->live_at) / 1000000);
+    text += fmt::format("{} {} {} {}\n", e->ip, known(*e, now) ? 1 : 0, e->ether, age.unparse());
+  }
+  return text;
+}
+
+void ArpTable::add_entry_handlers(Handlers& handlers, Element& element) {
+  handlers.write("insert", [this, &element](const std::string& value, Errors& errors) {
+    IpAddress ip;
+    EtherAddress ether;
+    Args args = Args::from_words(value, &element.router().scope(&element), errors);
+    if (!args.read_mp("IP", ip).read_mp("ETH", ether).complete()) return Status::failed();
+    insert(ip, ether, clock::steady().ns);
+    return Status();
+  });
+  handlers.write("delete", [this, &element](const std::string& value, Errors& errors) {
+    IpAddress ip;
+    Args args = Args::from_words(value, &element.router().scope(&element), errors);
+    if (!args.read_mp("IP", ip).complete()) return Status::failed();
+    insert(ip, EtherAddress::broadcast(), clock::steady().ns);
+    return Status();
+  });
+}
+
+}  // namespace headrace

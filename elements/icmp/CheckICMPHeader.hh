@@ -1,0 +1,74 @@
+#pragma once
+#include <headrace/shader.hh>
+
+#include "elements/tcpudp/pseudo_header.hh"
+
+namespace headrace {
+
+struct HeaderCheckOwner;
+
+/// Checks ICMP messages.
+///
+///     CheckICMPHeader([keyword VERBOSE, DETAILS])
+///
+/// Input: IP packets with a network header. Output 0: ICMP packets whose checksum is right and whose length suits their
+/// type: errors quote an IP header and 8 bytes (RFC 792), timestamps have 20 bytes, information requests 8. Output 1
+/// (optional): the others, unchanged; without it they are dropped. They are counted by reason, and the first one is
+/// reported on standard error.
+///
+/// VERBOSE true: reports every bad packet. Default false.
+/// DETAILS true: adds the handler drop_details. Default false.
+///
+/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one a line.
+struct CheckICMPHeader : Shader<CheckICMPHeader> {
+  using Owner = HeaderCheckOwner;
+  static constexpr Ports kPorts{"1/1-2"};
+  static constexpr bool kChecksHeaders = true;
+  static constexpr auto kRegions =
+      regions(Read{ip4::whole_header}, Read{Span<Anchor::kNetwork, 0, 65535>{}}, Read{meta::length});
+  enum Problem { kOtherProtocol, kLength, kChecksum, kProblems, kNone = kProblems };
+  static constexpr auto kCounters =
+      counters(reason("not ICMP"), reason("bad packet length"), reason("bad ICMP checksum"));
+
+  bool tells = true;  // a bad packet goes to the host body, which may report it
+
+  Status configure(Args& args, HeaderCheckOwner& owner);
+  void add_handlers(Handlers& handlers, HeaderCheckOwner& owner, ShaderElementBase& element);
+  void refresh(const HeaderCheckOwner& owner);
+  Next escape(Packet*& p, Emitter& emit, HeaderCheckOwner& owner) const;
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    const Problem problem = check(p);
+    if (problem == kNone) [[likely]]
+      return 0;
+    p.count(problem);
+    return tells ? kEscape : 1;
+  }
+
+  HEADRACE_SHADER Problem check(auto& p) const {
+    const Segment segment = find_segment(p);
+    if (segment.header_length == 0 || p.load8(Anchor::kNetwork, 9) != 1) return kOtherProtocol;
+    if (segment.length < 8) return kLength;
+    switch (p.load8(Anchor::kNetwork, segment.header_length)) {
+      case 3:
+      case 4:
+      case 5:
+      case 11:
+      case 12:
+        if (segment.length < 8 + 28) return kLength;
+        break;
+      case 13:
+      case 14:
+        if (segment.length != 20) return kLength;
+        break;
+      case 15:
+      case 16:
+        if (segment.length != 8) return kLength;
+        break;
+    }
+    const uint64_t sum = checksum_sum(p, Anchor::kNetwork, segment.header_length, segment.length);
+    return checksum_of_sum(sum) == 0 ? kNone : kChecksum;
+  }
+};
+
+}  // namespace headrace

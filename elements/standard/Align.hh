@@ -1,0 +1,24 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+/// Does nothing.
+///
+///     Align(MODULUS, OFFSET)
+///
+/// In Click this element moves packets, for processors that read words at multiples of their size only. Here every
+/// element reads words wherever they lie, so configurations that have it run and cost nothing.
+///
+/// MODULUS: 2, 4 or 8. OFFSET: less than MODULUS.
+struct Align : Shader<Align> {
+  static constexpr auto kRegions = regions();
+
+  Status configure(Args& args);
+
+  HEADRACE_SHADER Next shade(auto&) const { return 0; }
+};
+
+HEADRACE_ELEMENT(Align)
+
+}  // namespace headrace

@@ -1,0 +1,42 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+struct CounterOwner;
+
+/// Counts packets and bytes, and how many there are in a second.
+///
+///     Counter([keyword COUNT_CALL, BYTE_COUNT_CALL])
+///
+/// Packets pass unchanged. Each worker counts for itself; a handler shows the sum.
+///
+/// COUNT_CALL: "N HANDLER [VALUE]". When the Nth packet comes, writes VALUE to HANDLER before the packet goes on.
+/// BYTE_COUNT_CALL: "N HANDLER [VALUE]", the same for the packet that makes the count of bytes reach N. Either makes
+/// all workers share a count.
+///
+/// Handlers: `count`, `byte_count` (r) since the last reset; `rate`, `byte_rate`, `bit_rate` (r) in a second, averaged
+/// over the last moments: every millisecond counts for 1/16, the past for the rest; `reset`, `reset_counts` (w);
+/// `count_call` (rw; reads N), `byte_count_call` (w) replace the arguments, without HANDLER nothing is called.
+struct Counter : Shader<Counter> {
+  using Owner = CounterOwner;
+  static constexpr auto kRegions = regions(Read{meta::length});
+  enum { kPackets, kBytes };
+  static constexpr auto kCounters = counters(headrace::counter("packets"), headrace::counter("bytes"));
+
+  bool calls = false;
+
+  Status configure(Args& args, CounterOwner& owner);
+  Status initialize(Errors& errors, CounterOwner& owner, ShaderElementBase& element);
+  void add_handlers(Handlers& handlers, CounterOwner& owner, ShaderElementBase& element);
+  void refresh(const CounterOwner& owner);
+  Next escape(Packet*& p, Emitter& emit, CounterOwner& owner) const;
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    p.count(kPackets);
+    p.count(kBytes, p.length());
+    return calls ? kEscape : 0;
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,35 @@
+#pragma once
+#include <headrace/shader.hh>
+
+namespace headrace {
+
+/// Sends packets to the output that their paint says.
+///
+///     PaintSwitch([ANNO])
+///
+/// Output K: packets whose paint annotation is K. A packet with paint 255 goes to every output. A packet for which
+/// there is no output is dropped and counted.
+///
+/// ANNO: the one-byte annotation that is looked at. Default PAINT.
+struct PaintSwitch : Shader<PaintSwitch> {
+  static constexpr Ports kPorts{"1/-"};
+  static constexpr Processing kProcessing{"h/h"};
+  static constexpr auto kRegions = regions(Read{anno::any});
+  enum { kNoCopy };
+  static constexpr auto kCounters = counters(headrace::counter("no buffer for a copy"));
+  static constexpr int kEverywhere = 255;
+
+  int32_t offset = anno::paint.kOffset;
+
+  Status configure(Args& args);
+  Next escape(Packet*& p, Emitter& emit) const;
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    const uint8_t color = p.load8(Anchor::kAnno, offset);
+    return color == kEverywhere ? kEscape : color;
+  }
+};
+
+HEADRACE_ELEMENT(PaintSwitch)
+
+}  // namespace headrace
