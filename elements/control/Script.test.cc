@@ -342,7 +342,7 @@ TEST(Script, PacketsLeaveByTheReturnedOutput) {
 TEST(Script, EndPassesAndExitDrops) {
   TestRouter r(
       "Idle -> e :: Script(TYPE PACKET) -> a :: Capture; Idle -> x :: Script(TYPE PACKET, exit) -> b :: Capture;"
-      "Idle -> p; Idle -> [1] p :: Script(return $input); p[0] -> c :: Capture; p[1] -> d :: Capture;");
+      "p :: Script(return $input); Idle -> p; Idle -> [1] p; p[0] -> c :: Capture; p[1] -> d :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("e", "0");
   r.push("x", "0");

@@ -28,5 +28,5 @@ def test_table_is_there():
 def test_click(runner, name):
     path = run_clicktests.find_test(CHECKOUT, name)
     assert path, f"{CHECKOUT} has no test {name}"
-    outcome = runner.run(path)
+    outcome = runner.run(path, run_clicktests.tries_of(TABLE[name]))
     assert outcome.result == "pass", outcome.output
