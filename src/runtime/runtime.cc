@@ -88,8 +88,12 @@ void Runtime::run_signals() {
     // The actions of one arrival; they may install new ones for the next.
     const auto actions = std::exchange(it->second, {});
     signal_actions_.erase(it);
-    if (number != SIGINT && number != SIGTERM) catch_signal(number, true);
     for (const auto& action : actions) action();
+    if (signal_actions_.contains(number) || number == SIGINT || number == SIGTERM) continue;
+    // Until here the signal was ours, so that another arrival could not find the default while an action was about to
+    // install itself again. One that came meanwhile gets the default now.
+    catch_signal(number, true);
+    if (g_pending[number].exchange(false, std::memory_order_acq_rel)) raise(number);
   }
 }
 
