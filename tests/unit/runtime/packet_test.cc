@@ -184,7 +184,9 @@ TEST(Ring, LosesAndDoublesNothingAmongThreads) {
       ++seen[v];
       const uint32_t who = v / kEach;
       // One consumer sees each producer's values in their order.
-      if (any[who]) ASSERT_GT(v, last[who]);
+      if (any[who]) {
+        ASSERT_GT(v, last[who]);
+      }
       last[who] = v;
       any[who] = true;
     }
