@@ -397,12 +397,6 @@ Script::Engine::Next Script::Engine::execute_goto(const Instruction& in, int at,
 }
 
 void Script::Engine::execute_print(const Instruction& in, Errors& errors) {
-  std::FILE* file = stdout;
-  const std::string name = lang::unquote(expand(in.file, errors));
-  if (!name.empty() && name != "-" && !(file = std::fopen(name.c_str(), in.append ? "ab" : "wb"))) {
-    (void)errors.error("{}: {}", name, std::strerror(errno));
-    return;
-  }
   const int before = errors.error_count();
   std::string result;
   const char first = in.text.empty() ? '"' : in.text[0];
@@ -416,11 +410,15 @@ void Script::Engine::execute_print(const Instruction& in, Errors& errors) {
     result = lang::unquote(expand(in.text, errors, lang::ExpandInto::kQuoted));
   }
   if (in.newline && errors.error_count() == before && !result.ends_with('\n')) result += '\n';
-  std::fwrite(result.data(), 1, result.size(), file);
+
+  const std::string name = lang::unquote(expand(in.file, errors));
+  std::FILE* file = name.empty() || name == "-" ? stdout : std::fopen(name.c_str(), in.append ? "ab" : "wb");
+  bool good = file && std::fwrite(result.data(), 1, result.size(), file) == result.size();
   if (file == stdout)
-    std::fflush(file);
-  else if (std::fclose(file) != 0)
-    (void)errors.error("{}: {}", name, std::strerror(errno));
+    good = std::fflush(file) == 0 && good;
+  else if (file)
+    good = std::fclose(file) == 0 && good;
+  if (!good && file != stdout) (void)errors.error("{}: {}", name, std::strerror(errno));
 }
 
 void Script::Engine::execute_read(const Instruction& in, Errors& errors) {
