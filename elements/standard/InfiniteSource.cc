@@ -57,12 +57,14 @@ int InfiniteSource::make(Batch& batch, int n) {
 }
 
 bool InfiniteSource::run_task(Task& task) {
-  if (!active_ || !nonfull_.active()) return false;
+  if (!active_) return false;
   const uint64_t burst = remaining(static_cast<uint64_t>(burst_));
+  // A source that has sent everything is done, even when nobody takes more.
   if (burst == 0) {
     if (limit_ >= 0) end_();
     return false;
   }
+  if (!nonfull_.active()) return false;
   uint64_t sent = 0;
   while (sent < burst) {
     Batch batch;

@@ -29,7 +29,7 @@ TEST(Print, ShowsTheFirst24BytesByDefault) {
 }
 
 TEST(Print, AsciiInGroupsOfEight) {
-  EXPECT_EQ(print("A got, CONTENTS ASCII", "B says hi."), "A got:   10 |  B says h i.\n");
+  EXPECT_EQ(print("\"A got\", CONTENTS ASCII", "B says hi."), "A got:   10 |  B says h i.\n");
   EXPECT_EQ(print("CONTENTS ascii", from_hex("41007f42")), "   4 |  A..B\n");
 }
 

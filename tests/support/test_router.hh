@@ -24,8 +24,11 @@ class TestRouter {
   bool ok() const { return router_ != nullptr; }
   std::string errors() const { return errors_.str(); }
   Router& router() { return *router_; }
-  /// Runs until something stops the router. Time is simulated, so waiting costs nothing.
-  void run() { runtime_.run(*router_); }
+  /// Runs (again) until something stops the router. Time is simulated, so waiting costs nothing.
+  void run() {
+    router_->adjust_run_count(1 - router_->run_count());
+    runtime_.run(*router_);
+  }
   /// "element.handler", with parameters behind a blank. Fails the test when there is none.
   std::string read(const std::string& handler);
   /// False, with errors() extended, when the write failed.
