@@ -13,7 +13,7 @@ namespace headrace {
 ///     ToIPSummaryDump(FILENAME [, keyword FIELDS, HEADER, VERBOSE, BANNER, BINARY, MULTIPACKET, BAD_PACKETS,
 ///                     CAREFUL_TRUNC, EXTRA_LENGTH])
 ///
-/// Input 0, push or pull; output 0 (optional): the packets, unchanged. Any number of threads may push.
+/// Input 0, push or pull; output 0 (optional), push: the packets, unchanged. Any number of threads may push.
 ///
 /// FILENAME: the dump; "-" is the standard output.
 /// FIELDS: what a line says of a packet, separated by blanks; "-" stands where a packet has no such field. Default
@@ -38,6 +38,7 @@ namespace headrace {
 class ToIPSummaryDump final : public Element {
  public:
   static constexpr Ports kPorts{"1/0-1"};
+  static constexpr Processing kProcessing{"a/h"};
 
   ~ToIPSummaryDump() override;
   Status configure(Args& args) override;

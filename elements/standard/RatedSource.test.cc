@@ -27,7 +27,7 @@ TEST(TokenBucket, FillsAtItsRateUpToItsCapacity) {
   b.remove(50);
   EXPECT_EQ(b.size(), 0u);
   b.refill(Timestamp::from_sec(100) + Timestamp::from_ms(21));
-  EXPECT_EQ(b.size(), 20u);  // 21 but for rounding down
+  EXPECT_EQ(b.size(), 21u);
   b.refill(Timestamp::from_sec(101));
   EXPECT_EQ(b.size(), 50u);
   b.refill(Timestamp::from_sec(99));  // time does not go back

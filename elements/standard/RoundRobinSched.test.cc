@@ -116,5 +116,11 @@ TEST(Message, PrintsAndFails) {
   EXPECT_FALSE(TestRouter("Message(no, ERROR);").ok());
 }
 
+TEST(Error, KeepsTheRouterFromRunning) {
+  TestRouter r("Idle -> Error(a, b c) -> Idle;");
+  EXPECT_FALSE(r.ok());
+  EXPECT_NE(r.errors().find("not meant to run"), std::string::npos) << r.errors();
+}
+
 }  // namespace
 }  // namespace headrace::testing

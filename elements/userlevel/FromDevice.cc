@@ -7,7 +7,9 @@ namespace headrace {
 
 namespace {
 constexpr std::string_view kFilePrefix = "pcap:";
-}
+constexpr int kMostComplaints = 5;
+constexpr Timestamp kRetryAfter = Timestamp::from_ms(100);
+}  // namespace
 
 Status FromDevice::configure(Args& args) {
   count_reasons({"not IP"});
@@ -55,6 +57,7 @@ Status FromDevice::open_interface(Errors& errors) {
   if (!live_) return may_miss_ ? Status() : Status::failed();
   if (!sniffer_ && !(silence_ = io::KernelSilence::begin(device_, errors))) return Status::failed();
   task_.initialize(false);
+  retry_.initialize();
   select(live_->fd(), 1);
   return {};
 }
@@ -71,12 +74,20 @@ Status FromDevice::initialize(Errors& errors) {
 
 int FromDevice::link_type() const { return live_ ? live_->link_type() : file_.link_type(); }
 
+void FromDevice::receive_live(Batch& batch) {
+  uint64_t missed = 0;
+  const int got = live_->receive(batch, burst_, headroom_, timestamps_, missed);
+  if (missed > 0) missed_ += missed;
+  if (got > 0) failures_ = 0;
+  if (got >= 0) return;
+  if (++failures_ <= kMostComplaints) (void)complaints_.error("{}: {}", declaration(), live_->error());
+  select(live_->fd(), 0);
+  retry_.schedule_after(kRetryAfter);
+}
+
 bool FromDevice::receive(Batch& batch) {
   if (live_) {
-    uint64_t missed = 0;
-    if (live_->receive(batch, burst_, headroom_, timestamps_, missed) < 0)
-      (void)complaints_.error("{}: {}", declaration(), live_->error());
-    if (missed > 0) missed_ += missed;
+    receive_live(batch);
     return true;
   }
   while (batch.size() < burst_) {

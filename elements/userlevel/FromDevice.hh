@@ -11,8 +11,7 @@ namespace headrace {
 /// Receives packets from a network interface of Linux.
 ///
 ///     FromDevice(DEVNAME [, PROMISC, SNAPLEN, keyword SNIFFER, FORCE_IP, METHOD, BPF_FILTER, ENCAP, OUTBOUND,
-///     HEADROOM,
-///                BURST, TIMESTAMP, STOP, ALLOW_NONEXISTENT])
+///                HEADROOM, BURST, TIMESTAMP, STOP, ALLOW_NONEXISTENT])
 ///
 /// Output 0, push: packets with their link header, the time of their receipt, their packet type by the link header's
 /// destination, and the extra-length annotation. Output 1 (optional), push: with FORCE_IP, packets that are not IP.
@@ -59,6 +58,7 @@ class FromDevice final : public Element, public DevicePort {
   int link_type() const;
   /// Appends what is there, up to BURST packets; false at the end of a file.
   bool receive(Batch& batch);
+  void receive_live(Batch& batch);
   void emit(Batch& batch);
 
   std::string device_;
@@ -78,6 +78,12 @@ class FromDevice final : public Element, public DevicePort {
   ThreadCounters counts_{2};
   SingleWriter<uint64_t> missed_;
   Task task_{this};
+  /// Looks again for an interface that failed, such as one that was taken down.
+  Timer retry_{this, [this](Timer&) {
+                 select(live_->fd(), 1);
+                 task_.reschedule();
+               }};
+  int failures_ = 0;
 };
 
 HEADRACE_ELEMENT(FromDevice)
