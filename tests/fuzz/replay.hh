@@ -14,8 +14,9 @@
 
 namespace headrace {
 
-/// Feeds every file of tests/fuzz/corpus/`name`/ to `target`, in the order of their names, and the empty input first.
-/// What fails is what a sanitizer, a signal or an assertion of the target ends; a corpus without a file fails, too.
+/// Feeds every file of tests/fuzz/corpus/`name`/ to `target`, in the order of their names, and the empty input first
+/// and last: a target that keeps something for the next input gives it up when there is none. What fails is what a
+/// sanitizer, a signal or an assertion of the target ends; a corpus without a file fails, too.
 inline void replay_corpus(const char* name, int (*target)(const std::uint8_t* data, std::size_t size)) {
   const std::filesystem::path folder = std::filesystem::path(HEADRACE_SOURCE_DIR) / "tests/fuzz/corpus" / name;
   if (!std::filesystem::is_directory(HEADRACE_SOURCE_DIR)) GTEST_SKIP() << "the source tree is not on this machine";
@@ -34,6 +35,7 @@ inline void replay_corpus(const char* name, int (*target)(const std::uint8_t* da
     const std::vector<char> input{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     EXPECT_EQ(target(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()), 0) << file;
   }
+  target(&nothing, 0);
 }
 
 }  // namespace headrace
