@@ -19,6 +19,7 @@ AddressInfo(if0 10.0.0.1/24 02:00:00:00:00:01,
 	peer1 10.0.1.2 02:00:00:00:01:02);
 
 in :: FromDevice(pcap:$IN, BURST $BURST, STOP true)
+	-> mine :: HostEtherFilter(if0)
 	-> kind :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
 
 // ARP: requests for our address are answered; there is nobody to tell of replies.

@@ -68,7 +68,8 @@ def local():
                drop=("arp", "no request for a known address"))
     yield Case("ARP reply", ether(answer, type=0x0806), drop=("arp_replies", "count"))
     yield Case("IPv6", ether(payload(60), type=0x86dd), drop=("other_types", "count"))
-    yield Case("short frame", ether(b"")[:13], drop=("other_types", "count"))
+    yield Case("for another host on the link", ether(IP(src=HOST, dst=FAR) / UDP(), dst=PEER_MAC[1]), drop=("mine", "for another host"))
+    yield Case("short frame", ether(b"")[:13], drop=("mine", "no Ethernet header"))
 
 
 def expired():
