@@ -26,7 +26,8 @@ class TestRouter {
   Router& router() { return *router_; }
   /// Runs (again) until something stops the router. Time is simulated, so waiting costs nothing.
   void run() {
-    router_->adjust_run_count(1 - router_->run_count());
+    if (ran_) router_->adjust_run_count(1 - router_->run_count());
+    ran_ = true;
     runtime_.run(*router_);
   }
   /// "element.handler", with parameters behind a blank. Fails the test when there is none.
@@ -42,6 +43,7 @@ class TestRouter {
   Errors errors_;
   Runtime runtime_;
   std::unique_ptr<Router> router_;
+  bool ran_ = false;
 };
 
 /// Keeps the packets pushed to it: `Capture` in a configuration, looked up by the name it has there.
