@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 
 import pytest
 import run_clicktests
@@ -30,3 +31,23 @@ def test_click(runner, name):
     assert path, f"{CHECKOUT} has no test {name}"
     outcome = runner.run(path, run_clicktests.tries_of(TABLE[name]))
     assert outcome.result == "pass", outcome.output
+
+
+def test_fake_iprouter_forwards_everything(runner):
+    done = subprocess.run([runner.links / "click", CHECKOUT / "conf" / "fake-iprouter.click", "-h", "Discard.count"],
+                          capture_output=True, text=True, timeout=run_clicktests.TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+    counts = [int(line) for line in done.stdout.splitlines() if line.isdigit()]
+    assert sum(counts) == 600000
+
+
+def test_make_ip_conf_is_configured(runner, tmp_path):
+    """Its devices are not here, so that initialising ends there; but every element must have understood its arguments."""
+    text = subprocess.run(["perl", CHECKOUT / "conf" / "make-ip-conf.pl"], capture_output=True, text=True, check=True).stdout
+    assert "ARPQuerier" in text
+    (tmp_path / "ip.click").write_text(text.replace("eth0", "nodev0").replace("eth1", "nodev1"))
+    done = subprocess.run([runner.links / "click", "-q", tmp_path / "ip.click"], capture_output=True, text=True,
+                          timeout=run_clicktests.TIMEOUT_S)
+    assert done.returncode == 1
+    assert "While configuring" not in done.stderr and "unknown element" not in done.stderr
+    assert "While initializing" in done.stderr and "nodev" in done.stderr
