@@ -67,7 +67,10 @@ bool CaptureWriter::write_header() {
     pcap_ = pcap_open_dead_with_tstamp_precision(
         options_.link_type, static_cast<int>(snap_length),
         options_.nanoseconds ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO);
-    dumper_ = pcap_ ? pcap_dump_fopen(pcap_, stream_) : nullptr;
+    if (!pcap_) return false;
+    dumper_ = pcap_dump_fopen(pcap_, stream_);
+    // libpcap closes the stream itself when it cannot write the header.
+    if (!dumper_ && stream_ != stdout) stream_ = nullptr;
     return dumper_ != nullptr;
   }
   // A section header, of a length that is not known in advance, and one interface whose times are nanoseconds
@@ -139,6 +142,10 @@ void CaptureWriter::flush() {
 }
 
 void CaptureWriter::close() {
+  if (pcap_ && !dumper_) {
+    pcap_close(pcap_);
+    pcap_ = nullptr;
+  }
   if (!stream_) return;
   // The dumper closes its stream, which must not happen to the standard output.
   if (stream_ == stdout)

@@ -24,9 +24,9 @@ TEST(Toeplitz, MatchesTheSpecificationForIp4) {
 }
 
 TEST(Toeplitz, MatchesTheSpecificationForIp6) {
-  const uint8_t src[16] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x00, 0x03, 0, 0, 0, 0, 0, 0, 0, 1};
-  const uint8_t dst[16] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0, 0, 0, 0, 0, 0, 0, 7};
-  EXPECT_EQ(toeplitz_ip6(src, dst, 2794, 1766), 0x40207d3du);
+  const uint8_t lower[16] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x00, 0x03, 0, 0, 0, 0, 0, 0, 0, 1};
+  const uint8_t upper[16] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0, 0, 0, 0, 0, 0, 0, 7};
+  EXPECT_EQ(toeplitz_ip6(upper, lower, 2794, 1766), 0x40207d3du);
 }
 
 uint32_t sum_of(const uint8_t* p, int n) {
