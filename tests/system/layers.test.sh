@@ -1,6 +1,7 @@
 #!/bin/bash
 # Dependencies point one way: cli -> control -> runtime -> graph -> lang, and elements and tables see only include/ (and
-# each other's helpers). Two groups are the faces of a part of src/: elements/io of src/io, elements/control of src/control.
+# each other's helpers). Some groups are the faces of a part of src/: elements/io, elements/userlevel and elements/analysis of
+# src/io, elements/control of src/control. The text formats of elements/analysis quote as the configuration language does.
 set -euo pipefail
 cd "$HEADRACE_SOURCE"
 
@@ -28,7 +29,8 @@ layer src/io 'headrace/|tables/|src/io/|io/'
 for group in elements/*/; do
   case $group in
     elements/control/) layer "$group" 'headrace/|tables/|elements/|src/control/|control/' ;;
-    elements/io/) layer "$group" 'headrace/|tables/|elements/|src/io/' ;;
+    elements/io/ | elements/userlevel/) layer "$group" 'headrace/|tables/|elements/|src/io/' ;;
+    elements/analysis/) layer "$group" 'headrace/|tables/|elements/|src/io/|src/lang/argument_text.hh' ;;
     *) layer "$group" 'headrace/|tables/|elements/' ;;
   esac
 done
