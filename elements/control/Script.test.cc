@@ -257,6 +257,13 @@ TEST(Script, GoingRoundInCirclesIsGivenUp) {
   EXPECT_EQ(r.read("s.x"), "1000");
 }
 
+TEST(Script, VariablesDoNotGrowWithoutBound) {
+  TestRouter r("s :: Script(TYPE PASSIVE, set x 0123456789, label a, set x $x$x, goto a $(gt $(length $x) 0));");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  EXPECT_TRUE(r.write("s.run"));
+  EXPECT_EQ(r.errors(), "value of 'x' too long\n");
+}
+
 TEST(Script, ErrorsOfAnActiveScriptSayWhereTheyAreFrom) {
   TestRouter r("s :: Script(write nothing.here, print $(nothing.there), stop);");
   ASSERT_TRUE(r.ok()) << r.errors();

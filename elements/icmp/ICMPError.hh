@@ -19,13 +19,19 @@ namespace headrace {
 /// 1812, 4.3.2.7). If the packet was source routed, the error goes back by that route (4.3.2.6), and is not sent if it
 /// is a redirect (5.2.7.2).
 ///
-/// TYPE, CODE: numbers or names. unreachable: net, host, protocol, port, needfrag, srcroutefail, netunknown,
-/// hostunknown, isolated, netprohibited, hostprohibited, tosnet, toshost, filterprohibited, hostprecedence,
-/// precedencecutoff. sourcequench. redirect: net, host, tosnet, toshost; the gateway is the destination address
-/// annotation. timeexceeded: transit, reassembly. parameterproblem: erroratptr, missingopt, length; erroratptr takes
-/// the pointer from the ICMP parameter problem annotation, which IPGWOptions sets. CODE is 0 by default. BADADDRS:
-/// addresses that are no single hosts, such as the broadcast addresses of networks. MTU: the longest packet sent.
-/// Default 576. PMTU: what an unreachable needfrag error says that would have passed (RFC 1191). Default 0.
+/// TYPE, CODE: numbers or names; CODE is 0 by default. What there is:
+///
+///     unreachable       net host protocol port needfrag srcroutefail netunknown hostunknown isolated netprohibited
+///                       hostprohibited tosnet toshost filterprohibited hostprecedence precedencecutoff
+///     sourcequench
+///     redirect          net host tosnet toshost; the gateway is the destination address annotation
+///     timeexceeded      transit reassembly
+///     parameterproblem  erroratptr missingopt length; erroratptr takes the pointer from the ICMP parameter problem
+///                       annotation, which IPGWOptions sets
+///
+/// BADADDRS: addresses that are no single hosts, such as the broadcast addresses of networks.
+/// MTU: the longest packet sent. Default 576.
+/// PMTU: what an unreachable needfrag error says that would have passed (RFC 1191). Default 0.
 /// SET_FIX_ANNO (also USE_FIX_ANNO) false: leaves the Fix IP Source annotation alone. Default true.
 ///
 /// Handlers: `src`, `mtu`, `pmtu` (rw).

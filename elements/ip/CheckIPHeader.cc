@@ -46,6 +46,7 @@ Status CheckIPHeader::configure(Args& args, CheckIPHeaderOwner& owner) {
   std::vector<IpPrefix> interfaces;
   std::vector<IpAddress> bad, good;
   std::vector<std::string> rest;
+  bool checksum = ignored_sum == 0;
   if (!args.read("INTERFACES", interfaces, InterfacesArg())
            .read("BADSRC", bad)
            .read("GOODDST", good)
@@ -56,6 +57,7 @@ Status CheckIPHeader::configure(Args& args, CheckIPHeaderOwner& owner) {
            .consume_rest(rest)
            .complete())
     return Status::failed();
+  ignored_sum = checksum ? 0 : ~uint32_t{0};
 
   bool limited_broadcast = !interfaces.empty();
   const ArgContext context = args.context();

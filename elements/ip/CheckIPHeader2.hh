@@ -9,7 +9,7 @@ namespace headrace {
 ///
 /// CHECKSUM: default false. For the rest see CheckIPHeader.
 struct CheckIPHeader2 : CheckIPHeader {
-  HEADRACE_SHADER CheckIPHeader2() { checksum = false; }
+  HEADRACE_SHADER CheckIPHeader2() { ignored_sum = ~uint32_t{0}; }
 };
 
 }  // namespace headrace

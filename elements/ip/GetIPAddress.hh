@@ -9,8 +9,9 @@ namespace headrace {
 ///     GetIPAddress([ANNO,] IP src|dst)
 ///
 /// OFFSET: where in the packet the address lies; 16 for the destination in an IP header at the beginning. A packet that
-/// ends before passes with its annotation unchanged, and is counted. IP: takes the address from the IP header, wherever
-/// that lies. A packet without one is dropped and counted. ANNO: the four-byte annotation that is set. Default DST_IP.
+/// ends before passes with its annotation unchanged, and is counted.
+/// IP: takes the address from the IP header, wherever that lies. A packet without one is dropped and counted.
+/// ANNO: the four-byte annotation that is set. Default DST_IP.
 struct GetIPAddress : Shader<GetIPAddress> {
   static constexpr bool kChecksHeaders = true;
   static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 64>{}}, Read{meta::length}, Read{ip4::src},

@@ -19,8 +19,8 @@ struct IPFragmenterOwner;
 /// MTU: at least 8.
 /// HONOR_DF false: fragments also packets whose Don't Fragment bit is set; they get a new identification, because their
 /// sender did not promise that theirs is unique. Default true.
-/// VERBOSE true: reports on standard error every packet that leaves by output 1, not only the first five. Default
-/// false. HEADROOM: bytes kept free in front of each fragment. Default 128.
+/// VERBOSE true: reports on standard error each packet that leaves by output 1, not only the first 5. Default false.
+/// HEADROOM: bytes kept free in front of each fragment. Default 128.
 ///
 /// Handlers: `drops` (r) packets for output 1; `fragments` (r) fragments made.
 struct IPFragmenter : Shader<IPFragmenter> {

@@ -45,7 +45,8 @@ int record_time(uint8_t* option, const IPGWOptionsOwner& owner) {
   if (flag != kTimeOnly && flag != kWithAddress && flag != kPrespecified) return 3;
   const int need = flag == kTimeOnly ? 4 : 8;
   if (at + need > length) {
-    if (option[3] >> 4 == 15) return 3;
+    // Full: that is counted, in four bits. An entry made by somebody else that is cut off is wrong.
+    if (option[3] >> 4 == 15 || (flag == kPrespecified && at < length)) return 3;
     option[3] = static_cast<uint8_t>(option[3] + 0x10);
     return 0;
   }

@@ -10,7 +10,8 @@ namespace headrace {
 /// In Click this element moves packets, for processors that read words at multiples of their size only. Here every
 /// element reads words wherever they lie, so configurations that have it run and cost nothing.
 ///
-/// MODULUS: 2, 4 or 8. OFFSET: less than MODULUS.
+/// MODULUS: 2, 4 or 8.
+/// OFFSET: less than MODULUS.
 struct Align : Shader<Align> {
   static constexpr auto kRegions = regions();
 

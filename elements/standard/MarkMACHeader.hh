@@ -10,7 +10,8 @@ namespace headrace {
 /// Sets the MAC header annotation to OFFSET bytes into the packet and, with LENGTH, the network header annotation to
 /// LENGTH bytes behind that. A packet that ends before either place is dropped and counted.
 ///
-/// OFFSET: default 0. LENGTH: default 0, the network header annotation stays.
+/// OFFSET: default 0.
+/// LENGTH: default 0, the network header annotation stays.
 struct MarkMACHeader : Shader<MarkMACHeader> {
   static constexpr auto kRegions = regions(Read{meta::length}, Write{meta::mac_header}, Write{meta::network_header});
   enum { kShort };

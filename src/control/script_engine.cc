@@ -19,6 +19,8 @@ namespace {
 
 /// A script that jumps this often without waiting is taken to go round in circles.
 constexpr int kMaxJumps = 1000;
+/// A variable that doubles in a loop would soon fill any memory.
+constexpr size_t kMaxVariable = size_t{16} << 20;
 /// What $? is after a write that failed, as in Click.
 constexpr int kFailedWrite = -EINVAL;
 
@@ -334,7 +336,12 @@ Script::Engine::Next Script::Engine::execute(const Instruction& in, int at, int&
     case Op::kSet:
     case Op::kReturn: {
       std::string value = expand(in.text, errors);
-      variables_[in.op == Op::kReturn ? "_" : in.name] = in.unquote ? lang::unquote(value) : std::move(value);
+      if (in.unquote) value = lang::unquote(value);
+      if (value.size() > kMaxVariable) {
+        (void)errors.error("value of '{}' too long", in.name);
+        value.clear();
+      }
+      variables_[in.op == Op::kReturn ? "_" : in.name] = std::move(value);
       // A handler called in the text may have moved the script elsewhere.
       if (in.op == Op::kSet || position_ != at + 1) return Next::kGoOn;
       position_ = at;

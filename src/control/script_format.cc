@@ -72,7 +72,7 @@ class Conversion {
   bool take_count(int& count) {
     if (!format_.empty() && format_.front() == '*') {
       take();
-      return parse_argument(lang::take_word(words_), count, {}) && std::abs(count) <= kMaxWidth;
+      return parse_argument(lang::take_word(words_), count, {}) && count >= -kMaxWidth && count <= kMaxWidth;
     }
     while (!format_.empty() && format_.front() >= '0' && format_.front() <= '9') {
       count = std::min(count * 10 + (take() - '0'), kMaxWidth + 1);
