@@ -1,7 +1,6 @@
 #pragma once
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
-
 #include <mutex>
 
 namespace headrace {
@@ -12,14 +11,13 @@ namespace headrace {
 ///
 /// Push or pull.
 ///
-/// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits. Default false.
-/// TTL: with CHECK, the TTL that every packet must have.
-/// TABLE, PORT: with CHECK, the name of an IP lookup element and the output of it that packets here must have left by,
-/// according to the route that its `lookup` handler gives for the destination.
-/// BURST: packets pulled at a time, default 64.
+/// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits. Default
+/// false. TTL: with CHECK, the TTL that every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup
+/// element and the output of it that packets here must have left by, according to the route that its `lookup` handler
+/// gives for the destination. BURST: packets pulled at a time, default 64.
 ///
-/// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an example;
-/// `reset_counts` (w).
+/// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an
+/// example; `reset_counts` (w).
 class TrafficSink final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"1/0"};

@@ -11,19 +11,18 @@ namespace headrace {
 ///     TrafficSource([TRAFFIC, keywords LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, BURST, BUFFERS, STOP, ACTIVE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
-/// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1, with a
-/// right checksum. All headers are written anew each time a frame is sent; buffers are used in turn as in a card's ring.
+/// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
+/// with a right checksum. All headers are written anew each time a frame is sent; buffers are used in turn as in a
+/// card's ring.
 ///
-/// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in turn;
-/// `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
-/// `zipf`: flows picked with probability 1/rank^SKEW; anything else is the name of a pcap or pcapng file, whose frames are
-/// held in memory and sent again and again.
-/// LENGTH: bytes of a frame without check sequence, 60 to 1514, default 64.
-/// FLOWS: number of flows, default 1048576. SKEW: default 1. SEED: default 1. TTL: default 64.
-/// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit. STOP true: stop the router then.
-/// BURST: frames in a batch, 1 to 256, default 128: then headers and annotations of a batch
-/// fit into a first-level cache. BUFFERS: buffers that each worker cycles through, at least 8192.
-/// ACTIVE: default true.
+/// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in
+/// turn; `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
+/// `zipf`: flows picked with probability 1/rank^SKEW; anything else is the name of a pcap or pcapng file, whose frames
+/// are held in memory and sent again and again. LENGTH: bytes of a frame without check sequence, 60 to 1514,
+/// default 64. FLOWS: number of flows, default 1048576. SKEW: default 1. SEED: default 1. TTL: default 64. LIMIT:
+/// frames to send in all, divided among the workers; -1 (default) for no limit. STOP true: stop the router then. BURST:
+/// frames in a batch, 1 to 256, default 128: then headers and annotations of a batch fit into a first-level cache.
+/// BUFFERS: buffers that each worker cycles through, at least 8192. ACTIVE: default true.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; no buffer was left), `active` (rw), `reset_counts` (w).
 class TrafficSource final : public Element, public DevicePort {

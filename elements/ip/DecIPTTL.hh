@@ -7,8 +7,9 @@ namespace headrace {
 ///
 ///     DecIPTTL([keyword ACTIVE, MULTICAST])
 ///
-/// Input: IP packets with a network header. Output 0: live packets, with one hop less to live and the checksum updated as
-/// RFC 1624 says. Output 1 (optional): packets whose TTL was 0 or 1, unchanged; without it they are dropped and counted.
+/// Input: IP packets with a network header. Output 0: live packets, with one hop less to live and the checksum updated
+/// as RFC 1624 says. Output 1 (optional): packets whose TTL was 0 or 1, unchanged; without it they are dropped and
+/// counted.
 ///
 /// ACTIVE false: packets pass unchanged. Default true.
 /// MULTICAST false: multicast packets pass unchanged. Default true.

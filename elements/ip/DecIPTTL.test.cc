@@ -3,7 +3,8 @@
 namespace headrace::testing {
 namespace {
 
-constexpr std::string_view kGraph = "Idle -> m :: MarkIPHeader -> t :: DecIPTTL -> live :: Capture; t[1] -> dead :: Capture;";
+constexpr std::string_view kGraph =
+    "Idle -> m :: MarkIPHeader -> t :: DecIPTTL -> live :: Capture; t[1] -> dead :: Capture;";
 
 const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
@@ -25,9 +26,12 @@ TEST(DecIPTTL, ChecksumWrapsEndAround) {
 TEST(DecIPTTL, ExpiredPacketsLeaveUnchanged) {
   TestRouter r(kGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
-  for (const char* ttl : {"00", "01"}) r.push("m", from_hex("45000014 00000000" + std::string(ttl) + "110000 01000001 02000002"));
+  for (const char* ttl : {"00", "01"})
+    r.push("m", from_hex("45000014 00000000" + std::string(ttl) + "110000 01000001 02000002"));
   ASSERT_EQ(capture(r, "dead").seen().size(), 2u);
-  EXPECT_EQ(to_hex(capture(r, "dead").bytes(1)), "45000014000000000111000001000001" "02000002");
+  EXPECT_EQ(to_hex(capture(r, "dead").bytes(1)),
+            "45000014000000000111000001000001"
+            "02000002");
   EXPECT_EQ(r.read("t.drops"), "2");
 }
 

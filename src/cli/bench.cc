@@ -81,7 +81,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
         },
         1);
     if (result.end.seconds == 0) {
-      fmt::print(stderr, "headrace bench: the router stopped before {} s were over\n", options.warmup + options.seconds);
+      fmt::print(stderr, "headrace bench: the router stopped before {} s were over\n",
+                 options.warmup + options.seconds);
       return false;
     }
     result.seconds = result.end.seconds - result.begin.seconds;
@@ -134,12 +135,13 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   if (!r.profile.empty()) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const Result::Row& row : r.profile)
-      rows.push_back({{"element", row.element},
-                      {"class", row.class_name},
-                      {"cycles_per_packet", static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets)},
-                      {"packets_per_batch",
-                       static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1))},
-                      {"packets", row.profile.packets}});
+      rows.push_back(
+          {{"element", row.element},
+           {"class", row.class_name},
+           {"cycles_per_packet", static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets)},
+           {"packets_per_batch",
+            static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1))},
+           {"packets", row.profile.packets}});
     j["profile"] = rows;
   }
   return j;
@@ -151,10 +153,12 @@ void print_profile(const Result& r) {
   uint64_t all = 0;
   for (const Result::Row& row : r.profile) all += row.profile.cycles;
   for (const Result::Row& row : r.profile)
-    fmt::print("{:<20}{:<20}{:>14.1f}{:>15.1f}{:>16}{:>8.1f}%\n", row.element, row.class_name,
-               static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets),
-               static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1)),
-               grouped(row.profile.packets), all ? 100.0 * static_cast<double>(row.profile.cycles) / static_cast<double>(all) : 0);
+    fmt::print(
+        "{:<20}{:<20}{:>14.1f}{:>15.1f}{:>16}{:>8.1f}%\n", row.element, row.class_name,
+        static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets),
+        static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1)),
+        grouped(row.profile.packets),
+        all ? 100.0 * static_cast<double>(row.profile.cycles) / static_cast<double>(all) : 0);
 }
 
 }  // namespace
@@ -169,7 +173,8 @@ int bench_command(int argc, char** argv) {
       ->check(CLI::Range(0.1, 3600.0));
   app.add_option("--traffic", options.traffic, "uniform, imix, zipf or a pcap file; default: as configured");
   app.add_option("--repeat", options.repeat, "Measure so many times and report the best")->check(CLI::Range(1, 100));
-  app.add_flag("--profile", options.profile, "Cycles a packet and packets a batch by element (costs some speed itself)");
+  app.add_flag("--profile", options.profile,
+               "Cycles a packet and packets a batch by element (costs some speed itself)");
   app.add_flag("--ratio", options.ratio, "Also measure a source connected to a sink, in turn, and report the ratio");
   app.add_flag("--json", options.json, "Print one JSON object");
   try {
@@ -221,9 +226,10 @@ int bench_command(int argc, char** argv) {
     fmt::print("{}\n", j.dump(2));
     return 0;
   }
-  fmt::print("{}: {:.2f} Mpps in, {:.2f} Mpps out, {:.2f} Gbps ({:.2f} on the wire), {:.1f} cycles/packet, {} worker{}\n", file,
-             best.rate(), j["mpps_out"].get<double>(), j["gbps"].get<double>(), j["wire_gbps"].get<double>(),
-             j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
+  fmt::print(
+      "{}: {:.2f} Mpps in, {:.2f} Mpps out, {:.2f} Gbps ({:.2f} on the wire), {:.1f} cycles/packet, {} worker{}\n",
+      file, best.rate(), j["mpps_out"].get<double>(), j["gbps"].get<double>(), j["wire_gbps"].get<double>(),
+      j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
   if (options.ratio)
     fmt::print("source to sink: {:.2f} Mpps; ratio {:.3f}\n", best_baseline, best.rate() / best_baseline);
   fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));

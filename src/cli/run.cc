@@ -61,9 +61,10 @@ class Reporter {
     }
     fmt::print("\n{:<28}{:>18}{:>20}{:>10}\n", "worker", "packets", "share", "Mpps");
     for (size_t w = 0; w < end.in_of_worker.size(); ++w)
-      fmt::print("{:<28}{:>18}{:>19.1f}%{:>10.2f}\n", w, grouped(end.in_of_worker[w]),
-                 end.in.packets ? 100.0 * static_cast<double>(end.in_of_worker[w]) / static_cast<double>(end.in.packets) : 0.0,
-                 mpps(end.in_of_worker[w], seconds));
+      fmt::print(
+          "{:<28}{:>18}{:>19.1f}%{:>10.2f}\n", w, grouped(end.in_of_worker[w]),
+          end.in.packets ? 100.0 * static_cast<double>(end.in_of_worker[w]) / static_cast<double>(end.in.packets) : 0.0,
+          mpps(end.in_of_worker[w], seconds));
     fmt::print("\n");
     if (end.drops == 0 && end.missed == 0) {
       fmt::print("no drops\n");
@@ -130,10 +131,13 @@ void print_header(const std::string& file, const Router& router, double build_se
 int run_command(int argc, char** argv) {
   RunOptions options;
   CLI::App app{"Runs a configuration on all cores and shows what it does once a second.", "headrace run"};
-  app.add_option("CONF", options.words, "Configuration file ('-' for standard input), then NAME=value for its variables")
+  app.add_option("CONF", options.words,
+                 "Configuration file ('-' for standard input), then NAME=value for its variables")
       ->required();
-  app.add_option("-w,--workers", options.workers, "Worker threads; default: one for each CPU")->check(CLI::Range(1, 255));
-  app.add_option("-d,--duration", options.duration, "Seconds to run; default: until stopped")->check(CLI::NonNegativeNumber);
+  app.add_option("-w,--workers", options.workers, "Worker threads; default: one for each CPU")
+      ->check(CLI::Range(1, 255));
+  app.add_option("-d,--duration", options.duration, "Seconds to run; default: until stopped")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("-i,--interval", options.interval, "Seconds between lines")->check(CLI::Range(0.1, 3600.0));
   app.add_flag("-q,--quiet", options.quiet, "No line every interval, only the closing table");
   app.add_flag("!--no-pin", options.pin, "Let workers move between CPUs");
@@ -174,7 +178,8 @@ int run_command(int argc, char** argv) {
   print_header(file, *router, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 
   Reporter reporter(*router, options);
-  runtime.run(*router, [&] { return reporter.poll(); }, 10);
+  runtime.run(
+      *router, [&] { return reporter.poll(); }, 10);
   reporter.print_closing();
   int status = 0;
   for (const std::string& name : options.handlers) {

@@ -41,8 +41,8 @@ struct Totals {
 };
 Totals read_totals(const Router& router);
 
-/// Packets a second, in millions, and bits a second, in billions, between two moments. The wire takes 24 bytes more a frame:
-/// check sequence, preamble and gap.
+/// Packets a second, in millions, and bits a second, in billions, between two moments. The wire takes 24 bytes more a
+/// frame: check sequence, preamble and gap.
 double mpps(uint64_t packets, double seconds);
 double gbps(uint64_t bytes, double seconds);
 inline constexpr int kWireOverhead = 24;

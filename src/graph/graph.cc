@@ -49,9 +49,12 @@ void split_sides(std::string_view text, std::string_view& left, std::string_view
 
 Mode mode_of(char code) {
   switch (std::tolower(static_cast<unsigned char>(code))) {
-    case 'h': return Mode::kPush;
-    case 'l': return Mode::kPull;
-    default: return Mode::kAgnostic;
+    case 'h':
+      return Mode::kPush;
+    case 'l':
+      return Mode::kPull;
+    default:
+      return Mode::kAgnostic;
   }
 }
 
@@ -93,7 +96,8 @@ class Resolver {
     }
     for (const Edge& e : edges_) {
       if (e.to.port >= static_cast<int>(out_.nodes[e.to.node].inputs.size()))
-        (void)errors_.error_at(nodes_[e.to.node].landmark, "'{}' has no input {}", nodes_[e.to.node].declaration, e.to.port);
+        (void)errors_.error_at(nodes_[e.to.node].landmark, "'{}' has no input {}", nodes_[e.to.node].declaration,
+                               e.to.port);
       if (e.from.port >= static_cast<int>(out_.nodes[e.from.node].outputs.size()))
         (void)errors_.error_at(nodes_[e.from.node].landmark, "'{}' has no output {}", nodes_[e.from.node].declaration,
                                e.from.port);
@@ -115,7 +119,8 @@ class Resolver {
         for (size_t o = 0; o < ports.outputs.size(); ++o)
           if (ports.inputs[i] == Mode::kAgnostic && ports.outputs[o] == Mode::kAgnostic &&
               flows(nodes_[n].flow, static_cast<int>(i), static_cast<int>(o)))
-            links.push_back({{static_cast<int>(n), static_cast<int>(o)}, {static_cast<int>(n), static_cast<int>(i)}, true});
+            links.push_back(
+                {{static_cast<int>(n), static_cast<int>(o)}, {static_cast<int>(n), static_cast<int>(i)}, true});
     }
     for (bool changed = true; changed;) {
       changed = false;

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// Facts about a configuration's graph: port counts, push and pull, reuse and completeness, cycles. Pure functions over values.
+/// Facts about a configuration's graph: port counts, push and pull, reuse and completeness, cycles. Pure functions over
+/// values.
 
 #include <string>
 #include <vector>
@@ -44,8 +45,8 @@ struct Resolved {
 /// Checks everything and reports every violation in Click's words. `edges` must be free of duplicates.
 Status resolve(const std::vector<Node>& nodes, const std::vector<Edge>& edges, Resolved& out, Errors& errors);
 
-/// Number of inputs and outputs that `ports` grants an element with connections up to these ports. False when the text is
-/// not a port count.
+/// Number of inputs and outputs that `ports` grants an element with connections up to these ports. False when the text
+/// is not a port count.
 bool count_ports(const std::string& ports, int used_inputs, int used_outputs, int& inputs, int& outputs);
 
 /// True if packets that enter `input` may leave by `output`, by a flow code such as "x/x", "xy/x" or "#/#".

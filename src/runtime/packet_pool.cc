@@ -230,7 +230,8 @@ bool Packet::pull_slow(uint32_t n) {
 
 bool Packet::put(uint32_t n) {
   if (n > tailroom()) {
-    if (uint64_t{length_} + n > capacity_ || !shift_to(std::min<uint32_t>(data_, capacity_ - length_ - n))) return false;
+    if (uint64_t{length_} + n > capacity_ || !shift_to(std::min<uint32_t>(data_, capacity_ - length_ - n)))
+      return false;
   }
   length_ += n;
   return true;

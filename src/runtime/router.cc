@@ -203,7 +203,8 @@ const Handler* Router::find_handler(std::string_view name, const Element* contex
     handler_name = name.substr(dot + 1);
     if (const std::string_view element_name = name.substr(0, dot); !element_name.empty()) {
       element = find(element_name, context);
-      if (!element && std::all_of(element_name.begin(), element_name.end(), [](unsigned char c) { return std::isdigit(c); })) {
+      if (!element &&
+          std::all_of(element_name.begin(), element_name.end(), [](unsigned char c) { return std::isdigit(c); })) {
         const unsigned long n = std::strtoul(std::string(element_name).c_str(), nullptr, 10);
         if (n >= 1 && n <= elements_.size()) element = elements_[n - 1].get();
       }

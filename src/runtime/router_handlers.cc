@@ -29,7 +29,8 @@ std::string list_ports(const Element& e) {
       bool first = true;
       for (const Router::Connection& c : e.router().connections()) {
         if (output ? (c.from != &e || c.from_port != p) : (c.to != &e || c.to_port != p)) continue;
-        s += fmt::format("{}{} [{}]", first ? "" : ", ", (output ? c.to : c.from)->name(), output ? c.to_port : c.from_port);
+        s += fmt::format("{}{} [{}]", first ? "" : ", ", (output ? c.to : c.from)->name(),
+                         output ? c.to_port : c.from_port);
         first = false;
       }
       s += '\n';
@@ -44,13 +45,18 @@ std::string list_ports(const Element& e) {
 
 void Router::add_element_handlers(Element& e) {
   Handlers& h = e.handlers_;
-  h.read("name", [&e] { return e.name(); }, Handler::kCalm);
-  h.read("class", [&e] { return std::string(e.class_name()); }, Handler::kCalm);
-  h.read("config", [&e] { return e.configuration(); }, Handler::kCalm);
+  h.read(
+      "name", [&e] { return e.name(); }, Handler::kCalm);
+  h.read(
+      "class", [&e] { return std::string(e.class_name()); }, Handler::kCalm);
+  h.read(
+      "config", [&e] { return e.configuration(); }, Handler::kCalm);
   if (e.can_live_reconfigure())
     h.write("config", [&e](const std::string& value, Errors& errors) { return e.reconfigure(value, errors); });
-  h.read("ports", [&e] { return list_ports(e); }, Handler::kCalm);
-  h.read("handlers", [&h] { return list_handlers(h); }, Handler::kCalm);
+  h.read(
+      "ports", [&e] { return list_ports(e); }, Handler::kCalm);
+  h.read(
+      "handlers", [&h] { return list_handlers(h); }, Handler::kCalm);
   h.read("drop_reasons", [&e] {
     std::string s;
     for (const Element::DropCount& d : e.drop_counts()) s += fmt::format("{}\t{}\n", d.packets, d.reason);
@@ -79,15 +85,15 @@ void Router::add_element_handlers(Element& e) {
       return Status();
     });
   }
-  h.read("home_thread", [&e] {
-    return std::to_string(e.tasks().empty() ? e.home_thread() : e.tasks()[0]->home_thread());
-  });
+  h.read("home_thread",
+         [&e] { return std::to_string(e.tasks().empty() ? e.home_thread() : e.tasks()[0]->home_thread()); });
   e.add_handlers(h);
 }
 
 void Router::add_root_handlers() {
   Handlers& h = root_handlers_;
-  h.read("version", [] { return std::string(kVersion); }, Handler::kCalm);
+  h.read(
+      "version", [] { return std::string(kVersion); }, Handler::kCalm);
   h.read("list", [this] {
     std::string s = fmt::format("{}\n", elements_.size());
     for (const auto& e : elements_) s += e->name() + "\n";
@@ -114,7 +120,8 @@ void Router::add_root_handlers() {
     for (const std::string& r : requirements_) s += r + "\n";
     return s;
   });
-  h.read("driver", [] { return std::string("userlevel"); }, Handler::kCalm);
+  h.read(
+      "driver", [] { return std::string("userlevel"); }, Handler::kCalm);
   h.read("handlers", [&h] { return list_handlers(h); });
   h.read("threads", [this] { return std::to_string(runtime_.threads()); });
   h.read("drops", [this] {
@@ -140,9 +147,12 @@ void Router::add_root_handlers() {
       Handler::kButton | Handler::kThreadSafe);
   h.read("timewarp", [] {
     switch (clock::warp()) {
-      case clock::Warp::kSimulation: return std::string("simulation");
-      case clock::Warp::kNoWait: return std::string("nowait");
-      default: return fmt::format("{}", clock::speed());
+      case clock::Warp::kSimulation:
+        return std::string("simulation");
+      case clock::Warp::kNoWait:
+        return std::string("nowait");
+      default:
+        return fmt::format("{}", clock::speed());
     }
   });
   h.write("timewarp", [](const std::string& value, Errors& errors) {

@@ -68,8 +68,7 @@ bool Worker::later(const Task* a, const Task* b) {
 void Worker::push_heap(Task* task) {
   task->listed_ = true;
   heap_.push_back(task);
-  std::push_heap(heap_.begin(), heap_.end(),
-                 &Worker::later);
+  std::push_heap(heap_.begin(), heap_.end(), &Worker::later);
 }
 
 void Worker::list_noticed() {
@@ -88,8 +87,7 @@ bool Worker::run_tasks() {
   for (int n = 0; n < kTasksPerRound; ++n) {
     if (noticed_.load(std::memory_order_acquire)) list_noticed();
     if (heap_.empty()) break;
-    std::pop_heap(heap_.begin(), heap_.end(),
-                  &Worker::later);
+    std::pop_heap(heap_.begin(), heap_.end(), &Worker::later);
     Task* task = heap_.back();
     heap_.pop_back();
     task->listed_ = false;
@@ -135,8 +133,8 @@ bool Worker::run_timers() {
   if (next_expiry_.load(std::memory_order_acquire) == kNever) return false;
   const Timestamp now = clock::steady();
   bool worked = false;
-  // One at a time, because a timer may unschedule or destroy another; at most as many as there are now, so that one that
-  // lags behind and reschedules itself cannot keep the worker here.
+  // One at a time, because a timer may unschedule or destroy another; at most as many as there are now, so that one
+  // that lags behind and reschedules itself cannot keep the worker here.
   size_t most = SIZE_MAX;
   for (size_t n = 0; n < most; ++n) {
     Timer* timer;

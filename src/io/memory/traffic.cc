@@ -201,8 +201,8 @@ uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
   if (type == 0x0800 && at + 20 <= length) {
     const uint8_t* ip = frame + at;
     const uint32_t header = (ip[0] & 15) * 4u;
-    const bool ports = (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 &&
-                       at + header + 4 <= length;
+    const bool ports =
+        (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 && at + header + 4 <= length;
     uint8_t input[12];
     std::memcpy(input, ip + 12, 8);
     if (!ports) return toeplitz(input, 8);

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// Synthetic and recorded traffic, held in memory and divided among workers as a network card's receive-side scaling does.
+/// Synthetic and recorded traffic, held in memory and divided among workers as a network card's receive-side scaling
+/// does.
 
 #include <cstdint>
 #include <string>
@@ -19,16 +20,18 @@ uint32_t toeplitz_ip6(const uint8_t src[16], const uint8_t dst[16], uint16_t src
 /// The hash a card would give an Ethernet frame; 0 for what is not IP.
 uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length);
 /// The worker a hash belongs to: an indirection table of 128 entries, filled in turn.
-inline int rss_worker(uint32_t hash, int workers) { return static_cast<int>((hash & 127) % static_cast<uint32_t>(workers)); }
+inline int rss_worker(uint32_t hash, int workers) {
+  return static_cast<int>((hash & 127) % static_cast<uint32_t>(workers));
+}
 
 /// What a source makes.
 struct TrafficSpec {
   enum class Kind { kUniform, kImix, kZipf, kReplay };
   Kind kind = Kind::kUniform;
-  std::string file;         // kReplay: a pcap or pcapng file
-  uint32_t length = 64;     // bytes of a frame without its check sequence; not for kImix and kReplay
+  std::string file;      // kReplay: a pcap or pcapng file
+  uint32_t length = 64;  // bytes of a frame without its check sequence; not for kImix and kReplay
   uint32_t flows = 1 << 20;
-  double skew = 1.0;        // kZipf: exponent
+  double skew = 1.0;  // kZipf: exponent
   uint64_t seed = 1;
   uint8_t ttl = 64;
 };
