@@ -21,15 +21,6 @@ namespace headrace {
 class Element;
 class Router;
 
-/// How ports work: 'h' push, 'l' pull, 'a' agnostic; the last letter of a side repeats. "h/l" is a queue.
-struct Processing {
-  const char* text;
-};
-/// Which inputs packets can leave by which outputs: Click's flow codes. "x/x" all, "x/y" none, "#/#" port by port.
-struct Flow {
-  const char* text;
-};
-
 /// What the registry knows of an element class before one is made.
 struct ElementInfo {
   const char* name;

@@ -6,20 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "headrace/shader_types.hh"
 #include "headrace/timestamp.hh"
 
 namespace headrace {
-
-/// For whom the link layer says a packet is (Click's packet type annotation).
-enum class PacketType : uint8_t {
-  kHost = 0,
-  kBroadcast = 1,
-  kMulticast = 2,
-  kOtherHost = 3,
-  kOutgoing = 4,
-  kLoopback = 5,
-  kFastRoute = 6
-};
 
 /// Offsets in the 48 bytes of annotations. They are Click's, so that an annotation argument given as a number means the
 /// same.

@@ -25,7 +25,7 @@
 /// counters) const` is a CPU body for a whole batch, for those that gain by it; a test holds it to the answers of
 /// `shade`.
 
-#include "headrace/shader_base.hh"
+#include "headrace/lane_view.hh"
 
 #ifdef __CUDACC_RTC__
 #define HEADRACE_ELEMENT(Name)

@@ -23,6 +23,15 @@ struct Ports {
   const char* text;
 };
 
+/// How ports work: 'h' push, 'l' pull, 'a' agnostic; the last letter of a side repeats. "h/l" is a queue.
+struct Processing {
+  const char* text;
+};
+/// Which inputs packets can leave by which outputs: Click's flow codes. "x/x" all, "x/y" none, "#/#" port by port.
+struct Flow {
+  const char* text;
+};
+
 /// An event that a shader counts with PacketView::count. Those marked as reasons say why packets left by an error
 /// output, or were dropped where that output is not connected.
 struct CounterInfo {
@@ -51,7 +60,6 @@ class Errors;
 class Handlers;
 class Packet;
 class Status;
-enum class PacketType : uint8_t;
 
 /// Base of every shader. The defaults suit an element with one input, one output and no counters.
 template <typename Self>

@@ -52,4 +52,15 @@ HEADRACE_SHADER T load_shared(const T* word) {
 #endif
 }
 
+/// For whom the link layer says a packet is (Click's packet type annotation).
+enum class PacketType : uint8_t {
+  kHost = 0,
+  kBroadcast = 1,
+  kMulticast = 2,
+  kOtherHost = 3,
+  kOutgoing = 4,
+  kLoopback = 5,
+  kFastRoute = 6
+};
+
 }  // namespace headrace

@@ -1,0 +1,408 @@
+#pragma once
+/// \file
+/// The packet that a shader sees when it does not run in place: a row of a job. Read by the host compiler and by NVRTC.
+///
+/// A row holds what the shaders of a plan read and write of one packet:
+///
+///     [ RowHeader 16 | annotations, 4 bytes each that travel | window: bytes around the beginning of the packet ]
+///
+/// It goes to the device and comes back in the same form. What a row does not hold is looked at by the host: a shader
+/// that needs it stops the slot, unchanged, in front of its element.
+
+#include "headrace/shader_base.hh"
+
+namespace headrace {
+
+/// Most bytes of a packet that a row may hold.
+inline constexpr int kMaxWindow = 128;
+
+/// Where the parts of a plan's rows lie.
+struct RowLayout {
+  int32_t stride = 0;        ///< bytes of a row, a multiple of 16
+  int32_t annotations = 0;   ///< bit g: annotation bytes 4g to 4g+3 travel
+  int32_t window_begin = 0;  ///< first byte that travels, counted from where the packet begins; may be negative
+  int32_t window_size = 0;   ///< bytes, a multiple of 4
+
+  HEADRACE_SHADER static constexpr int ones(uint32_t bits) {
+    int n = 0;
+    for (; bits != 0; bits &= bits - 1) ++n;
+    return n;
+  }
+  /// Where annotation byte `offset` lies in a row. It must travel.
+  HEADRACE_SHADER constexpr int annotation(int offset) const {
+    const uint32_t before = static_cast<uint32_t>(annotations) & ((1u << (offset >> 2)) - 1);
+    return 16 + 4 * ones(before) + (offset & 3);
+  }
+  HEADRACE_SHADER constexpr bool has_annotations(int offset, int size) const {
+    for (int g = offset >> 2; g <= (offset + size - 1) >> 2; ++g)
+      if (!(annotations >> g & 1)) return false;
+    return true;
+  }
+  HEADRACE_SHADER constexpr int window() const { return 16 + 4 * ones(static_cast<uint32_t>(annotations)); }
+};
+
+/// The state of a packet beside its bytes, as Packet has it: positions count from the beginning of the buffer.
+struct RowHeader {
+  static constexpr uint16_t kNone = 0xffff;  ///< a header that nobody has marked
+
+  uint32_t length;
+  uint16_t data;
+  uint16_t mac;
+  uint16_t network;
+  uint16_t transport;
+  uint8_t type;
+  uint8_t reserved;
+  /// The element of the plan that comes next or, from kExit on, how the slot left (see Plan).
+  uint16_t at;
+};
+static_assert(sizeof(RowHeader) == 16);
+inline constexpr uint16_t kExit = 0x8000;
+
+namespace detail {
+
+template <typename T>
+struct IsInteger {
+  static constexpr bool kValue = false;
+};
+template <>
+struct IsInteger<uint8_t> {
+  static constexpr bool kValue = true;
+};
+template <>
+struct IsInteger<uint16_t> {
+  static constexpr bool kValue = true;
+};
+template <>
+struct IsInteger<uint32_t> {
+  static constexpr bool kValue = true;
+};
+template <>
+struct IsInteger<uint64_t> {
+  static constexpr bool kValue = true;
+};
+
+HEADRACE_SHADER uint64_t reverse_bytes(uint64_t v, int size) {
+  uint64_t r = 0;
+  for (int i = 0; i < size; ++i) r |= (v >> (8 * i) & 0xff) << (8 * (size - 1 - i));
+  return r;
+}
+
+/// `size` bytes at any address as they lie, little end first.
+template <int Size>
+HEADRACE_SHADER uint64_t load_bytes(const uint8_t* at) {
+#if defined(__CUDA_ARCH__)
+  // Whole words of the row, which begins at a multiple of 4, and a shift.
+  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+  const uint32_t* word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t{3});
+  const uint32_t shift = static_cast<uint32_t>(address & 3) * 8;
+  if constexpr (Size == 1) return word[0] >> shift & 0xff;
+  if constexpr (Size == 2 || Size == 4) {
+    const uint32_t high = shift > 32 - 8 * Size ? word[1] : 0;
+    const uint32_t v = __funnelshift_r(word[0], high, shift);
+    return Size == 2 ? v & 0xffff : v;
+  }
+  const uint32_t top = shift ? word[2] : 0;
+  return uint64_t{__funnelshift_r(word[1], top, shift)} << 32 | __funnelshift_r(word[0], word[1], shift);
+#else
+  uint64_t v = 0;
+  __builtin_memcpy(&v, at, Size);
+  return v;
+#endif
+}
+
+template <int Size>
+HEADRACE_SHADER void store_bytes(uint8_t* at, uint64_t value) {
+  for (int i = 0; i < Size; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+}  // namespace detail
+
+/// A row at work: the header in registers, the bytes where the row lies.
+struct Slot {
+  RowHeader header;
+  uint8_t* row;
+  uint64_t* counts;    ///< the plan's counters; on a device shared by a block
+  uint16_t window_at;  ///< what header.data was when the slot came: where the window counts from
+  bool stopped;        ///< the shader wanted what the row does not hold
+};
+
+/// A slot as a shader of type `S` sees it. `Layout::row()` gives the RowLayout, a constant where the program is
+/// generated; the interface is that of CpuView.
+template <typename S, typename Layout>
+class LaneView {
+ public:
+  HEADRACE_SHADER LaneView(Slot& slot, const Layout& layout, int first_counter)
+      : s_(slot), layout_(layout), first_counter_(first_counter) {}
+
+  template <typename F>
+  HEADRACE_SHADER typename F::Value get(F) const {
+    static_assert(S::kRegions.template readable<F>(), "this shader does not declare that it reads this field");
+    using T = typename F::Value;
+    const uint8_t* at = find(F::kAnchor, F::kOffset, F::kSize);
+    if constexpr (detail::IsInteger<T>::kValue) {
+      if (at == nullptr) return 0;
+      const uint64_t raw = detail::load_bytes<sizeof(T)>(at);
+      return static_cast<T>(swaps<F>() ? detail::reverse_bytes(raw, sizeof(T)) : raw);
+    } else {
+      T value{};
+      if (at != nullptr)
+        for (unsigned i = 0; i < sizeof(T); ++i) value.b[i] = at[i];
+      return value;
+    }
+  }
+  template <typename F>
+  HEADRACE_SHADER void set(F, const typename F::Value& value) {
+    static_assert(S::kRegions.template writable<F>(), "this shader does not declare that it writes this field");
+    using T = typename F::Value;
+    uint8_t* at = find(F::kAnchor, F::kOffset, F::kSize);
+    if (at == nullptr || s_.stopped) return;
+    if constexpr (detail::IsInteger<T>::kValue) {
+      detail::store_bytes<sizeof(T)>(at, swaps<F>() ? detail::reverse_bytes(value, sizeof(T)) : value);
+    } else {
+      for (unsigned i = 0; i < sizeof(T); ++i) at[i] = value.b[i];
+    }
+  }
+
+  HEADRACE_SHADER uint8_t load8(Anchor anchor, int offset) const {
+    return static_cast<uint8_t>(load<1>(anchor, offset));
+  }
+  HEADRACE_SHADER uint16_t load16(Anchor anchor, int offset) const {
+    return static_cast<uint16_t>(detail::reverse_bytes(load<2>(anchor, offset), 2));
+  }
+  HEADRACE_SHADER uint32_t load32(Anchor anchor, int offset) const {
+    return static_cast<uint32_t>(detail::reverse_bytes(load<4>(anchor, offset), 4));
+  }
+  HEADRACE_SHADER uint32_t load32_raw(Anchor anchor, int offset) const {
+    return static_cast<uint32_t>(load<4>(anchor, offset));
+  }
+  HEADRACE_SHADER uint64_t load64_raw(Anchor anchor, int offset) const { return load<8>(anchor, offset); }
+  HEADRACE_SHADER void store8(Anchor anchor, int offset, uint8_t value) { store<1>(anchor, offset, value); }
+  HEADRACE_SHADER void store16(Anchor anchor, int offset, uint16_t value) {
+    store<2>(anchor, offset, detail::reverse_bytes(value, 2));
+  }
+  HEADRACE_SHADER void store32(Anchor anchor, int offset, uint32_t value) {
+    store<4>(anchor, offset, detail::reverse_bytes(value, 4));
+  }
+
+  HEADRACE_SHADER uint32_t length() const {
+    declared<false>(meta::length);
+    return s_.header.length;
+  }
+  HEADRACE_SHADER int length_from(Anchor anchor) const {
+    declared<false>(meta::length);
+    if (!has(anchor)) return -1;
+    return static_cast<int>(s_.header.length) + s_.header.data - static_cast<int>(position(anchor));
+  }
+  HEADRACE_SHADER bool has_network_header() const { return has(Anchor::kNetwork); }
+  HEADRACE_SHADER bool has_mac_header() const { return has(Anchor::kMac); }
+  HEADRACE_SHADER int network_header_length() const {
+    return static_cast<int>(s_.header.transport) - static_cast<int>(s_.header.network);
+  }
+
+  HEADRACE_SHADER bool pull(uint32_t n) {
+    declared<true>(meta::data);
+    if (n > s_.header.length) return false;
+    if (s_.header.data + n >= RowHeader::kNone) stop();
+    if (s_.stopped) return false;
+    s_.header.data = static_cast<uint16_t>(s_.header.data + n);
+    s_.header.length -= n;
+    return true;
+  }
+  HEADRACE_SHADER bool push(uint32_t n) {
+    declared<true>(meta::data);
+    // The host may find room by moving the packet within its buffer.
+    if (n > s_.header.data) stop();
+    if (s_.stopped) return false;
+    s_.header.data = static_cast<uint16_t>(s_.header.data - n);
+    s_.header.length += n;
+    return true;
+  }
+  HEADRACE_SHADER bool take(uint32_t n) {
+    declared<true>(meta::length);
+    if (n > s_.header.length || s_.stopped) return false;
+    s_.header.length -= n;
+    return true;
+  }
+  HEADRACE_SHADER void set_mac_header(int offset = 0) {
+    declared<true>(meta::mac_header);
+    if (!s_.stopped) s_.header.mac = static_cast<uint16_t>(s_.header.data + offset);
+  }
+  HEADRACE_SHADER void set_network_header(int offset, int header_length) {
+    declared<true>(meta::network_header);
+    if (s_.stopped) return;
+    s_.header.network = static_cast<uint16_t>(s_.header.data + offset);
+    s_.header.transport = static_cast<uint16_t>(s_.header.network + header_length);
+  }
+
+  HEADRACE_SHADER uint8_t packet_type() const {
+    declared<false>(meta::packet_type);
+    return s_.header.type;
+  }
+  HEADRACE_SHADER void set_packet_type(PacketType type) {
+    declared<true>(meta::packet_type);
+    if (!s_.stopped) s_.header.type = static_cast<uint8_t>(type);
+  }
+
+  HEADRACE_SHADER void count(int index, uint64_t n = 1) {
+    if (s_.stopped) return;
+#if defined(__CUDA_ARCH__)
+    atomicAdd(reinterpret_cast<unsigned long long*>(s_.counts + first_counter_ + index), n);
+#else
+    s_.counts[first_counter_ + index] += n;
+#endif
+  }
+
+ private:
+  template <bool Written, typename F>
+  HEADRACE_SHADER static constexpr void declared(F) {
+    static_assert(Written ? S::kRegions.template writable<F>() : S::kRegions.template readable<F>(),
+                  "this shader does not declare what it uses here in kRegions");
+  }
+  template <typename F>
+  HEADRACE_SHADER static constexpr bool swaps() {
+    // The destination address lies in its annotation as it lay in the packet; other annotations are in host order.
+    return F::kAnchor != Anchor::kAnno || F::kOffset == 0;
+  }
+  HEADRACE_SHADER uint16_t position(Anchor anchor) const {
+    switch (anchor) {
+      case Anchor::kMac:
+        return s_.header.mac;
+      case Anchor::kNetwork:
+        return s_.header.network;
+      case Anchor::kTransport:
+        return s_.header.transport;
+      default:
+        return s_.header.data;
+    }
+  }
+  HEADRACE_SHADER bool has(Anchor anchor) const { return position(anchor) != RowHeader::kNone; }
+  HEADRACE_SHADER void stop() const { s_.stopped = true; }
+
+  /// Where bytes lie in the row; null, and the slot stopped, when they do not travel.
+  HEADRACE_SHADER uint8_t* find(Anchor anchor, int offset, int size) const {
+    if (anchor == Anchor::kAnno) {
+      if (layout_.row().has_annotations(offset, size)) return s_.row + layout_.row().annotation(offset);
+    } else {
+      const int in_window = static_cast<int>(position(anchor)) + offset - s_.window_at - layout_.row().window_begin;
+      if (in_window >= 0 && in_window + size <= layout_.row().window_size)
+        return s_.row + layout_.row().window() + in_window;
+    }
+    stop();
+    return nullptr;
+  }
+  template <int Size>
+  HEADRACE_SHADER uint64_t load(Anchor anchor, int offset) const {
+    const uint8_t* at = find(anchor, offset, Size);
+    return at == nullptr ? 0 : detail::load_bytes<Size>(at);
+  }
+  template <int Size>
+  HEADRACE_SHADER void store(Anchor anchor, int offset, uint64_t value) {
+    uint8_t* at = find(anchor, offset, Size);
+    if (at != nullptr && !s_.stopped) detail::store_bytes<Size>(at, value);
+  }
+
+  Slot& s_;
+  const Layout& layout_;
+  int first_counter_;
+};
+
+namespace detail {
+
+/// What a shader's declarations name, for the checks before it sees a packet.
+template <typename S, Anchor A>
+struct Uses {
+  /// The declared fields of this header lie in [first, last). Spans, whose offsets come at run time, are not counted.
+  int first = 0, last = 0;
+  bool any = false;
+
+  HEADRACE_SHADER constexpr Uses() { add(S::kRegions); }
+
+ private:
+  template <typename... D>
+  HEADRACE_SHADER constexpr void add(const Regions<D...>&) {
+    (add_one<D>(), ...);
+  }
+  template <typename D>
+  HEADRACE_SHADER constexpr void add_one() {
+    using W = typename D::Where;
+    if constexpr (W::kAnchor == A) {
+      if constexpr (requires { typename W::Value; }) {
+        if (first == last || W::kOffset < first) first = W::kOffset;
+        if (W::kOffset + W::kSize > last) last = W::kOffset + W::kSize;
+      }
+      any = true;
+    }
+  }
+};
+
+template <typename S>
+inline constexpr bool kSetsNetwork = S::kRegions.covers(Anchor::kMeta, decltype(meta::network_header)::kOffset, 0,
+                                                        true);
+template <typename S>
+inline constexpr bool kSetsMac = S::kRegions.covers(Anchor::kMeta, decltype(meta::mac_header)::kOffset, 0, true);
+template <typename S>
+inline constexpr bool kMovesData = S::kRegions.covers(Anchor::kMeta, decltype(meta::data)::kOffset, 0, true);
+template <typename S>
+HEADRACE_SHADER constexpr bool checks_headers() {
+  return requires { S::kChecksHeaders; };
+}
+
+/// False if the packet lacks a header that the shader's regions name.
+template <typename S>
+HEADRACE_SHADER bool has_headers(const RowHeader& h) {
+  constexpr Uses<S, Anchor::kMac> mac;
+  constexpr Uses<S, Anchor::kNetwork> network;
+  constexpr Uses<S, Anchor::kTransport> transport;
+  if constexpr (!checks_headers<S>()) {
+    if (mac.any && !kSetsMac<S> && h.mac == RowHeader::kNone) return false;
+    if (network.any && !kSetsNetwork<S> && h.network == RowHeader::kNone) return false;
+    if (transport.any && !kSetsNetwork<S> && h.transport == RowHeader::kNone) return false;
+  }
+  return true;
+}
+
+/// False if a declared field of a header that is there lies outside the row: then the shader must not begin, as it may
+/// write before it comes to that field. What moves on its way (a header that it sets itself) is found while it runs.
+template <typename S, typename Layout>
+HEADRACE_SHADER bool holds_fields(const Slot& s, const Layout& layout) {
+  constexpr Uses<S, Anchor::kMac> mac;
+  constexpr Uses<S, Anchor::kNetwork> network;
+  constexpr Uses<S, Anchor::kTransport> transport;
+  constexpr Uses<S, Anchor::kData> data;
+  const int origin = s.window_at + layout.row().window_begin;
+  const int size = layout.row().window_size;
+  const auto inside = [&](uint16_t position, int first, int last) {
+    if (first == last || position == RowHeader::kNone) return true;
+    return position + first - origin >= 0 && position + last - origin <= size;
+  };
+  if constexpr (!kSetsMac<S>)
+    if (!inside(s.header.mac, mac.first, mac.last)) return false;
+  if constexpr (!kSetsNetwork<S>) {
+    if (!inside(s.header.network, network.first, network.last)) return false;
+    if (!inside(s.header.transport, transport.first, transport.last)) return false;
+  }
+  if constexpr (!kMovesData<S>)
+    if (!inside(s.header.data, data.first, data.last)) return false;
+  return true;
+}
+
+}  // namespace detail
+
+/// Runs shader `shader` on a slot. Its next, or kResume: the host must do this element, the slot is as it was.
+inline constexpr Next kResume = 0xfffc;
+template <typename S, typename Layout>
+HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter) {
+  if (!detail::has_headers<S>(slot.header)) return kDrop;
+  if (!detail::holds_fields<S>(slot, layout)) return kResume;
+  const RowHeader before = slot.header;
+  LaneView<S, Layout> view(slot, layout, first_counter);
+  const Next next = shader.shade(view);
+  if (slot.stopped) {
+    slot.stopped = false;
+    slot.header = before;
+    return kResume;
+  }
+  return next;
+}
+
+}  // namespace headrace
