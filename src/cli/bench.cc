@@ -57,6 +57,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
   }
   runtime_options.control_thread = true;
+  if (!plan_scheduling("headrace bench", runtime_options)) return false;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
   const uint32_t before = PacketPool::instance().in_use();

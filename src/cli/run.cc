@@ -46,25 +46,7 @@ class Reporter {
   void print_closing() {
     const Totals end = read_totals(router_);
     const double seconds = end.seconds - first_.seconds;
-    fmt::print("\n{:<28}{:>18}{:>20}{:>10}{:>10}\n", "port", "packets", "bytes", "Mpps", "Gbps");
-    for (const auto& e : router_.elements()) {
-      const auto* port = dynamic_cast<const DevicePort*>(e.get());
-      if (!port) continue;
-      PortTotals t;
-      for (int thread = 0; thread < thread_count(); ++thread) {
-        t.packets += port->totals(thread).packets;
-        t.bytes += port->totals(thread).bytes;
-      }
-      const char* arrow = port->direction() == DevicePort::Direction::kIn ? "in " : "out";
-      fmt::print("{:<28}{:>18}{:>20}{:>10.2f}{:>10.2f}\n", fmt::format("{} {}", arrow, e->name()), grouped(t.packets),
-                 grouped(t.bytes), mpps(t.packets, seconds), gbps(t.bytes, seconds));
-    }
-    fmt::print("\n{:<28}{:>18}{:>20}{:>10}\n", "worker", "packets", "share", "Mpps");
-    for (size_t w = 0; w < end.in_of_worker.size(); ++w)
-      fmt::print(
-          "{:<28}{:>18}{:>19.1f}%{:>10.2f}\n", w, grouped(end.in_of_worker[w]),
-          end.in.packets ? 100.0 * static_cast<double>(end.in_of_worker[w]) / static_cast<double>(end.in.packets) : 0.0,
-          mpps(end.in_of_worker[w], seconds));
+    print_ports(end, seconds);
     fmt::print("\n");
     if (end.drops == 0 && end.missed == 0) {
       fmt::print("no drops\n");
@@ -79,6 +61,31 @@ class Reporter {
   }
 
  private:
+  /// Totals of each device port and each worker; nothing for a configuration without ports, such as one of captures.
+  void print_ports(const Totals& end, double seconds) {
+    std::vector<std::pair<std::string, const DevicePort*>> ports;
+    for (const auto& e : router_.elements())
+      if (const auto* port = dynamic_cast<const DevicePort*>(e.get())) ports.emplace_back(e->name(), port);
+    if (ports.empty()) return;
+    fmt::print("\n{:<28}{:>18}{:>20}{:>10}{:>10}\n", "port", "packets", "bytes", "Mpps", "Gbps");
+    for (const auto& [name, port] : ports) {
+      PortTotals t;
+      for (int thread = 0; thread < thread_count(); ++thread) {
+        t.packets += port->totals(thread).packets;
+        t.bytes += port->totals(thread).bytes;
+      }
+      const char* arrow = port->direction() == DevicePort::Direction::kIn ? "in " : "out";
+      fmt::print("{:<28}{:>18}{:>20}{:>10.2f}{:>10.2f}\n", fmt::format("{} {}", arrow, name), grouped(t.packets),
+                 grouped(t.bytes), mpps(t.packets, seconds), gbps(t.bytes, seconds));
+    }
+    fmt::print("\n{:<28}{:>18}{:>20}{:>10}\n", "worker", "packets", "share", "Mpps");
+    for (size_t w = 0; w < end.in_of_worker.size(); ++w)
+      fmt::print(
+          "{:<28}{:>18}{:>19.1f}%{:>10.2f}\n", w, grouped(end.in_of_worker[w]),
+          end.in.packets ? 100.0 * static_cast<double>(end.in_of_worker[w]) / static_cast<double>(end.in.packets) : 0.0,
+          mpps(end.in_of_worker[w], seconds));
+  }
+
   void print_line(const Totals& now) {
     const double dt = now.seconds - last_.seconds;
     std::string workers;
@@ -170,6 +177,7 @@ int run_command(int argc, char** argv) {
   runtime_options.threads = options.workers > 0 ? options.workers : static_cast<int>(std::max<size_t>(cpus.size(), 1));
   if (options.pin && runtime_options.threads <= static_cast<int>(cpus.size())) runtime_options.cpus = cpus;
   runtime_options.control_thread = true;
+  if (!plan_scheduling("headrace run", runtime_options)) return 1;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
   const auto begin = std::chrono::steady_clock::now();

@@ -74,6 +74,13 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+bool plan_scheduling(const char* program, Runtime::Options& options) {
+  options.real_time = plan_real_time(options.threads);
+  if (options.real_time.refusal.empty()) return true;
+  fmt::print(stderr, "{}: {}\n", program, options.real_time.refusal);
+  return false;
+}
+
 std::string machine_name() {
   std::string model = "unknown CPU";
   std::ifstream info("/proc/cpuinfo");

@@ -10,6 +10,7 @@
 #include "headrace/device_port.hh"
 #include "headrace/router.hh"
 #include "lang/lang.hh"
+#include "runtime/runtime.hh"
 
 namespace headrace::cli {
 
@@ -25,6 +26,10 @@ void set_argument(lang::ElementDecl& element, const std::string& key, const std:
 
 /// CPUs that this process may use, in order.
 std::vector<int> usable_cpus();
+
+/// Sets options.real_time for options.threads workers. False, with a message that begins with `program`, where these
+/// workers must not run under the real-time policy that the process was started with.
+bool plan_scheduling(const char* program, Runtime::Options& options);
 
 /// "AMD EPYC, 2 CPUs, Linux 6.18.5".
 std::string machine_name();

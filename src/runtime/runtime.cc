@@ -185,6 +185,7 @@ void Runtime::between_rounds(Router& router, int id) {
 
 void Runtime::loop(Router& router, int id) {
   detail::t_thread_id = id;
+  if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
   pin(id);
   rcu::Reader reader;
   {
@@ -247,6 +248,8 @@ void Runtime::run(Router& router, const std::function<bool()>& control, int cont
     loop_simulated(router);
   } else {
     std::vector<std::thread> threads;
+    // Before there are workers: the first of them could take the CPU for good.
+    if (options_.control_thread) options_.real_time.apply(options_.real_time.control_priority);
     for (int id = options_.control_thread ? 0 : 1; id < this->threads(); ++id)
       threads.emplace_back([this, &router, id] { loop(router, id); });
     if (options_.control_thread) {

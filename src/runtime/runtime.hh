@@ -13,6 +13,7 @@
 
 #include "headrace/rcu.hh"
 #include "headrace/task.hh"
+#include "runtime/real_time.hh"
 
 namespace headrace {
 
@@ -99,6 +100,8 @@ class Runtime {
     std::vector<int> cpus;
     /// Workers run on threads of their own and the caller becomes the control thread.
     bool control_thread = false;
+    /// From plan_real_time(); for runs with a control thread.
+    RealTime real_time{};
   };
 
   /// One at a time in a process.
