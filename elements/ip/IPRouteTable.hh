@@ -1,24 +1,17 @@
 #pragma once
 /// \file
-/// What all IP lookup elements share: the routes, their next hops, the handlers, and the shader.
+/// What all IP lookup elements share on the host: the routes, their next hops and the handlers.
 
 #include <headrace/element.hh>
-#include <headrace/shader.hh>
 #include <map>
 #include <mutex>
 #include <string>
 
+#include "elements/ip/ip_lookup.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4.hh"
 
 namespace headrace {
-
-/// Where packets of a route go. Gateway in host order, 0: the destination is on the link.
-struct IpNextHop {
-  uint32_t gateway;
-  uint16_t port;
-  uint16_t unused;
-};
 
 /// The routes of one lookup element. Changes may come from any thread, one at a time; readers never wait.
 class IPRouteTable {
@@ -63,55 +56,46 @@ class IPRouteTable {
   int outputs_ = 0;
 };
 
-/// The shader of every IP lookup element: the destination annotation decides the output and becomes the gateway.
+// --- The shader's part on the host
+// ------------------------------------------------------------------------------------
+
 template <typename Self>
-struct IPLookupShader : Shader<Self> {
-  static constexpr Ports kPorts{"1/-"};
-  static constexpr Processing kProcessing{"h/h"};
-  static constexpr auto kRegions = regions(ReadWrite{anno::dst_ip});
-  enum { kNoRoute };
-  static constexpr auto kCounters = counters(reason("no route"));
-  using Owner = IPRouteTable;
+Status IPLookupShader<Self>::configure(Args& args, Owner& owner) {
+  return owner.configure(args);
+}
 
-  Lpm4View table;
-  const IpNextHop* hops = nullptr;
+template <typename Self>
+void IPLookupShader<Self>::add_handlers(Handlers& handlers, Owner& owner, Element& element) {
+  owner.add_handlers(handlers, element);
+}
 
-  Status configure(Args& args, Owner& owner) { return owner.configure(args); }
-  void add_handlers(Handlers& handlers, Owner& owner, Element& element) { owner.add_handlers(handlers, element); }
-  std::string note(const Owner& owner) const { return owner.note(); }
-  void refresh(const Owner& owner) {
-    table = owner.view();
-    hops = owner.hops();
-  }
+template <typename Self>
+auto IPLookupShader<Self>::note(const Owner& owner) const {
+  return owner.note();
+}
 
-  HEADRACE_SHADER Next shade(auto& p) const {
-    const uint32_t index = table.lookup(p.get(anno::dst_ip));
-    if (index == Lpm4View::kMiss) {
-      p.count(kNoRoute);
-      return kDrop;
+template <typename Self>
+void IPLookupShader<Self>::refresh(const Owner& owner) {
+  table = owner.view();
+  hops = owner.hops();
+}
+
+template <typename Self>
+void IPLookupShader<Self>::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const {
+  uint32_t addresses[Batch::kCapacity];
+  uint32_t indices[Batch::kCapacity];
+  for (int i = 0; i < n; ++i) addresses[i] = __builtin_bswap32(packets[i]->anno_u32(anno_offset::kDstIp));
+  table.lookup_batch(addresses, indices, static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    if (indices[i] == Lpm4View::kMiss) [[unlikely]] {
+      ++events[kNoRoute];
+      nexts[i] = kDrop;
+      continue;
     }
-    const IpNextHop hop = hops[index];
-    if (hop.gateway) p.set(anno::dst_ip, hop.gateway);
-    return hop.port;
+    const IpNextHop hop = hops[indices[i]];
+    if (hop.gateway) packets[i]->set_anno_u32(anno_offset::kDstIp, __builtin_bswap32(hop.gateway));
+    nexts[i] = hop.port;
   }
-
-  /// The same with all lookups of a batch under way together: they wait for memory, not for each other.
-  void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const {
-    uint32_t addresses[Batch::kCapacity];
-    uint32_t indices[Batch::kCapacity];
-    for (int i = 0; i < n; ++i) addresses[i] = __builtin_bswap32(packets[i]->anno_u32(anno_offset::kDstIp));
-    table.lookup_batch(addresses, indices, static_cast<size_t>(n));
-    for (int i = 0; i < n; ++i) {
-      if (indices[i] == Lpm4View::kMiss) [[unlikely]] {
-        ++events[kNoRoute];
-        nexts[i] = kDrop;
-        continue;
-      }
-      const IpNextHop hop = hops[indices[i]];
-      if (hop.gateway) packets[i]->set_anno_u32(anno_offset::kDstIp, __builtin_bswap32(hop.gateway));
-      nexts[i] = hop.port;
-    }
-  }
-};
+}
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 #pragma once
-#include "elements/ip/IPRouteTable.hh"
+#include "elements/ip/ip_lookup.hh"
 
 namespace headrace {
 
@@ -20,6 +20,5 @@ namespace headrace {
 /// Handlers: `lookup ADDR` (r) output and gateway of an address; `table`, `count` (r); `add`, `set`, `remove` (w) a
 /// route; `ctrl` (w) such commands one a line, all or none; `flush` (w) removes every route.
 struct LinearIPLookup : IPLookupShader<LinearIPLookup> {};
-HEADRACE_ELEMENT(LinearIPLookup)
 
 }  // namespace headrace

@@ -1,0 +1,9 @@
+#include "elements/ip/LinearIPLookup.hh"
+
+#include "elements/ip/IPRouteTable.hh"
+
+namespace headrace {
+
+HEADRACE_ELEMENT(LinearIPLookup)
+
+}  // namespace headrace

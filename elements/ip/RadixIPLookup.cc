@@ -1,0 +1,9 @@
+#include "elements/ip/RadixIPLookup.hh"
+
+#include "elements/ip/IPRouteTable.hh"
+
+namespace headrace {
+
+HEADRACE_ELEMENT(RadixIPLookup)
+
+}  // namespace headrace

@@ -1,0 +1,9 @@
+#include "elements/ip/RangeIPLookup.hh"
+
+#include "elements/ip/IPRouteTable.hh"
+
+namespace headrace {
+
+HEADRACE_ELEMENT(RangeIPLookup)
+
+}  // namespace headrace

@@ -1,0 +1,9 @@
+#include "elements/ip/StaticIPLookup.hh"
+
+#include "elements/ip/IPRouteTable.hh"
+
+namespace headrace {
+
+HEADRACE_ELEMENT(StaticIPLookup)
+
+}  // namespace headrace

@@ -1,0 +1,53 @@
+#pragma once
+/// \file
+/// The shader of all IP lookup elements. What it needs on the host is in IPRouteTable.hh.
+
+#include <headrace/shader.hh>
+
+#include "tables/lpm4/lpm4_view.hh"
+
+namespace headrace {
+
+class IPRouteTable;
+
+/// Where packets of a route go. Gateway in host order, 0: the destination is on the link.
+struct IpNextHop {
+  uint32_t gateway;
+  uint16_t port;
+  uint16_t unused;
+};
+
+/// The shader of every IP lookup element: the destination annotation decides the output and becomes the gateway.
+template <typename Self>
+struct IPLookupShader : Shader<Self> {
+  static constexpr Ports kPorts{"1/-"};
+  static constexpr Processing kProcessing{"h/h"};
+  static constexpr auto kRegions = regions(ReadWrite{anno::dst_ip});
+  enum { kNoRoute };
+  static constexpr auto kCounters = counters(reason("no route"));
+  using Owner = IPRouteTable;
+
+  Lpm4View table;
+  const IpNextHop* hops = nullptr;
+
+  Status configure(Args& args, Owner& owner);
+  void add_handlers(Handlers& handlers, Owner& owner, Element& element);
+  auto note(const Owner& owner) const;
+  void refresh(const Owner& owner);
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    const uint32_t index = table.lookup(p.get(anno::dst_ip));
+    if (index == Lpm4View::kMiss) {
+      p.count(kNoRoute);
+      return kDrop;
+    }
+    const IpNextHop hop = hops[index];
+    if (hop.gateway) p.set(anno::dst_ip, hop.gateway);
+    return hop.port;
+  }
+
+  /// The same with all lookups of a batch under way together: they wait for memory, not for each other.
+  void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const;
+};
+
+}  // namespace headrace
