@@ -92,9 +92,9 @@ template <int Size>
 HEADRACE_SHADER uint64_t load_bytes(const uint8_t* at) {
 #if defined(__CUDA_ARCH__)
   // Whole words of the row, which begins at a multiple of 4, and a shift.
-  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
-  const uint32_t* word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t{3});
-  const uint32_t shift = static_cast<uint32_t>(address & 3) * 8;
+  const uint32_t odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at)) & 3;
+  const uint32_t* word = reinterpret_cast<const uint32_t*>(at - odd);
+  const uint32_t shift = odd * 8;
   if constexpr (Size == 1) return word[0] >> shift & 0xff;
   if constexpr (Size == 2 || Size == 4) {
     const uint32_t high = shift > 32 - 8 * Size ? word[1] : 0;
@@ -114,6 +114,28 @@ template <int Size>
 HEADRACE_SHADER void store_bytes(uint8_t* at, uint64_t value) {
   for (int i = 0; i < Size; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
 }
+
+#if defined(__CUDA_ARCH__)
+/// Adds to a counter in a block's shared memory. The threads of a warp that add to the same one do it together: they
+/// would queue up otherwise, and a 64-bit addition there is a loop. So it is made of two of 32 bits, with the carry.
+inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
+  uint32_t* const words = reinterpret_cast<uint32_t*>(counter);
+  const uint32_t mine = static_cast<uint32_t>(n);
+  if (n >> 27) {  // a sum over a warp might not fit
+    const uint32_t old = atomicAdd(words, mine);
+    atomicAdd(words + 1, static_cast<uint32_t>(n >> 32) + (old + mine < old));
+    return;
+  }
+  const uint32_t together =
+      __match_any_sync(__activemask(), static_cast<uint32_t>(reinterpret_cast<uintptr_t>(counter)));
+  const uint32_t sum = __reduce_add_sync(together, mine);
+  uint32_t lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  if (sum == 0 || lane != static_cast<uint32_t>(__ffs(static_cast<int>(together))) - 1) return;
+  const uint32_t old = atomicAdd(words, sum);
+  if (old + sum < old) atomicAdd(words + 1, 1u);
+}
+#endif
 
 }  // namespace detail
 
@@ -138,15 +160,15 @@ class LaneView {
   HEADRACE_SHADER typename F::Value get(F) const {
     static_assert(S::kRegions.template readable<F>(), "this shader does not declare that it reads this field");
     using T = typename F::Value;
-    const uint8_t* at = find(F::kAnchor, F::kOffset, F::kSize);
+    const int at = find(F::kAnchor, F::kOffset, F::kSize);
     if constexpr (detail::IsInteger<T>::kValue) {
-      if (at == nullptr) return 0;
-      const uint64_t raw = detail::load_bytes<sizeof(T)>(at);
+      if (at < 0) return 0;
+      const uint64_t raw = detail::load_bytes<sizeof(T)>(s_.row + at);
       return static_cast<T>(swaps<F>() ? detail::reverse_bytes(raw, sizeof(T)) : raw);
     } else {
       T value{};
-      if (at != nullptr)
-        for (unsigned i = 0; i < sizeof(T); ++i) value.b[i] = at[i];
+      if (at >= 0)
+        for (unsigned i = 0; i < sizeof(T); ++i) value.b[i] = s_.row[at + static_cast<int>(i)];
       return value;
     }
   }
@@ -154,12 +176,12 @@ class LaneView {
   HEADRACE_SHADER void set(F, const typename F::Value& value) {
     static_assert(S::kRegions.template writable<F>(), "this shader does not declare that it writes this field");
     using T = typename F::Value;
-    uint8_t* at = find(F::kAnchor, F::kOffset, F::kSize);
-    if (at == nullptr || s_.stopped) return;
+    const int at = find(F::kAnchor, F::kOffset, F::kSize);
+    if (at < 0 || s_.stopped) return;
     if constexpr (detail::IsInteger<T>::kValue) {
-      detail::store_bytes<sizeof(T)>(at, swaps<F>() ? detail::reverse_bytes(value, sizeof(T)) : value);
+      detail::store_bytes<sizeof(T)>(s_.row + at, swaps<F>() ? detail::reverse_bytes(value, sizeof(T)) : value);
     } else {
-      for (unsigned i = 0; i < sizeof(T); ++i) at[i] = value.b[i];
+      for (unsigned i = 0; i < sizeof(T); ++i) s_.row[at + static_cast<int>(i)] = value.b[i];
     }
   }
 
@@ -246,7 +268,7 @@ class LaneView {
   HEADRACE_SHADER void count(int index, uint64_t n = 1) {
     if (s_.stopped) return;
 #if defined(__CUDA_ARCH__)
-    atomicAdd(reinterpret_cast<unsigned long long*>(s_.counts + first_counter_ + index), n);
+    detail::add_shared(s_.counts + first_counter_ + index, n);
 #else
     s_.counts[first_counter_ + index] += n;
 #endif
@@ -278,27 +300,26 @@ class LaneView {
   HEADRACE_SHADER bool has(Anchor anchor) const { return position(anchor) != RowHeader::kNone; }
   HEADRACE_SHADER void stop() const { s_.stopped = true; }
 
-  /// Where bytes lie in the row; null, and the slot stopped, when they do not travel.
-  HEADRACE_SHADER uint8_t* find(Anchor anchor, int offset, int size) const {
+  /// Where bytes lie in the row; negative, and the slot stopped, when they do not travel.
+  HEADRACE_SHADER int find(Anchor anchor, int offset, int size) const {
     if (anchor == Anchor::kAnno) {
-      if (layout_.row().has_annotations(offset, size)) return s_.row + layout_.row().annotation(offset);
+      if (layout_.row().has_annotations(offset, size)) return layout_.row().annotation(offset);
     } else {
       const int in_window = static_cast<int>(position(anchor)) + offset - s_.window_at - layout_.row().window_begin;
-      if (in_window >= 0 && in_window + size <= layout_.row().window_size)
-        return s_.row + layout_.row().window() + in_window;
+      if (in_window >= 0 && in_window + size <= layout_.row().window_size) return layout_.row().window() + in_window;
     }
     stop();
-    return nullptr;
+    return -1;
   }
   template <int Size>
   HEADRACE_SHADER uint64_t load(Anchor anchor, int offset) const {
-    const uint8_t* at = find(anchor, offset, Size);
-    return at == nullptr ? 0 : detail::load_bytes<Size>(at);
+    const int at = find(anchor, offset, Size);
+    return at < 0 ? 0 : detail::load_bytes<Size>(s_.row + at);
   }
   template <int Size>
   HEADRACE_SHADER void store(Anchor anchor, int offset, uint64_t value) {
-    uint8_t* at = find(anchor, offset, Size);
-    if (at != nullptr && !s_.stopped) detail::store_bytes<Size>(at, value);
+    const int at = find(anchor, offset, Size);
+    if (at >= 0 && !s_.stopped) detail::store_bytes<Size>(s_.row + at, value);
   }
 
   Slot& s_;

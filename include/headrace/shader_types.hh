@@ -31,7 +31,7 @@ using size_t = __SIZE_TYPE__;
 /// Marks a function that runs on either processor.
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define HEADRACE_SHADER __host__ __device__
-#define HEADRACE_SHADER_COLD __host__ __device__ __noinline__
+#define HEADRACE_SHADER_COLD __host__ __device__
 #else
 #define HEADRACE_SHADER inline __attribute__((always_inline))
 /// The same for what few packets need: it stays a call, out of the way of the others.
