@@ -1,0 +1,54 @@
+#include "tables/lpm6/route_file6.hh"
+
+#include <string_view>
+
+#include "tables/route_text.hh"
+#include "tables/text_lines.hh"
+
+namespace headrace {
+
+using namespace route_text;
+
+namespace {
+
+std::string parse_route(std::string_view text, TextRoute6& route) {
+  const std::string_view prefix = take_word(text);
+  const size_t slash = prefix.find('/');
+  const std::string_view address = prefix.substr(0, slash);
+  if (!parse(address, route.prefix.address)) return fmt::format("bad address '{}'", shown(address));
+  route.prefix.length = 128;
+  if (slash != std::string_view::npos) {
+    const std::string_view length = prefix.substr(slash + 1);
+    if (!parse_number(length, route.prefix.length)) return fmt::format("bad prefix length '{}'", shown(length));
+    if (route.prefix.length > 128) return fmt::format("prefix length {} is above 128", route.prefix.length);
+    route.prefix.address = route.prefix.network();
+  }
+
+  std::string_view word = take_word(text);
+  Ip6Address gateway;
+  if (word == "-") {
+    word = take_word(text);
+  } else if (parse(word, gateway)) {
+    route.gateway = gateway;
+    word = take_word(text);
+  }
+  if (!word.empty()) {
+    uint32_t port = 0;
+    if (!parse_number(word, port)) return fmt::format("expected a gateway or a port, found '{}'", shown(word));
+    route.port = port;
+    word = take_word(text);
+  }
+  if (!word.empty()) return fmt::format("unexpected '{}' after the route", shown(word));
+  return {};
+}
+
+}  // namespace
+
+bool read_routes6(const std::string& path, std::vector<TextRoute6>& routes, Errors& errors) {
+  RouteReader<TextRoute6> reader(path, routes, errors, parse_route);
+  const bool readable = read_text_lines(
+      path, [&](std::string_view line) { reader.line(line); }, errors);
+  return reader.finish() && readable;
+}
+
+}  // namespace headrace
