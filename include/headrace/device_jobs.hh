@@ -8,6 +8,8 @@ namespace headrace {
 
 /// Threads of a block; each takes one row of a tile of so many rows.
 inline constexpr int kJobThreads = 256;
+/// Longest row, in bytes; shorter ones are multiples of 16.
+inline constexpr int kMaxStride = 256;
 /// Most job places that a block of the resident kernel looks after: half a warp.
 inline constexpr int kPlacesPerBlock = 16;
 /// A parameter block up to this size is copied into each block's shared memory.

@@ -1,0 +1,73 @@
+#include "backend/cuda/device_memory.hh"
+
+#include <algorithm>
+#include <cstring>
+
+namespace headrace::cuda {
+
+CudaMemory::~CudaMemory() {
+  if (device_->failed()) return;
+  const Device::Quiet quiet(*device_);
+  device_->use();
+  for (const CUevent event : sent_)
+    if (event != nullptr) device_->driver().cuEventDestroy(event);
+  staging_.reset();
+}
+
+Status CudaMemory::open(Errors& errors) {
+  if (staging_.host() != nullptr) return {};
+  const Device::Quiet quiet(*device_);
+  if (!staging_.allocate(device_, 2 * kPiece))
+    return errors.error("CUDA device {}: no {} KiB of pinned memory", device_->ordinal(), 2 * kPiece >> 10);
+  bool ok = stream_.create(device_);
+  for (CUevent& event : sent_) ok = ok && device_->check(device_->driver().cuEventCreate(&event, 0), "making an event");
+  return ok ? Status() : errors.error("CUDA device {} has failed", device_->ordinal());
+}
+
+uint64_t CudaMemory::allocate(size_t bytes) {
+  if (device_->failed() || stream_.get() == nullptr) return 0;
+  const Device::Quiet quiet(*device_);
+  device_->use();
+  const Driver& driver = device_->driver();
+  CUdeviceptr address = 0;
+  if (driver.cuMemAlloc(&address, std::max<size_t>(bytes, 1)) != CUresult::kSuccess) return 0;
+  if (!device_->check(driver.cuMemsetD8Async(address, 0, bytes, stream_.get()), "clearing memory")) return 0;
+  return stream_.synchronize() ? address : 0;
+}
+
+void CudaMemory::release(uint64_t address) {
+  if (address == 0 || device_->failed()) return;
+  const Device::Quiet quiet(*device_);
+  device_->use();
+  device_->check(device_->driver().cuMemFree(address), "releasing memory");
+}
+
+Status CudaMemory::upload(uint64_t to, const void* from, size_t bytes) {
+  if (device_->failed()) return Status::failed();
+  device_->use();
+  const Driver& driver = device_->driver();
+  const auto* source = static_cast<const uint8_t*>(from);
+  for (size_t i = 0; bytes > 0; ++i) {
+    const size_t n = std::min(bytes, kPiece);
+    const size_t half = i % 2;
+    uint8_t* const piece = staging_.host() + half * kPiece;
+    if (i >= 2 && !device_->check(driver.cuEventSynchronize(sent_[half]), "uploading")) return Status::failed();
+    std::memcpy(piece, source, n);
+    if (!device_->check(driver.cuMemcpyHtoDAsync(to, piece, n, stream_.get()), "uploading") ||
+        !device_->check(driver.cuEventRecord(sent_[half], stream_.get()), "uploading"))
+      return Status::failed();
+    source += n;
+    to += n;
+    bytes -= n;
+  }
+  return stream_.synchronize() ? Status() : Status::failed();
+}
+
+std::pair<size_t, size_t> CudaMemory::info() const {
+  size_t free = 0, total = 0;
+  device_->use();
+  device_->driver().cuMemGetInfo(&free, &total);
+  return {free, total};
+}
+
+}  // namespace headrace::cuda

@@ -1,0 +1,35 @@
+#pragma once
+/// \file
+/// Tables and parameters on a CUDA device.
+
+#include "backend/cuda/device.hh"
+#include "offload/backend.hh"
+
+namespace headrace::cuda {
+
+class CudaMemory final : public offload::DeviceMemory {
+ public:
+  explicit CudaMemory(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  ~CudaMemory() override;
+
+  /// Makes the staging buffer and the stream of its own that uploads go over.
+  Status open(Errors& errors);
+
+  uint64_t allocate(size_t bytes) override;
+  void release(uint64_t address) override;
+  Status upload(uint64_t to, const void* from, size_t bytes) override;
+  size_t free_bytes() const override { return info().first; }
+  size_t total_bytes() const override { return info().second; }
+
+ private:
+  static constexpr size_t kPiece = size_t{2} << 20;
+
+  std::pair<size_t, size_t> info() const;
+
+  std::shared_ptr<Device> device_;
+  Stream stream_;
+  PinnedMemory staging_;  // two pieces, one filled while the other travels
+  CUevent sent_[2] = {};
+};
+
+}  // namespace headrace::cuda

@@ -1,0 +1,93 @@
+#include "backend/cuda/lane.hh"
+
+#include <algorithm>
+#include <cstring>
+
+namespace headrace::cuda {
+
+void CudaLane::counts(int job, uint64_t* counts, int n) {
+  std::memcpy(counts, places_.counts(job), static_cast<size_t>(n) * sizeof *counts);
+}
+
+uint64_t CudaLane::next(int job, int plan, int slots, uint64_t parameters) {
+  Job& j = jobs_[static_cast<size_t>(job)];
+  ++j.sequence;
+  j.polls = 0;
+  __atomic_store_n(&places_.bell(job).parameters, Doorbell::parameters_word(j.sequence, parameters), __ATOMIC_RELAXED);
+  return Doorbell::job_word(j.sequence, static_cast<uint32_t>(plan), static_cast<uint32_t>(slots));
+}
+
+bool ResidentLane::submit(int job, int plan, int slots, uint64_t parameters) {
+  if (device_->failed()) return false;
+  const uint64_t word = next(job, plan, slots, parameters);
+  __atomic_store_n(&places_.bell(job).job, word, __ATOMIC_RELEASE);
+  return true;
+}
+
+offload::Lane::State ResidentLane::poll(int job) {
+  if (done(job)) return State::kDone;
+  if (device_->failed()) return State::kFailed;
+  kernel_.wake();
+  if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenChecks == 0) kernel_.check();
+  return State::kPending;
+}
+
+StreamLane::~StreamLane() {
+  for (const Stream& stream : streams_)
+    if (stream.get() != nullptr) stream.synchronize();
+}
+
+bool StreamLane::open() {
+  for (Stream& stream : streams_)
+    if (!stream.create(device_)) return false;
+  return true;
+}
+
+bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
+  if (device_->failed()) return false;
+  device_->use();
+  const DevicePlan& layout = program_.plans[static_cast<size_t>(plan)];
+  // The sequence number travels with the job, so that it can come back behind the rows.
+  places_.bell(job).job = next(job, plan, slots, parameters);
+  std::memset(places_.counts(job), 0, layout.counters * sizeof(uint64_t));
+
+  const Driver& driver = device_->driver();
+  const CUstream stream = streams_[job % kStreams].get();
+  const CUdeviceptr there = there_ + static_cast<size_t>(job) * places_.stride;
+  const size_t end = places_.rows_at + static_cast<size_t>(slots) * layout.stride;
+  StreamArguments arguments{
+      there + places_.rows_at,      there + kCountsAt, parameters,      static_cast<uint32_t>(plan),
+      static_cast<uint32_t>(slots), layout.stride,     layout.counters, program_.parameter_bytes};
+  void* values[] = {&arguments};
+  const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
+  const unsigned shared = job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride);
+  const auto sequence = jobs_[static_cast<size_t>(job)].sequence;
+  bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
+  if (ok && slots > 0)
+    ok = device_->check(
+        driver.cuLaunchKernel(program_.function, blocks, 1, 1, kJobThreads, 1, 1, shared, stream, values, nullptr),
+        "starting a job");
+  ok = ok && device_->check(driver.cuMemcpyDtoHAsync(places_.counts(job), there + kCountsAt, end - kCountsAt, stream),
+                            "copying a job back");
+  if (!ok) return false;
+  if (program_.write_values) {
+    const CUdeviceptr word = places_.address + static_cast<size_t>(job) * places_.stride + kDoneAt;
+    return device_->check(driver.cuStreamWriteValue32(stream, word, sequence, 0), "ending a job");
+  }
+  constexpr size_t kSequenceAt = offsetof(Doorbell, job) + sizeof(uint32_t);
+  return device_->check(driver.cuMemcpyDtoHAsync(places_.done(job), there + kSequenceAt, sizeof sequence, stream),
+                        "ending a job");
+}
+
+offload::Lane::State StreamLane::poll(int job) {
+  if (done(job)) return State::kDone;
+  if (device_->failed()) return State::kFailed;
+  if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenChecks == 0) {
+    device_->use();
+    const CUresult state = device_->driver().cuStreamQuery(streams_[job % kStreams].get());
+    if (state != CUresult::kNotReady) device_->check(state, "running jobs");
+  }
+  return State::kPending;
+}
+
+}  // namespace headrace::cuda

@@ -1,0 +1,61 @@
+#pragma once
+/// \file
+/// The kernel that stays on a device and polls the doorbells of all lanes.
+
+#include <atomic>
+#include <mutex>
+
+#include "backend/cuda/device.hh"
+#include "headrace/device_jobs.hh"
+
+namespace headrace::cuda {
+
+/// It is started again when it has left (nothing to do for a while) and a job waits for it, and left alone around calls
+/// that would wait for it. Jobs that were handed over while it was away are found when it starts: a place's doorbell
+/// then differs from its done word.
+class ResidentKernel final : public Staying {
+ public:
+  ResidentKernel(std::shared_ptr<Device> device, CUfunction function, unsigned blocks, unsigned shared_bytes,
+                 const ResidentArguments& arguments, uint8_t* places);
+  ~ResidentKernel() override;
+
+  /// Makes its stream and starts it.
+  bool start();
+  /// Asks it to leave and waits. A kernel that does not leave within 2 s means that the device has failed.
+  void pause() override;
+  void resume() override;
+
+  /// For a worker that waits for a job: starts the kernel again if it has left. Costs one load when it has not.
+  void wake() {
+    if (__atomic_load_n(left(), __ATOMIC_ACQUIRE) != generation_.load(std::memory_order_acquire)) [[likely]]
+      return;
+    start_again();
+  }
+  /// For a worker that has waited long: the device fails if the kernel has ended by an error.
+  void check();
+
+  unsigned blocks() const { return blocks_; }
+  /// How often it was started.
+  uint32_t starts() const { return generation_.load(std::memory_order_relaxed); }
+
+ private:
+  uint32_t* left() const { return reinterpret_cast<uint32_t*>(control_.host()); }
+  void start_again();
+  bool launch();  // with the lock
+
+  std::shared_ptr<Device> device_;
+  const CUfunction function_;
+  const unsigned blocks_;
+  const unsigned shared_bytes_;
+  ResidentArguments arguments_;
+  uint8_t* const places_;
+  Stream stream_;
+  PinnedMemory control_;
+  DeviceBuffer activity_;
+  std::mutex lock_;
+  int paused_ = 0;
+  bool running_ = false;
+  std::atomic<uint32_t> generation_{0};
+};
+
+}  // namespace headrace::cuda
