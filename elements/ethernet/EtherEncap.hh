@@ -25,6 +25,8 @@ struct EtherEncap : Shader<EtherEncap> {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers);
 
+  void move(Offsets& at) const { at.mac = at.data -= 14; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (!p.push(14)) {
       p.count(kNoRoom);

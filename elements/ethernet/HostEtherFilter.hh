@@ -36,6 +36,8 @@ struct HostEtherFilter : Shader<HostEtherFilter> {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers);
 
+  Extent extent(Anchor) const { return {offset, offset + 12}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (static_cast<int>(p.length()) - 14 < offset) [[unlikely]] {
       p.count(kShort);

@@ -94,6 +94,12 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { tells = owner.tells(); }
 
+void CheckIPHeader::mirror(Mirror& mirror, const CheckIPHeaderOwner& owner) {
+  refresh(owner);
+  for (AddressList* list : {&bad_sources, &good_destinations})
+    list->more = mirror.array(list->more, static_cast<size_t>(list->more_count));
+}
+
 Next CheckIPHeader::escape(Packet*& p, Emitter& emit, CheckIPHeaderOwner& owner) const {
   CpuView<CheckIPHeader> view(p, nullptr);
   owner.tell(emit.element(), "IP", kCounters.info[check(view)].name);

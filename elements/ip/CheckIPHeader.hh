@@ -71,6 +71,13 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
   Status configure(Args& args, CheckIPHeaderOwner& owner);
   void add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, ShaderElementBase& element);
   void refresh(const CheckIPHeaderOwner& owner);
+  void mirror(Mirror& mirror, const CheckIPHeaderOwner& owner);
+  void move(Offsets& at) const {
+    at.network = at.data + offset;
+    at.transport = at.network + 20;
+  }
+  /// Headers with options are rare; they are looked at on the host.
+  Extent extent(Anchor) const { return {offset, offset + 20}; }
   Next escape(Packet*& p, Emitter& emit, CheckIPHeaderOwner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p) const {

@@ -1,5 +1,7 @@
 #include "elements/ip/DirectIPLookup.hh"
 
+#include "elements/ip/IPRouteTable.hh"
+
 #include <random>
 
 #include "support/test_router.hh"

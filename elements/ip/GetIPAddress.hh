@@ -25,6 +25,11 @@ struct GetIPAddress : Shader<GetIPAddress> {
 
   Status configure(Args& args);
 
+  Extent extent(Anchor a) const {
+    const int first = a == Anchor::kAnno ? annotation : offset;
+    return {first, first + 4};
+  }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const int room = p.length_from(anchor);
     if (room - 4 < offset) [[unlikely]] {

@@ -26,6 +26,12 @@ class IPRouteTable {
   Lpm4View view() const { return table_.view(); }
   /// Indexed by what the table answers. It never moves.
   const IpNextHop* hops() const { return hops_.data(); }
+  /// The same two on a device.
+  void mirror(Mirror& mirror, Lpm4View& view, const IpNextHop*& hops) const {
+    const std::lock_guard guard(lock_);
+    view = table_.mirror(mirror);
+    hops = mirror.array(hops_.data(), hop_indices_.size() + 1);
+  }
 
  private:
   struct Line {
@@ -78,6 +84,11 @@ template <typename Self>
 void IPLookupShader<Self>::refresh(const Owner& owner) {
   table = owner.view();
   hops = owner.hops();
+}
+
+template <typename Self>
+void IPLookupShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
+  owner.mirror(mirror, table, hops);
 }
 
 template <typename Self>

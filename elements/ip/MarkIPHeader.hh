@@ -22,6 +22,12 @@ struct MarkIPHeader : Shader<MarkIPHeader> {
 
   Status configure(Args& args);
 
+  void move(Offsets& at) const {
+    at.network = at.data + static_cast<int>(offset);
+    at.transport = at.network + 20;
+  }
+  Extent extent(Anchor) const { return {static_cast<int>(offset), static_cast<int>(offset) + 1}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (offset >= p.length()) [[unlikely]] {
       p.count(kShort);

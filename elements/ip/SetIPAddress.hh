@@ -19,6 +19,8 @@ struct SetIPAddress : Shader<SetIPAddress> {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers);
 
+  Extent extent(Anchor) const { return {annotation, annotation + 4}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     p.store32(Anchor::kAnno, annotation, address);
     return 0;

@@ -33,6 +33,8 @@ struct StoreIPAddress : Shader<StoreIPAddress> {
 
   Status configure(Args& args);
 
+  Extent extent(Anchor) const { return {offset, offset + 4}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const uint32_t a = from_annotation ? p.get(anno::dst_ip) : address;
     if (from_annotation && a == 0) return 0;

@@ -12,6 +12,8 @@ namespace headrace {
 struct StripIPHeader : Shader<StripIPHeader> {
   static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length}, Read{ip4::version_ihl});
 
+  void move(Offsets& at) const { at.data += 20; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const int length = static_cast<int>(p.length());
     const int offset = length - p.length_from(Anchor::kTransport);

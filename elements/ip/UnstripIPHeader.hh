@@ -13,6 +13,8 @@ struct UnstripIPHeader : Shader<UnstripIPHeader> {
   enum { kNoRoom };
   static constexpr auto kCounters = counters(reason("no room in front"));
 
+  void move(Offsets& at) const { at.data = at.network; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const int stripped = p.length_from(Anchor::kNetwork) - static_cast<int>(p.length());
     if (stripped <= 0 || p.push(static_cast<uint32_t>(stripped))) return 0;

@@ -34,6 +34,7 @@ struct IPLookupShader : Shader<Self> {
   void add_handlers(Handlers& handlers, Owner& owner, Element& element);
   auto note(const Owner& owner) const;
   void refresh(const Owner& owner);
+  void mirror(Mirror& mirror, const Owner& owner);
 
   HEADRACE_SHADER Next shade(auto& p) const {
     const uint32_t index = table.lookup(p.get(anno::dst_ip));

@@ -54,6 +54,12 @@ struct IpProgramShader : Shader<Self> {
   DecisionView program;
 
   void refresh(const Owner& owner);
+  void mirror(Mirror& mirror, const Owner& owner);
+  Extent extent(Anchor anchor) const {
+    for (uint32_t section = 0; section < decision_section::kCount; ++section)
+      if (IpProgramWords<Packet>::anchor(section) == anchor) return {0, static_cast<int>(program.enough[section])};
+    return {0, 0};
+  }
 
   template <typename View>
   HEADRACE_SHADER Next shade(View& p) const {

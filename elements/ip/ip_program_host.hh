@@ -44,6 +44,11 @@ void IpProgramShader<Self>::refresh(const Owner& owner) {
 }
 
 template <typename Self>
+void IpProgramShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
+  program = owner.view_at(mirror.array(owner.image(), owner.image_size()));
+}
+
+template <typename Self>
 Next IpProgramShader<Self>::escape(Packet*& p, Emitter& emit, Owner& owner) {
   const int output = owner.view().match(IpPacketWords(*p));
   if (output >= 0) return static_cast<Next>(output);

@@ -44,6 +44,10 @@ void Classifier::add_handlers(Handlers& handlers, Owner& owner) {
 
 void Classifier::refresh(const Owner& owner) { program = owner.view(); }
 
+void Classifier::mirror(Mirror& mirror, const Owner& owner) {
+  program = owner.view_at(mirror.array(owner.image(), owner.image_size()));
+}
+
 Next Classifier::escape(Packet*& p, Emitter& emit, Owner& owner) {
   const int output = owner.view().match(PacketWords{*p});
   if (output >= 0) return static_cast<Next>(output);

@@ -41,6 +41,8 @@ struct Classifier : Shader<Classifier> {
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner);
   void refresh(const Owner& owner);
+  void mirror(Mirror& mirror, const Owner& owner);
+  Extent extent(Anchor) const { return {0, static_cast<int>(program.enough[decision_section::kFrame])}; }
 
   template <typename View>
   struct Words {

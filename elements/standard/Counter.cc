@@ -151,6 +151,8 @@ void Counter::refresh(const CounterOwner& owner) {
   owner.begin_batch();
 }
 
+void Counter::mirror(Mirror&, const CounterOwner& owner) { calls = owner.calls(); }
+
 Next Counter::escape(Packet*& p, Emitter& emit, CounterOwner& owner) const {
   const uint64_t counts[] = {owner.shared[kPackets].fetch_add(1, std::memory_order_relaxed) + 1,
                              owner.shared[kBytes].fetch_add(p->length(), std::memory_order_relaxed) + p->length()};

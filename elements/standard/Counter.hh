@@ -30,6 +30,7 @@ struct Counter : Shader<Counter> {
   Status initialize(Errors& errors, CounterOwner& owner, ShaderElementBase& element);
   void add_handlers(Handlers& handlers, CounterOwner& owner, ShaderElementBase& element);
   void refresh(const CounterOwner& owner);
+  void mirror(Mirror& mirror, const CounterOwner& owner);
   Next escape(Packet*& p, Emitter& emit, CounterOwner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p) const {

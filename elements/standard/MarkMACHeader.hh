@@ -22,6 +22,12 @@ struct MarkMACHeader : Shader<MarkMACHeader> {
 
   Status configure(Args& args);
 
+  void move(Offsets& at) const {
+    at.mac = at.data + offset;
+    if (header_length) at.network = at.mac + header_length;
+    at.transport = at.network;
+  }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (static_cast<int>(p.length()) < offset + header_length) [[unlikely]] {
       p.count(kShort);

@@ -20,6 +20,8 @@ struct Paint : Shader<Paint> {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers);
 
+  Extent extent(Anchor) const { return {offset, offset + 1}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     p.store8(Anchor::kAnno, offset, color);
     return 0;

@@ -24,6 +24,8 @@ struct PaintSwitch : Shader<PaintSwitch> {
   Status configure(Args& args);
   Next escape(Packet*& p, Emitter& emit) const;
 
+  Extent extent(Anchor) const { return {offset, offset + 1}; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const uint8_t color = p.load8(Anchor::kAnno, offset);
     return color == kEverywhere ? kEscape : color;

@@ -27,6 +27,8 @@ struct PaintTee : Shader<PaintTee> {
   void add_handlers(Handlers& handlers);
   Next escape(Packet*& p, Emitter& emit) const;
 
+  Extent extent(Anchor) const { return {offset, offset + 1}; }
+
   HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kAnno, offset) == color ? kEscape : 0; }
 };
 

@@ -17,6 +17,8 @@ struct Strip : Shader<Strip> {
 
   Status configure(Args& args);
 
+  void move(Offsets& at) const { at.data += static_cast<int>(bytes); }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (!p.pull(bytes)) {
       p.count(kShort);

@@ -13,6 +13,8 @@ struct StripToNetworkHeader : Shader<StripToNetworkHeader> {
   enum { kNoRoom };
   static constexpr auto kCounters = counters(reason("no room in front"));
 
+  void move(Offsets& at) const { at.data = at.network; }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     const int offset = static_cast<int>(p.length()) - p.length_from(Anchor::kNetwork);
     const bool good = offset >= 0 ? p.pull(static_cast<uint32_t>(offset)) : p.push(static_cast<uint32_t>(-offset));

@@ -18,6 +18,8 @@ struct Unstrip : Shader<Unstrip> {
 
   Status configure(Args& args);
 
+  void move(Offsets& at) const { at.data -= static_cast<int>(bytes); }
+
   HEADRACE_SHADER Next shade(auto& p) const {
     if (p.push(bytes)) return 0;
     p.count(kNoRoom);

@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
-#include "headrace/shader_types.hh"
+#include "headrace/lane_view.hh"
 #include "headrace/timestamp.hh"
 
 namespace headrace {
@@ -167,6 +168,22 @@ class alignas(64) Packet {
   }
   uint32_t capacity() const { return capacity_; }
 
+  /// What a row of a job has of this packet beside bytes; `at` is left to the caller.
+  RowHeader row_header() const {
+    RowHeader h;
+    std::memcpy(&h, this, sizeof h);
+    return h;
+  }
+  /// Takes over what a job made of it.
+  void set_row_header(const RowHeader& h) {
+    length_ = h.length;
+    data_ = h.data;
+    mac_ = h.mac;
+    network_ = h.network;
+    transport_ = h.transport;
+    type_ = h.type;
+  }
+
  private:
   friend class PacketPool;
   static constexpr uint8_t kHasTimestamp = 1;
@@ -198,6 +215,6 @@ class alignas(64) Packet {
   alignas(64) Timestamp timestamp_;
   uint32_t capacity_ = 0;  // bytes from buffer() to the end of the buffer
 };
-static_assert(sizeof(Packet) == 128);
+static_assert(sizeof(Packet) == 128 && std::is_standard_layout_v<Packet>);
 
 }  // namespace headrace

@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "headrace/element.hh"
+#include "headrace/offload_options.hh"
 
 namespace headrace {
 
 namespace lang {
 struct Configuration;
+}
+namespace offload {
+class Engine;
 }
 class Runtime;
 
@@ -23,6 +27,8 @@ class Runtime;
 struct RouterOptions {
   /// Count cycles and packets by element.
   bool profile = false;
+  /// Where chains run, unless an Offload element says otherwise.
+  OffloadOptions offload;
 };
 
 /// Cycles and work of one element since the start, summed over workers (RouterOptions::profile).
@@ -99,6 +105,13 @@ class Router {
 
   ElementProfile profile(const Element* element) const;
   void reset_profile();
+  /// Offloading, or null when everything is processed on the CPU.
+  offload::Engine* engine() const { return engine_.get(); }
+  /// Waits until no packet of the running worker is on a device. At the end of a worker, on its thread.
+  void drain();
+  /// The chains as plans, whether or not they are offloaded: DOT and the device program are made of them.
+  struct Graph;
+  const Graph& graph() const { return *graph_; }
   /// The name scope that arguments of `element` are read in.
   NameScope& scope(const Element* element);
 
@@ -122,6 +135,7 @@ class Router {
   Status initialize_all(Errors& errors);
   void insert_back_edge_guards(const std::vector<int>& back_edges);
   void insert_probes();
+  Status insert_engine(Errors& errors);
   void add_element_handlers(Element& element);
   void add_root_handlers();
 
@@ -137,6 +151,8 @@ class Router {
   std::vector<int> home_threads_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   std::unique_ptr<Names> names_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<offload::Engine> engine_;
   Handlers root_handlers_{nullptr};
   std::atomic<int> run_count_{1};
   std::function<bool()> stop_listener_;

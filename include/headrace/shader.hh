@@ -24,6 +24,12 @@
 /// before each batch to take the current view of a table. `shade_batch(Packet* const*, int n, Next*, uint64_t*
 /// counters) const` is a CPU body for a whole batch, for those that gain by it; a test holds it to the answers of
 /// `shade`.
+///
+/// For devices: `mirror(Mirror&, const Owner&)` replaces addresses in the shader by those of a device's copies; a
+/// shader that has `refresh` and no `mirror` stays on the host. `move(Offsets&) const` foresees where headers will be,
+/// `Extent extent(Anchor) const` which bytes of declared spans this element looks at; both only save transfers. In
+/// `shade`, loads at offsets known only at run time (load8 and its kin) come before the first set, store and count:
+/// when such a load meets bytes that have not travelled, the host does the element from its beginning.
 
 #include "headrace/lane_view.hh"
 

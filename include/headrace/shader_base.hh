@@ -52,11 +52,31 @@ HEADRACE_SHADER constexpr CounterList<static_cast<int>(sizeof...(C))> counters(C
   return {{c...}};
 }
 
+/// Where headers lie, in bytes from where the packet began when it came to a plan; a shader that moves them says how in
+/// `void move(Offsets& at) const`. It only decides which bytes travel to a device: what is not foreseen runs on the host.
+struct Offsets {
+  static constexpr int kUnknown = -0x3fffffff;
+  int data = 0;
+  int mac = kUnknown;
+  int network = kUnknown;
+  int transport = kUnknown;
+  bool operator==(const Offsets&) const = default;
+};
+
+/// Bytes [first, last) from an anchor; what `Extent extent(Anchor) const` answers about a shader's declared spans.
+struct Extent {
+  int first;
+  int last;
+};
+
 class Args;
+class Mirror;
+class Element;
 class Emitter;
 template <typename S>
 class ShaderElement;
 class Errors;
+class ShaderElementBase;
 class Handlers;
 class Packet;
 class Status;

@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "headrace/element.hh"
+#include "headrace/lane_view.hh"
+#include "headrace/mirror.hh"
 
 namespace headrace {
 
@@ -184,6 +186,28 @@ class ShaderElementBase : public Element {
   void count_event(int index, uint64_t n = 1) { counters_.add(index, n); }
   std::vector<DropCount> drop_counts() const override;
 
+  // What a plan needs to run the shader elsewhere.
+
+  /// The shader as an object of bytes: its size, and the alignment it needs.
+  virtual size_t image_size() const = 0;
+  virtual size_t image_alignment() const = 0;
+  /// Writes the shader as it is now to `to`, addresses replaced by those that `mirror` gives.
+  virtual void image(void* to, Mirror& mirror) = 0;
+  /// False if it points to what no mirror can copy.
+  virtual bool can_mirror() const = 0;
+  /// Its declarations, spans narrowed to what it looks at as configured.
+  virtual std::vector<RegionInfo> regions() const = 0;
+  /// Foresees where headers lie behind it.
+  virtual void move(Offsets& at) const = 0;
+  /// Runs the shader whose image is given on the slots whose header says that they are at element `at`; nexts of the
+  /// others stay.
+  virtual void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
+                           Next* nexts) const = 0;
+  /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes the others.
+  void leave(Batch& batch, Next next);
+  /// A job that counted `counts` for this element has succeeded.
+  virtual void add_counts(const uint64_t* counts) = 0;
+
  protected:
   ShaderElementBase(const CounterInfo* infos, int count) : infos_(infos), counters_(count) {}
   virtual Next escape(Packet*& p, Emitter& emit) = 0;
@@ -260,6 +284,61 @@ class ShaderElement final : public ShaderElementBase {
   int configure_phase() const override {
     if constexpr (requires { S::kConfigurePhase; }) return S::kConfigurePhase;
     return kDefaultPhase;
+  }
+
+  size_t image_size() const override { return sizeof(S); }
+  size_t image_alignment() const override { return alignof(S); }
+  void image(void* to, Mirror& mirror) override {
+    S copy = shader_;
+    if constexpr (requires { copy.mirror(mirror, owner_); }) {
+      copy.mirror(mirror, owner_);
+    } else if constexpr (requires { copy.mirror(mirror); }) {
+      copy.mirror(mirror);
+    }
+    std::memcpy(to, &copy, sizeof copy);
+  }
+  bool can_mirror() const override {
+    constexpr bool refreshes = requires(S s, Owner & o) { s.refresh(o); };
+    constexpr bool mirrors = requires(S s, Owner & o, Mirror & m) { s.mirror(m, o); }
+    || requires(S s, Mirror & m) { s.mirror(m); };
+    return mirrors || !refreshes;
+  }
+  std::vector<RegionInfo> regions() const override {
+    std::vector<RegionInfo> all;
+    S shader = shader_;
+    if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
+    add_regions(shader, S::kRegions, all);
+    return all;
+  }
+  void move(Offsets& at) const override {
+    if constexpr (requires { shader_.move(at); }) {
+      shader_.move(at);
+    } else {
+      if (detail::kSetsNetwork<S>) at.network = at.transport = Offsets::kUnknown;
+      if (detail::kSetsMac<S>) at.mac = Offsets::kUnknown;
+      if (detail::kMovesData<S>) at.data = Offsets::kUnknown;
+    }
+  }
+  void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
+                   Next* nexts) const override {
+    struct HostLayout {
+      const RowLayout& layout;
+      const RowLayout& row() const { return layout; }
+    };
+    S shader;
+    std::memcpy(static_cast<void*>(&shader), image, sizeof shader);
+    const HostLayout layout{row};
+    for (int i = 0; i < n; ++i)
+      if (slots[i].header.at == at) nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
+  }
+  void add_counts(const uint64_t* counts) override {
+    for (int i = 0; i < S::kCounters.kCount; ++i)
+      if (counts[i] != 0) counters_.add(i, counts[i]);
+    if constexpr (requires(S s) { s.refresh(owner_); }) {
+      // Rates and the like are brought up to date where a batch on the CPU would do it.
+      S copy = shader_;
+      copy.refresh(owner_);
+    }
   }
 
   void push(int, Batch& batch) override {
@@ -345,6 +424,22 @@ class ShaderElement final : public ShaderElementBase {
     if constexpr (uses(Anchor::kTransport) && !sets_network && !checks)
       if (!p.has_transport_header()) return false;
     return true;
+  }
+  template <typename... D>
+  static void add_regions(const S& shader, const Regions<D...>&, std::vector<RegionInfo>& all) {
+    (add_region<D>(shader, all), ...);
+  }
+  template <typename D>
+  static void add_region(const S& shader, std::vector<RegionInfo>& all) {
+    using W = typename D::Where;
+    RegionInfo r{W::kAnchor, W::kOffset, W::kSize, D::kReads, D::kWrites};
+    if constexpr (
+        !requires { typename W::Value; } && requires { shader.extent(W::kAnchor); }) {
+      const Extent used = shader.extent(W::kAnchor);
+      r.offset = used.first;
+      r.size = used.last - used.first;
+    }
+    all.push_back(r);
   }
   static Status configure_into(Args& args, S& shader, Owner& owner) {
     if constexpr (requires { shader.configure(args, owner); }) {

@@ -10,6 +10,7 @@
 
 #include "headrace/error.hh"
 #include "headrace/lane_view.hh"
+#include "headrace/offload_options.hh"
 
 namespace headrace::offload {
 
@@ -32,6 +33,8 @@ class DeviceMemory {
   virtual size_t total_bytes() const = 0;
 };
 
+class Plan;
+
 /// A program and what its plans need. See program.hh for how it is made.
 struct Program {
   struct Plan {
@@ -39,6 +42,8 @@ struct Program {
     int counters = 0;  ///< event counters that its shaders have together
   };
   std::vector<Plan> plans;
+  /// The same plans as objects of this process, for a backend that runs them itself.
+  const std::vector<offload::Plan>* objects = nullptr;
   /// CUDA C++ in which `headrace_run_plan(plan, slot, parameters)` runs a slot through a plan. Its #includes name
   /// embedded headers.
   std::string source;
@@ -84,5 +89,9 @@ class Backend {
   /// Lines "key: value" about what is in effect: device, link, run, page size.
   virtual std::string describe() const = 0;
 };
+
+/// The devices of a kind that this machine has, as many as are wanted (0: all), not yet open. "auto": the best kind.
+/// Empty, with the reason in `why_not`, where there is none.
+std::vector<std::unique_ptr<Backend>> find_devices(const OffloadOptions& options, std::string& why_not);
 
 }  // namespace headrace::offload

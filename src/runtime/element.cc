@@ -155,6 +155,16 @@ void ShaderElementBase::finish(Batch& batch, Next* nexts) {
   emit.flush();
 }
 
+void ShaderElementBase::leave(Batch& batch, Next next) {
+  if (next < noutputs()) {
+    output(next).push(batch);
+    return;
+  }
+  Next nexts[Batch::kCapacity];
+  std::fill_n(nexts, batch.size(), next);
+  finish(batch, nexts);
+}
+
 void ShaderElementBase::finish_pull(Batch& batch, const Next* nexts) {
   Emitter emit(*this);
   int kept = 0;

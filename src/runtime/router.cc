@@ -11,17 +11,20 @@
 #include "headrace/rcu.hh"
 #include "lang/argument_text.hh"
 #include "lang/lang.hh"
+#include "offload/engine.hh"
 #include "runtime/name_scope.hh"
 #include "runtime/packages.hh"
+#include "runtime/router_graph.hh"
 #include "runtime/router_shims.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace {
 
 Router::Router(Runtime& runtime, const RouterOptions& options)
-    : runtime_(runtime), options_(options), names_(std::make_unique<Names>()) {}
+    : runtime_(runtime), options_(options), names_(std::make_unique<Names>()), graph_(std::make_unique<Graph>()) {}
 
 Router::~Router() {
+  engine_.reset();
   // In reverse, as later elements may refer to earlier ones.
   while (!order_.empty()) {
     elements_[order_.back()].reset();
@@ -52,7 +55,8 @@ Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   if (!configure_all(errors)) return Status::failed();
   if (options_.profile) insert_probes();
   for (const auto& e : elements_) add_element_handlers(*e);
-  return initialize_all(errors);
+  if (!initialize_all(errors)) return Status::failed();
+  return insert_engine(errors);
 }
 
 Status Router::make_elements(const lang::Configuration& configuration, Errors& errors) {
@@ -88,10 +92,10 @@ Status Router::connect(const lang::Configuration& configuration, Errors& errors)
   std::vector<graph::Node> nodes;
   for (const auto& e : elements_)
     nodes.push_back({e->declaration(), e->info_->ports, e->info_->processing, e->info_->flow, e->landmark_});
-  std::vector<graph::Edge> edges;
+  std::vector<graph::Edge>& edges = graph_->edges;
   for (const lang::Connection& c : configuration.connections)
     edges.push_back({{c.from.element, c.from.port}, {c.to.element, c.to.port}});
-  graph::Resolved resolved;
+  graph::Resolved& resolved = graph_->resolved;
   if (!graph::resolve(nodes, edges, resolved, errors)) return Status::failed();
 
   for (size_t i = 0; i < elements_.size(); ++i) {
@@ -124,6 +128,31 @@ void Router::insert_back_edge_guards(const std::vector<int>& back_edges) {
     c.from->outputs_[c.from_port] = Port(guard.get(), 0);
     guards_.push_back(std::move(guard));
   }
+}
+
+Status Router::insert_engine(Errors& errors) {
+  static const ElementInfo kInfo{"Offload", "1/1", "h/h", "x/x", "Offload", false, nullptr};
+  const int before = errors.error_count();
+  engine_ = offload::Engine::create(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.offload, threads(),
+                                    errors);
+  if (!engine_) return errors.error_count() == before ? Status() : Status::failed();
+  for (const offload::Engine::Shim& shim : engine_->shims()) {
+    const Connection& c = connections_[static_cast<size_t>(shim.edge)];
+    Element& e = *shim.element;
+    e.info_ = &kInfo;
+    e.router_ = this;
+    e.name_ = "(before " + c.to->name() + ")";
+    e.outputs_ = {c.from->outputs_[c.from_port]};
+    e.output_push_ = {true};
+    c.from->outputs_[c.from_port] = Port(&e, 0);
+  }
+  engine_->start();
+  engine_->add_handlers(root_handlers_);
+  return {};
+}
+
+void Router::drain() {
+  if (engine_ && thread_id() < threads()) engine_->drain(thread_id());
 }
 
 void Router::insert_probes() {
@@ -232,9 +261,16 @@ Status Router::call_read(Element* element, const Handler& handler, const std::st
 Status Router::call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors) {
   (void)element;
   if (!handler.write) return errors.error("handler '{}' is not writable", handler.name);
-  if (handler.flags & Handler::kThreadSafe) return handler.write(value, errors);
   Status status;
-  runtime_.quiesce([&] { status = handler.write(value, errors); });
+  if (handler.flags & Handler::kThreadSafe) {
+    status = handler.write(value, errors);
+    if (engine_) status &= engine_->update(false, errors);
+  } else {
+    runtime_.quiesce([&] {
+      status = handler.write(value, errors);
+      if (engine_) status &= engine_->update(true, errors);
+    });
+  }
   return status;
 }
 

@@ -204,6 +204,7 @@ void Runtime::loop(Router& router, int id) {
       reader.online();
     }
   }
+  router.drain();
   {
     std::lock_guard guard(pause_lock_);
     --looping_;
@@ -236,6 +237,11 @@ void Runtime::loop_simulated(Router& router) {
       workers_[0]->idle();
     }
   }
+  for (auto& worker : workers_) {
+    detail::t_thread_id = worker->id();
+    router.drain();
+  }
+  detail::t_thread_id = 0;
 }
 
 void Runtime::run(Router& router, const std::function<bool()>& control, int control_period_ms) {

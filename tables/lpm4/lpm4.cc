@@ -37,6 +37,8 @@ struct Lpm4::Table {
       : first(kBlocks * entry_size(wide)),
         groups(size_t{capacity} * kGroupSize * entry_size(wide)),
         group_capacity(capacity),
+        first_changes(first.bytes()),
+        group_changes(groups.bytes()),
         generation{first.data(), groups.data(), wide ? 1u : 0u} {}
 
   static size_t entry_size(bool wide) { return wide ? sizeof(uint32_t) : sizeof(uint16_t); }
@@ -52,7 +54,18 @@ struct Lpm4::Table {
 
   HugeArray<std::byte> first;
   HugeArray<std::byte> groups;
+  /// Notes that entries of the first level, or of a group, have changed.
+  template <typename Entry>
+  void first_changed(size_t begin, size_t end) {
+    first_changes.mark(begin * sizeof(Entry), end * sizeof(Entry));
+  }
+  template <typename Entry>
+  void group_changed(uint32_t group) {
+    group_changes.mark(group * kGroupSize * sizeof(Entry), (size_t{group} + 1) * kGroupSize * sizeof(Entry));
+  }
+
   uint32_t group_capacity;
+  ChangedPages first_changes, group_changes;
   Lpm4Generation generation;
 };
 
@@ -177,6 +190,7 @@ void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
       depths[i] = static_cast<uint8_t>(depth);
       store_shared(entries[i], static_cast<Entry>(value));
     }
+    table_->group_changed<Entry>(group);
   };
 
   if (length > 24) {
@@ -185,6 +199,7 @@ void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
   }
   const uint32_t begin = prefix >> 8;
   const uint32_t end = begin + (uint32_t{1} << (24 - length));
+  table_->first_changed<Entry>(begin, end);
   for (uint32_t block = begin; block < end; ++block) {
     if (books_.block_depth[block] > length) continue;
     books_.block_depth[block] = static_cast<uint8_t>(depth);
@@ -204,6 +219,8 @@ void Lpm4::open_group(uint32_t block, uint32_t group) {
   for (uint32_t i = 0; i < kGroupSize; ++i) store_shared(entries[i], entry);
   std::memset(&books_.group_depth[size_t{group} * kGroupSize], books_.block_depth[block], kGroupSize);
   __atomic_store_n(&entry, static_cast<Entry>(kGroupFlag<Entry> | group), __ATOMIC_RELEASE);
+  table_->group_changed<Entry>(group);
+  table_->first_changed<Entry>(block, size_t{block} + 1);
 }
 
 /// Undoes open_group() once all addresses of the block have the same answer.
@@ -212,6 +229,7 @@ void Lpm4::close_group(uint32_t block) {
   Entry& entry = table_->first_as<Entry>()[block];
   const uint32_t group = entry ^ kGroupFlag<Entry>;
   store_shared(entry, table_->group_as<Entry>(group)[0]);
+  table_->first_changed<Entry>(block, size_t{block} + 1);
   books_.resting.push_back({rcu::start_grace(), group});
 }
 
@@ -337,7 +355,16 @@ void Lpm4::enlarge() {
   publish(std::move(table));
 }
 
+Lpm4View Lpm4::mirror(Mirror& mirror) const {
+  Lpm4Generation g = table_->generation;
+  g.first = mirror.bytes(g.first, table_->first.bytes(), &table_->first_changes);
+  g.groups = mirror.bytes(g.groups, table_->groups.bytes(), &table_->group_changes);
+  return Lpm4View(mirror.object(g));
+}
+
 void Lpm4::publish(std::unique_ptr<Table> table) {
+  table->first_changes.mark(0, table->first.bytes());
+  table->group_changes.mark(0, size_t{books_.groups_made} * kGroupSize * Table::entry_size(table->generation.wide != 0));
   table_.swap(table);
   current_.store(&table_->generation, std::memory_order_release);
   for (const Listener& listener : listeners_) listener.function(view());

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4_rules.hh"
@@ -75,6 +76,8 @@ class Lpm4 {
   /// What a reader looks up in, from any thread; take it anew after each quiescent state.
   Lpm4View view() const { return Lpm4View(current_.load(std::memory_order_acquire)); }
   uint32_t lookup(uint32_t address) const { return view().lookup(address); }
+  /// The view of a device's copy. Nobody may change the table meanwhile.
+  Lpm4View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm4Generation*>& generation() const { return current_; }
   /// Calls `listener` after each swap of generations, on the changing thread, with the new view. Returns a number for

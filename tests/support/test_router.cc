@@ -1,18 +1,35 @@
 #include "support/test_router.hh"
 
 #include <cctype>
+#include <cstdlib>
 
 namespace headrace::testing {
 
 HEADRACE_ELEMENT(Capture)
 
+namespace {
+
+RouterOptions with_backend(RouterOptions options) {
+  const char* backend = std::getenv("HEADRACE_TEST_BACKEND");
+  if (backend && options.offload.backend == "auto") {
+    options.offload.backend = backend;
+    options.offload.mode = OffloadOptions::Mode::kDevice;
+  }
+  return options;
+}
+
+}  // namespace
+
 TestRouter::TestRouter(std::string_view text, int threads, bool profile)
+    : TestRouter(text, RouterOptions{.profile = profile, .offload = {}}, threads) {}
+
+TestRouter::TestRouter(std::string_view text, RouterOptions options, int threads)
     : runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = false}) {
   clock::set_warp(clock::Warp::kSimulation);
   clock::set_simulated_now(Timestamp::from_sec(1000000000), Timestamp::from_sec(1000));
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
-  router_ = Router::create(configuration, runtime_, errors_, RouterOptions{.profile = profile});
+  router_ = Router::create(configuration, runtime_, errors_, with_backend(std::move(options)));
 }
 
 TestRouter::~TestRouter() {
@@ -48,7 +65,19 @@ void TestRouter::push(const std::string& element, Packet* p, int port) {
   Element* e = router_->find(element);
   ASSERT_NE(e, nullptr) << element;
   Batch batch(p);
+  if (!router_->engine()) {
+    e->push(port, batch);
+    return;
+  }
+  // By way of whatever stands before the element.
+  for (const Router::Connection& c : router_->connections()) {
+    if (c.to != e || c.to_port != port) continue;
+    c.from->output(c.from_port).push(batch);
+    router_->drain();
+    return;
+  }
   e->push(port, batch);
+  router_->drain();
 }
 
 Capture::~Capture() {

@@ -19,6 +19,8 @@ namespace headrace::testing {
 class TestRouter {
  public:
   explicit TestRouter(std::string_view text, int threads = 1, bool profile = false);
+  /// With HEADRACE_TEST_BACKEND in the environment chains run on that backend, unless `options` say otherwise.
+  TestRouter(std::string_view text, RouterOptions options, int threads = 1);
   ~TestRouter();
 
   bool ok() const { return router_ != nullptr; }

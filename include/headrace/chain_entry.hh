@@ -1,0 +1,56 @@
+#pragma once
+/// \file
+/// The element in front of a chain.
+
+#include "headrace/element.hh"
+#include "headrace/offload_options.hh"
+
+namespace headrace {
+
+class ChainEntry;
+
+/// Takes the packets that come to a chain.
+class ChainGate {
+ public:
+  virtual void arrive(ChainEntry& entry, Batch& batch) = 0;
+
+ protected:
+  ~ChainGate() = default;
+};
+
+/// Stands in front of a chain, and lets packets through to it unless a gate takes them to where they are processed. A
+/// user places one by name, `Offload`; wherever else packets come to a chain the router may put one.
+class ChainEntry : public Element {
+ public:
+  static constexpr Ports kPorts{"1/1"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  void push(int, Batch& batch) override {
+    if (gate_)
+      gate_->arrive(*this, batch);
+    else
+      output(0).push(batch);
+  }
+  /// Where packets go: which step of which plan.
+  void attach(ChainGate* gate, int plan, uint16_t step, const OffloadOptions& options) {
+    gate_ = gate;
+    plan_ = plan;
+    step_ = step;
+    in_effect_ = options;
+  }
+  bool attached() const { return gate_ != nullptr; }
+  int plan() const { return plan_; }
+  uint16_t step() const { return step_; }
+  OffloadOptions& in_effect() { return in_effect_; }
+  const OffloadOptions& in_effect() const { return in_effect_; }
+  /// What the user wants here, over what is wanted for the whole router.
+  virtual void adjust(OffloadOptions&) const {}
+
+ private:
+  ChainGate* gate_ = nullptr;
+  int plan_ = -1;
+  uint16_t step_ = 0;
+  OffloadOptions in_effect_;
+};
+
+}  // namespace headrace

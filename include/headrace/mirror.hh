@@ -1,0 +1,92 @@
+#pragma once
+/// \file
+/// How a table gets to a device: a shader's views hold addresses, and a mirror knows what lies behind them there.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace headrace {
+
+/// Which pages of an array have changed since when, so that a copy elsewhere can follow. One thread at a time marks
+/// and asks.
+class ChangedPages {
+ public:
+  static constexpr size_t kPage = 4096;
+
+  explicit ChangedPages(size_t bytes)
+      : pages_((bytes + kPage - 1) / kPage), when_(new uint32_t[pages_ ? pages_ : 1]()), id_(++last_id_) {}
+
+  /// Bytes [begin, end) have changed, or are about to.
+  void mark(size_t begin, size_t end) {
+    if (begin >= end) return;
+    for (size_t page = begin / kPage; page <= (end - 1) / kPage; ++page) when_[page] = now_;
+  }
+  /// Different for every object that ever was: memory may be used again.
+  uint64_t id() const { return id_; }
+  /// Begins a new moment and returns the one that ended: what was marked until now has a time up to it.
+  uint32_t advance() { return now_++; }
+  /// Calls `f(begin, end)` for runs of pages marked after `moment`, in bytes; the last run may go past the array.
+  template <typename Function>
+  void each_since(uint32_t moment, Function&& f) const {
+    for (size_t page = 0; page < pages_;) {
+      if (when_[page] <= moment) {
+        ++page;
+        continue;
+      }
+      const size_t begin = page;
+      while (page < pages_ && when_[page] > moment) ++page;
+      f(begin * kPage, page * kPage);
+    }
+  }
+
+ private:
+  static inline std::atomic<uint64_t> last_id_{0};
+  size_t pages_;
+  std::unique_ptr<uint32_t[]> when_;
+  uint64_t id_;
+  uint32_t now_ = 1;
+};
+
+/// Takes what a shader points to, and says where the device has its copy. A shader with views of tables has a member
+///
+///     void mirror(Mirror& m, const Owner& owner);   // or mirror(Mirror&)
+///
+/// that replaces its addresses by those of copies. It is called on a copy of the shader, whenever the table may have
+/// changed, by one thread at a time; it must keep writers of the table out while it calls array().
+class Mirror {
+ public:
+  Mirror(const Mirror&) = delete;
+  Mirror& operator=(const Mirror&) = delete;
+
+  /// `count` objects that stay where they are as long as the router lives or until they are replaced as a whole.
+  /// \param changes what changed of them; without it they are compared with what was copied last, which suits small
+  /// arrays
+  template <typename T>
+  const T* array(const T* objects, size_t count, ChangedPages* changes = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T> || std::is_void_v<T>);
+    return reinterpret_cast<const T*>(place(objects, count * sizeof(T), changes));
+  }
+  const void* bytes(const void* objects, size_t size, ChangedPages* changes = nullptr) {
+    return reinterpret_cast<const void*>(place(objects, size, changes));
+  }
+  /// One small object, itself made of numbers and of addresses from this mirror. It need not outlive the call.
+  template <typename T>
+  const T* object(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return reinterpret_cast<const T*>(put(&value, sizeof value));
+  }
+
+ protected:
+  Mirror() = default;
+  ~Mirror() = default;
+
+ private:
+  virtual uint64_t place(const void* objects, size_t size, ChangedPages* changes) = 0;
+  virtual uint64_t put(const void* value, size_t size) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,149 @@
+#include "backend/reference/reference_backend.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "offload/job_queue.hh"
+
+namespace headrace::offload {
+
+void ReferenceMemory::Free::operator()(uint8_t* p) const { std::free(p); }
+
+uint64_t ReferenceMemory::allocate(size_t bytes) {
+  constexpr size_t kAlignment = 256;
+  if (limit_ && used_ + bytes > limit_) return 0;
+  const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  auto* p = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+  if (!p) return 0;
+  std::memset(p, 0, rounded);
+  used_ += bytes;
+  const auto address = reinterpret_cast<uint64_t>(p);
+  blocks_.emplace(address, std::pair{std::unique_ptr<uint8_t, Free>(p), bytes});
+  return address;
+}
+
+void ReferenceMemory::release(uint64_t address) {
+  const auto it = blocks_.find(address);
+  if (it == blocks_.end()) return;
+  used_ -= it->second.second;
+  blocks_.erase(it);
+}
+
+Status ReferenceMemory::upload(uint64_t to, const void* from, size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return {};
+}
+
+/// Jobs are done when somebody asks for them and their delay is over.
+class ReferenceBackend::ReferenceLane final : public Lane {
+ public:
+  ReferenceLane(ReferenceBackend& backend, const LaneOptions& options, size_t stride, size_t counters)
+      : backend_(backend),
+        row_bytes_(stride * static_cast<size_t>(options.job_size)),
+        jobs_(static_cast<size_t>(options.jobs)) {
+    for (Job& job : jobs_) {
+      job.in.resize(row_bytes_);
+      job.out.resize(row_bytes_);
+      job.counts.resize(counters);
+    }
+  }
+
+  uint8_t* rows_in(int job) override { return jobs_[static_cast<size_t>(job)].in.data(); }
+  const uint8_t* rows_out(int job) override { return jobs_[static_cast<size_t>(job)].out.data(); }
+  void counts(int job, uint64_t* counts, int n) override {
+    std::copy_n(jobs_[static_cast<size_t>(job)].counts.begin(), n, counts);
+  }
+  bool submit(int job, int plan, int slots, uint64_t parameters) override {
+    const OffloadOptions& o = backend_.options_;
+    if (o.fail_after >= 0 && backend_.jobs_done_.load() >= o.fail_after) return false;
+    Job& j = jobs_[static_cast<size_t>(job)];
+    j.plan = plan;
+    j.slots = slots;
+    j.parameters = parameters;
+    j.ready = now_ns() + int64_t{o.delay_us} * 1000;
+    j.lost = backend_.jobs_taken_.fetch_add(1) == o.lose_after;
+    j.done = false;
+    return true;
+  }
+  State poll(int job) override {
+    const OffloadOptions& o = backend_.options_;
+    Job& j = jobs_[static_cast<size_t>(job)];
+    if (j.done) return State::kDone;
+    if (o.fail_after >= 0 && backend_.jobs_done_.load() >= o.fail_after) return State::kFailed;
+    const int64_t now = now_ns();
+    // A lost job comes back long after its deadline, and writes then.
+    if (now < j.ready + (j.lost ? 3'000'000 * int64_t{o.deadline_ms} : 0)) return State::kPending;
+    j.out = j.in;
+    std::fill(j.counts.begin(), j.counts.end(), 0);
+    backend_.run(j.plan, j.slots, j.out.data(), j.counts.data(), reinterpret_cast<const uint8_t*>(j.parameters));
+    backend_.jobs_done_.fetch_add(1);
+    j.done = true;
+    return State::kDone;
+  }
+
+ private:
+  struct Job {
+    std::vector<uint8_t> in, out;
+    std::vector<uint64_t> counts;
+    int plan = 0;
+    int slots = 0;
+    uint64_t parameters = 0;
+    int64_t ready = 0;
+    bool lost = false;
+    bool done = false;
+  };
+  ReferenceBackend& backend_;
+  const size_t row_bytes_;
+  std::vector<Job> jobs_;
+};
+
+ReferenceBackend::ReferenceBackend(const OffloadOptions& options, size_t memory_limit)
+    : memory_(memory_limit), options_(options) {}
+
+ReferenceBackend::~ReferenceBackend() = default;
+
+Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors&) {
+  plans_ = program.objects;
+  size_t stride = 16, counters = 1;
+  for (const Program::Plan& plan : program.plans) {
+    stride = std::max(stride, static_cast<size_t>(plan.row.stride));
+    counters = std::max(counters, static_cast<size_t>(plan.counters));
+  }
+  for (int w = 0; w < options.workers; ++w)
+    lanes_.push_back(std::make_unique<ReferenceLane>(*this, options, stride, counters));
+  return {};
+}
+
+Lane& ReferenceBackend::lane(int worker) { return *lanes_[static_cast<size_t>(worker)]; }
+
+void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters) const {
+  const offload::Plan& p = (*plans_)[static_cast<size_t>(plan)];
+  const auto stride = static_cast<size_t>(p.row().stride);
+  constexpr int kTile = 64;
+  Slot tile[kTile];
+  for (int first = 0; first < slots; first += kTile) {
+    const int n = std::min(kTile, slots - first);
+    for (int i = 0; i < n; ++i) {
+      Slot& s = tile[i];
+      s.row = rows + static_cast<size_t>(first + i) * stride;
+      std::memcpy(&s.header, s.row, sizeof s.header);
+      s.counts = counts;
+      s.window_at = s.header.data;
+      s.stopped = false;
+      if (runner_) runner_(plan, &s, parameters);
+    }
+    if (!runner_) p.run(tile, n, parameters);
+    for (int i = 0; i < n; ++i) std::memcpy(tile[i].row, &tile[i].header, sizeof tile[i].header);
+  }
+}
+
+std::string ReferenceBackend::describe() const {
+  std::string text = "name: reference (this process)\n";
+  if (options_.delay_us) text += fmt::format("delay: {} us a job\n", options_.delay_us);
+  return text;
+}
+
+}  // namespace headrace::offload

@@ -1,0 +1,272 @@
+#include "offload/engine.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "headrace/worker.hh"
+
+namespace headrace {
+
+bool OffloadOptions::set_mode(std::string_view text) {
+  if (text == "auto") {
+    mode = Mode::kAuto;
+  } else if (text == "cpu") {
+    mode = Mode::kCpu;
+  } else if (text == "device") {
+    mode = Mode::kDevice;
+  } else if (text == "fixed") {
+    mode = Mode::kFixed;
+  } else if (text.starts_with("fixed=")) {
+    const std::string number(text.substr(6));
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != 0 || !(value >= 0 && value <= 1)) return false;
+    mode = Mode::kFixed;
+    fraction = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string OffloadOptions::mode_text() const {
+  switch (mode) {
+    case Mode::kAuto:
+      return "auto";
+    case Mode::kCpu:
+      return "cpu";
+    case Mode::kDevice:
+      return "device";
+    case Mode::kFixed:
+      return fmt::format("fixed={}", fraction);
+  }
+  return {};
+}
+
+}  // namespace headrace
+
+namespace headrace::offload {
+
+namespace {
+
+/// A device may be this late with jobs of an old state of the tables before an update gives up on it.
+constexpr int64_t kSettleNs = 500'000'000;
+
+bool wants_device(const OffloadOptions& o) {
+  return o.mode == OffloadOptions::Mode::kDevice || o.mode == OffloadOptions::Mode::kFixed;
+}
+
+}  // namespace
+
+std::vector<Plan> make_plans(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                             const graph::Resolved& resolved, size_t& images) {
+  std::vector<bool> shader;
+  for (const Element* e : elements) shader.push_back(can_offload(*e));
+  std::vector<Plan> plans;
+  for (const graph::Chain& chain : graph::find_chains(shader, edges, resolved))
+    plans.emplace_back(chain, elements, edges, resolved.back_edges, images);
+  return plans;
+}
+
+std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                                       const graph::Resolved& resolved, const OffloadOptions& options, int workers,
+                                       Errors& errors) {
+  bool any = wants_device(options);
+  for (const Element* e : elements) {
+    const auto* entry = dynamic_cast<const ChainEntry*>(e);
+    if (!entry) continue;
+    OffloadOptions here = options;
+    entry->adjust(here);
+    any |= wants_device(here);
+  }
+  if (!any) return nullptr;
+
+  std::unique_ptr<Engine> engine(new Engine(options, workers));
+  engine->plans_ = make_plans(elements, edges, resolved, engine->images_);
+  for (size_t p = 0; p < engine->plans_.size(); ++p) {
+    for (const Entry& way : engine->plans_[p].entries()) {
+      auto* entry =
+          dynamic_cast<ChainEntry*>(elements[static_cast<size_t>(edges[static_cast<size_t>(way.edge)].from.node)]);
+      OffloadOptions here = options;
+      if (entry) {
+        entry->adjust(here);
+      } else {
+        if (!wants_device(options)) continue;
+        engine->made_.emplace_back(way.edge, std::make_unique<ChainEntry>());
+        entry = engine->made_.back().second.get();
+      }
+      entry->attach(engine.get(), static_cast<int>(p), way.step, here);
+      engine->entries_.push_back(entry);
+      engine->options_.job = std::max(engine->options_.job, here.job);
+      engine->options_.resident = engine->options_.resident && here.resident;
+    }
+  }
+  if (engine->entries_.empty()) return nullptr;
+  if (!engine->open_devices(errors).ok()) return nullptr;
+  if (engine->devices_.empty()) {
+    for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, entry->in_effect());
+    return nullptr;
+  }
+  for (int w = 0; w < workers; ++w)
+    engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->plans_, engine->devices_, engine->options_));
+  if (!engine->update(true, errors).ok()) return nullptr;
+  return engine;
+}
+
+Status Engine::open_devices(Errors& errors) {
+  std::string why_not;
+  std::vector<std::unique_ptr<Backend>> found = find_devices(options_, why_not);
+  if (found.empty()) {
+    errors.message("no device to offload to ({}): packets are processed on the CPU", why_not);
+    return {};
+  }
+  program_ = make_program(plans_, images_);
+  LaneOptions lanes;
+  lanes.workers = workers_;
+  lanes.jobs = options_.jobs;
+  lanes.job_size = options_.job;
+  lanes.run = options_.resident ? Run::kResident : Run::kStream;
+  for (std::unique_ptr<Backend>& backend : found) {
+    auto device = std::make_unique<Device>();
+    if (!backend->open(program_, lanes, errors).ok()) return Status::failed();
+    device->parameters = std::make_unique<Parameters>(backend->memory(), plans_, images_, workers_);
+    device->backend = std::move(backend);
+    devices_.push_back(std::move(device));
+  }
+  return {};
+}
+
+void Engine::start() {
+  for (int w = 0; w < workers_; ++w) {
+    polls_.push_back(std::make_unique<Task>(entries_.front(), [this, w](Task& task) {
+      JobQueue& q = queue(w);
+      const bool worked = q.poll();
+      const bool idle = q.idle();
+      if (!idle) task.fast_reschedule();
+      // A worker that waits for a device stays awake: the answer is microseconds away.
+      return worked || !idle;
+    }));
+    polls_.back()->initialize(false, w);
+  }
+}
+
+std::vector<Engine::Shim> Engine::shims() const {
+  std::vector<Shim> all;
+  for (const auto& [edge, entry] : made_) all.push_back({edge, entry.get()});
+  return all;
+}
+
+void Engine::arrive(ChainEntry& entry, Batch& batch) {
+  const int worker = thread_id();
+  if (worker >= workers_) [[unlikely]] {
+    // The control thread has no lane.
+    entry.output(0).push(batch);
+    return;
+  }
+  queue(worker).arrive(entry.plan(), entry.step(), batch, entry.in_effect());
+  Task& poll = *polls_[static_cast<size_t>(worker)];
+  if (!poll.scheduled()) poll.reschedule();
+}
+
+Status Engine::update(bool standing, Errors& errors) {
+  Status status;
+  for (std::unique_ptr<Device>& device : devices_) {
+    if (device->failed.load(std::memory_order_relaxed)) continue;
+    const int64_t begin = now_ns();
+    const Status one = device->parameters->update(errors, [&](int generation) {
+      if (standing) {
+        // Workers that stand do not see that their jobs are done.
+        bool used = false;
+        for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(*device, generation);
+        if (!used) return Parameters::Settled::kNow;
+      }
+      return now_ns() - begin < kSettleNs ? Parameters::Settled::kWait : Parameters::Settled::kNever;
+    });
+    // A device that cannot follow would answer with old tables.
+    if (!one.ok()) device->failed.store(true, std::memory_order_relaxed);
+    status &= one;
+  }
+  return status;
+}
+
+bool Engine::set_mode(std::string_view text) {
+  OffloadOptions wanted = options_;
+  if (!wanted.set_mode(text)) return false;
+  options_ = wanted;
+  for (ChainEntry* entry : entries_) {
+    entry->in_effect().mode = wanted.mode;
+    entry->in_effect().fraction = wanted.fraction;
+  }
+  return true;
+}
+
+std::string Engine::mode() const { return entries_.front()->in_effect().mode_text(); }
+
+std::string Engine::summary() const {
+  std::string text = fmt::format("{} chain{} on {} device{} ({}, jobs of {})", plans_.size(),
+                                 plans_.size() == 1 ? "" : "s", devices_.size(), devices_.size() == 1 ? "" : "s",
+                                 options_.resident ? "resident" : "stream", options_.job);
+  return text;
+}
+
+std::string Engine::describe() const {
+  std::string text = fmt::format("mode: {}\njob: {} packets, {} under way, at most {} us of waiting\n", mode(),
+                                 options_.job, options_.jobs, options_.max_wait_us);
+  for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    text += fmt::format("device {}:{}\n", d, devices_[d]->failed.load(std::memory_order_relaxed) ? " failed" : "");
+    text += fmt::format("tables: {} MB\n", devices_[d]->parameters->bytes() >> 20);
+    text += devices_[d]->backend->describe();
+  }
+  return text;
+}
+
+uint64_t Engine::event(Event e) const {
+  uint64_t sum = 0;
+  for (const auto& q : queues_) sum += __atomic_load_n(q->events() + e, __ATOMIC_RELAXED);
+  return sum;
+}
+
+Histogram Engine::doorbell_latency() const {
+  Histogram all;
+  for (const auto& q : queues_) all.add(q->doorbell_latency());
+  return all;
+}
+
+Histogram Engine::arrival_latency() const {
+  Histogram all;
+  for (const auto& q : queues_) all.add(q->arrival_latency());
+  return all;
+}
+
+void Engine::reset_statistics() {
+  for (const auto& q : queues_) q->reset_statistics();
+}
+
+void Engine::add_handlers(Handlers& handlers) {
+  handlers.read("offload", [this] { return describe(); });
+  handlers.read("offload_mode", [this] { return mode(); });
+  handlers.write("offload_mode", [this](const std::string& value, Errors& errors) -> Status {
+    if (!set_mode(value)) return errors.error("expected auto, cpu, device or fixed=FRACTION");
+    return {};
+  });
+  handlers.read("offload_counts", [this] {
+    std::string text;
+    for (int e = 0; e < kEvents; ++e) text += fmt::format("{}: {}\n", kEventNames[e], event(static_cast<Event>(e)));
+    return text;
+  });
+  handlers.read("offload_latency", [this] {
+    std::string text;
+    const Histogram doorbell = doorbell_latency(), arrival = arrival_latency();
+    for (const auto& [name, h] :
+         {std::pair<const char*, const Histogram*>{"doorbell", &doorbell}, {"arrival", &arrival}})
+      text += fmt::format("{}: p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}\n", name,
+                          static_cast<double>(h->quantile(0.5)) * 1e-3, static_cast<double>(h->quantile(0.99)) * 1e-3,
+                          static_cast<double>(h->quantile(0.999)) * 1e-3, static_cast<double>(h->max()) * 1e-3);
+    return text;
+  });
+}
+
+}  // namespace headrace::offload

@@ -1,0 +1,82 @@
+#pragma once
+/// \file
+/// Offloading in one router: its plans, its devices, and the elements that stand in front of chains.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/chain_entry.hh"
+#include "headrace/offload_options.hh"
+#include "offload/job_queue.hh"
+#include "offload/program.hh"
+
+namespace headrace::offload {
+
+/// Everything about offloading in one router.
+class Engine final : public ChainGate {
+ public:
+  /// Opens devices and compiles plans. Null without an error when nothing is to be offloaded: then packets are
+  /// processed on the CPU as if there were no engine.
+  /// \param elements, edges, resolved the graph, by node
+  static std::unique_ptr<Engine> create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                                        const graph::Resolved& resolved, const OffloadOptions& options, int workers,
+                                        Errors& errors);
+  /// Workers begin to look after their jobs. When the entries that the engine made have become part of the router.
+  void start();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const std::vector<Plan>& plans() const { return plans_; }
+  const Program& program() const { return program_; }
+  /// Entries that the engine made: by edge, what its output is to be connected to instead.
+  struct Shim {
+    int edge;
+    ChainEntry* element;
+  };
+  std::vector<Shim> shims() const;
+
+  JobQueue& queue(int worker) { return *queues_[static_cast<size_t>(worker)]; }
+  /// On a worker's thread: all its jobs are done and released when it returns.
+  void drain(int worker) { queue(worker).drain(); }
+  /// Something that shaders see may have changed: brings all devices up to date.
+  /// \param standing no worker is running
+  Status update(bool standing, Errors& errors);
+
+  /// Changes the mode of every entry; false when the text is no mode. Workers standing.
+  bool set_mode(std::string_view text);
+  std::string mode() const;
+
+  /// Lines "key: value": devices and what is in effect.
+  std::string describe() const;
+  /// One line for a start-up message.
+  std::string summary() const;
+  const OffloadOptions& options() const { return options_; }
+  uint64_t event(Event e) const;
+  Histogram doorbell_latency() const;
+  Histogram arrival_latency() const;
+  void reset_statistics();
+  void add_handlers(Handlers& handlers);
+
+ private:
+  Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
+  Status open_devices(Errors& errors);
+  void arrive(ChainEntry& entry, Batch& batch) override;
+
+  OffloadOptions options_;
+  const int workers_;
+  std::vector<Plan> plans_;
+  Program program_;
+  size_t images_ = 0;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<JobQueue>> queues_;
+  std::vector<std::unique_ptr<Task>> polls_;
+  std::vector<std::pair<int, std::unique_ptr<ChainEntry>>> made_;  // with their edges
+  std::vector<ChainEntry*> entries_;
+};
+
+/// The chains of a graph as plans, without a device: for `headrace graph` and `headrace check --program`.
+std::vector<Plan> make_plans(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                             const graph::Resolved& resolved, size_t& images);
+
+}  // namespace headrace::offload

@@ -1,0 +1,503 @@
+#include "offload/job_queue.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+namespace headrace::offload {
+
+const char* const kEventNames[kEvents] = {"jobs",    "job_packets", "cpu_packets", "full_lane",   "behind",
+                                          "resumed", "escaped",     "late_jobs",   "failed_jobs", "waits"};
+
+namespace {
+
+/// Packets whose data begins further into the buffer are rare, and their rows might reach past its end.
+constexpr int kMaxData = 1024;
+/// Packets that a job can hold back behind it, as a multiple of its size.
+constexpr size_t kHeldBehind = 4;
+
+/// Copies a number of bytes that is a multiple of 4.
+inline void copy_words(uint8_t* __restrict to, const uint8_t* __restrict from, int n) {
+  while (n >= 16) {
+    __builtin_memcpy(to, from, 16);
+    to += 16;
+    from += 16;
+    n -= 16;
+  }
+  while (n > 0) {
+    __builtin_memcpy(to, from, 4);
+    to += 4;
+    from += 4;
+    n -= 4;
+  }
+}
+
+uint32_t load_be32(const uint8_t* p) {
+  uint32_t v;
+  std::memcpy(&v, p, sizeof v);
+  return __builtin_bswap32(v);
+}
+
+uint32_t mix(uint64_t v) {
+  v *= 0x9e3779b97f4a7c15u;
+  return static_cast<uint32_t>(v >> 32);
+}
+
+/// The payload behind the addresses decides between flows of two hosts.
+uint32_t transport_key(uint8_t protocol, const uint8_t* at, const uint8_t* end) {
+  constexpr uint8_t kEsp = 50, kTcp = 6, kUdp = 17, kSctp = 132;
+  if ((protocol == kEsp || protocol == kTcp || protocol == kUdp || protocol == kSctp) && at + 4 <= end)
+    return load_be32(at);
+  return 0;
+}
+
+}  // namespace
+
+int64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+uint32_t flow_bucket(const Packet& p) {
+  if (const uint32_t hash = p.rx_hash()) return hash;
+  const uint8_t* at = p.data();
+  const uint8_t* const end = p.end_data();
+  if (at + 14 > end) return 0;
+  uint32_t type = uint32_t{at[12]} << 8 | at[13];
+  at += 14;
+  for (int tags = 0; tags < 2 && (type == 0x8100 || type == 0x88a8) && at + 4 <= end; ++tags, at += 4)
+    type = uint32_t{at[2]} << 8 | at[3];
+  if (type == 0x0800 && at + 20 <= end) {
+    const int header = (at[0] & 15) * 4;
+    const bool fragment = (at[6] & 0x3f) != 0 || at[7] != 0;
+    const uint32_t key = fragment ? 0 : transport_key(at[9], at + header, end);
+    return mix(uint64_t{load_be32(at + 12)} << 32 ^ mix(uint64_t{load_be32(at + 16)} << 32 | key));
+  }
+  if (type == 0x86dd && at + 40 <= end) {
+    uint64_t sum = transport_key(at[6], at + 40, end);
+    for (int i = 8; i < 40; i += 4) sum = uint64_t{mix(sum)} << 32 | load_be32(at + i);
+    return mix(sum);
+  }
+  return 0;
+}
+
+JobQueue::JobQueue(int worker, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
+                   const OffloadOptions& options)
+    : worker_(worker), plans_(plans), devices_(devices), options_(options), lines_(plans.size()) {
+  size_t places = 0;
+  for (size_t d = 0; d < devices.size(); ++d) {
+    std::vector<Job> jobs(static_cast<size_t>(options.jobs));
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      Job& job = jobs[i];
+      job.device = static_cast<int>(d);
+      job.place = static_cast<int>(i);
+      job.packets.resize(static_cast<size_t>(options.job));
+      job.steps.resize(static_cast<size_t>(options.job));
+      job.behind.reserve(static_cast<size_t>(options.job) * kHeldBehind);
+    }
+    places += jobs.size();
+    jobs_.push_back(std::move(jobs));
+  }
+  int counters = 1;
+  for (const Plan& plan : plans) counters = std::max(counters, plan.counters());
+  counts_.resize(static_cast<size_t>(counters));
+  for (Line& line : lines_) {
+    line.ring.resize(std::max<size_t>(places, 1));
+    line.last_of_bucket.resize(kBuckets);
+  }
+}
+
+JobQueue::~JobQueue() {
+  for (std::vector<Job>& jobs : jobs_)
+    for (Job& job : jobs) {
+      if (job.state != State::kFree && job.state != State::kQuarantine)
+        for (int i = 0; i < job.size; ++i) job.packets[static_cast<size_t>(i)]->kill();
+      for (const Held& h : job.behind) h.packet->kill();
+    }
+}
+
+bool JobQueue::idle() const {
+  for (const Line& line : lines_)
+    if (!line.empty()) return false;
+  return true;
+}
+
+int JobQueue::usable_device() const {
+  const int n = static_cast<int>(devices_.size());
+  for (int i = 0; i < n; ++i) {
+    const int d = (worker_ + i) % n;
+    if (!devices_[static_cast<size_t>(d)]->failed.load(std::memory_order_relaxed)) return d;
+  }
+  return -1;
+}
+
+// --- Arrival
+
+void JobQueue::arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options) {
+  arrived_ = true;
+  Packet** packets = batch.begin();
+  const int n = batch.size();
+  using Mode = OffloadOptions::Mode;
+  if (usable_device() < 0 || options.mode == Mode::kCpu || options.mode == Mode::kAuto) {
+    to_cpu(plan, step, packets, n);
+  } else if (options.mode == Mode::kDevice) {
+    to_device(plan, step, packets, n, options, false);
+  } else {
+    // By bucket, so that a flow has one way.
+    const auto below = static_cast<uint32_t>(options.fraction * kBuckets + 0.5);
+    Packet* here[Batch::kCapacity];
+    int there = 0, stay = 0;
+    for (int i = 0; i < n; ++i) {
+      Packet* p = packets[i];
+      // The lowest bits choose the worker, so others choose the processor.
+      const bool device = (flow_bucket(*p) >> 7) % kBuckets < below;
+      here[stay] = p;
+      packets[there] = p;
+      there += device;
+      stay += !device;
+    }
+    if (there) to_device(plan, step, packets, there, options, true);
+    if (stay) to_cpu(plan, step, here, stay);
+  }
+  batch.clear();
+}
+
+void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const OffloadOptions& options, bool track) {
+  Line& line = lines_[static_cast<size_t>(plan)];
+  while (n > 0) {
+    Job* job = line.open ? line.open : open_job(plan);
+    if (!job && options.mode == OffloadOptions::Mode::kDevice && !releasing_ && usable_device() >= 0) {
+      // Nothing more is read from the sources until a job is free: that is now, because this is where they come in.
+      ++events_[kWaits];
+      while (!(job = open_job(plan)) && usable_device() >= 0) {
+        if (!release_done()) __builtin_ia32_pause();
+        if (line.open) job = line.open;
+        if (job) break;
+        if (idle() && quarantined_ > 0) break;
+      }
+    }
+    if (!job) {
+      events_[kFullLane] += static_cast<uint64_t>(n);
+      to_cpu(plan, step, packets, n);
+      return;
+    }
+    const int k = append(*job, step, packets, n, track);
+    packets += k;
+    n -= k;
+    if (job->size == options_.job) submit(*job);
+  }
+}
+
+void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
+  Line& line = lines_[static_cast<size_t>(plan)];
+  events_[kCpuPackets] += static_cast<uint64_t>(n);
+  ShaderElementBase* element = plans_[static_cast<size_t>(plan)].steps()[step].element;
+  Batch batch;
+  for (int i = 0; i < n; ++i) {
+    Packet* p = packets[i];
+    if (!line.empty()) {
+      // A packet must not overtake those of its bucket that are on a device.
+      uint64_t last = line.untracked;
+      if (last <= line.released) last = line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets];
+      if (last > line.released) {
+        Job* job = line.at(static_cast<size_t>(last - line.released - 1));
+        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) release_done();
+        if (last > line.released) {
+          job->behind.push_back({p, static_cast<uint16_t>(plan), step});
+          ++events_[kBehind];
+          continue;
+        }
+      }
+    }
+    batch.push_back(p);
+  }
+  if (!batch.empty()) element->push(0, batch);
+}
+
+JobQueue::Job* JobQueue::open_job(int plan) {
+  const int device = usable_device();
+  if (device < 0) return nullptr;
+  Line& line = lines_[static_cast<size_t>(plan)];
+  for (Job& job : jobs_[static_cast<size_t>(device)]) {
+    if (job.state != State::kFree) continue;
+    job.state = State::kOpen;
+    job.plan = plan;
+    job.size = 0;
+    job.tracked = true;
+    job.sequence = line.released + line.size + 1;
+    job.first_arrival = now_ns();
+    job.rows = lane(job).rows_in(job.place);
+    line.push(&job);
+    line.open = &job;
+    return &job;
+  }
+  return nullptr;
+}
+
+int JobQueue::append(Job& job, uint16_t step, Packet** packets, int n, bool track) {
+  const Plan& plan = plans_[static_cast<size_t>(job.plan)];
+  const RowLayout& layout = plan.row();
+  const int k = std::min(n, options_.job - job.size);
+  uint8_t* row = job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(layout.stride);
+  const int annotations = layout.annotations, window = layout.window();
+  for (int i = 0; i < k; ++i, row += layout.stride) {
+    Packet* p = packets[i];
+    RowHeader h = p->row_header();
+    const int begin = h.data + layout.window_begin;
+    if (begin < 0 || h.data > kMaxData) [[unlikely]] {
+      h.at = plan.resume_at(step);
+    } else {
+      h.at = step;
+      uint8_t* to = row + 16;
+      for (int left = annotations; left != 0; left &= left - 1, to += 4)
+        __builtin_memcpy(to, p->anno() + 4 * __builtin_ctz(static_cast<unsigned>(left)), 4);
+      copy_words(row + window, p->buffer() + begin, layout.window_size);
+    }
+    __builtin_memcpy(row, &h, sizeof h);
+    job.packets[static_cast<size_t>(job.size + i)] = p;
+    job.steps[static_cast<size_t>(job.size + i)] = step;
+  }
+  Line& line = lines_[static_cast<size_t>(job.plan)];
+  if (track) {
+    for (int i = 0; i < k; ++i) line.last_of_bucket[(flow_bucket(*packets[i]) >> 7) % kBuckets] = job.sequence;
+  } else {
+    line.untracked = job.sequence;
+  }
+  job.size += k;
+  return k;
+}
+
+void JobQueue::submit(Job& job) {
+  lines_[static_cast<size_t>(job.plan)].open = nullptr;
+  Device& device = *devices_[static_cast<size_t>(job.device)];
+  job.generation = device.parameters->enter(worker_);
+  job.pinned = true;
+  job.submitted = now_ns();
+  job.state = State::kSubmitted;
+  if (!lane(job).submit(job.place, job.plan, job.size, device.parameters->address(job.generation))) {
+    device.failed.store(true, std::memory_order_relaxed);
+    unpin(job);
+  }
+}
+
+void JobQueue::unpin(Job& job) {
+  if (!job.pinned) return;
+  job.pinned = false;
+  devices_[static_cast<size_t>(job.device)]->parameters->leave(worker_, job.generation);
+}
+
+// --- Release
+
+bool JobQueue::poll() {
+  bool worked = false;
+  if (!releasing_) {
+    worked = release_done();
+    if (quarantined_) worked |= look_at_quarantine();
+  }
+  const bool quiet = !arrived_;
+  arrived_ = false;
+  int64_t now = 0;
+  for (Line& line : lines_) {
+    if (!line.open) continue;
+    if (now == 0) now = now_ns();
+    if (quiet || now - line.open->first_arrival >= int64_t{options_.max_wait_us} * 1000) {
+      submit(*line.open);
+      worked = true;
+    }
+  }
+  return worked;
+}
+
+bool JobQueue::release_done() {
+  if (releasing_) return false;
+  bool worked = false;
+  for (size_t plan = 0; plan < lines_.size(); ++plan) {
+    Line& line = lines_[plan];
+    while (!line.empty()) {
+      Job& job = *line.front();
+      if (job.state == State::kOpen) break;
+      Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;
+      if (state == Lane::State::kPending) {
+        if (now_ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
+      }
+      finish_front(static_cast<int>(plan), state);
+      worked = true;
+    }
+  }
+  return worked;
+}
+
+void JobQueue::finish_front(int plan, Lane::State state) {
+  Line& line = lines_[static_cast<size_t>(plan)];
+  Job& job = *line.front();
+  releasing_ = true;
+  line.pop();
+  switch (state) {
+    case Lane::State::kDone:
+      unpin(job);
+      release(job);
+      job.state = State::kFree;
+      break;
+    case Lane::State::kPending:
+      ++events_[kLateJobs];
+      run_again(job);
+      // The device may still write there, and read tables.
+      job.state = State::kQuarantine;
+      ++quarantined_;
+      break;
+    case Lane::State::kFailed:
+      ++events_[kFailedJobs];
+      devices_[static_cast<size_t>(job.device)]->failed.store(true, std::memory_order_relaxed);
+      run_again(job);
+      job.state = State::kQuarantine;
+      ++quarantined_;
+      break;
+  }
+  // Only now: what came for the CPU while the job's packets were pushed waited behind it.
+  ++line.released;
+  push_held(job.behind);
+  releasing_ = false;
+}
+
+void JobQueue::release(Job& job) {
+  const Plan& plan = plans_[static_cast<size_t>(job.plan)];
+  const RowLayout& layout = plan.row();
+  const int64_t now = now_ns();
+  doorbell_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0)));
+  arrival_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.first_arrival, 0)));
+  ++events_[kJobs];
+  events_[kJobPackets] += static_cast<uint64_t>(job.size);
+
+  lane(job).counts(job.place, counts_.data(), plan.counters());
+  for (const Step& step : plan.steps()) step.element->add_counts(counts_.data() + step.first_counter);
+
+  const uint8_t* row = lane(job).rows_out(job.place);
+  const int annotations = layout.annotations, window = layout.window();
+  const size_t exits = plan.exits().size();
+  uint16_t codes[Batch::kCapacity];
+  Packet* slots[Batch::kCapacity];
+  for (int done = 0; done < job.size;) {
+    int left = std::min(job.size - done, Batch::kCapacity);
+    for (int i = 0; i < left; ++i, row += layout.stride) {
+      Packet* p = job.packets[static_cast<size_t>(done + i)];
+      const uint16_t untouched = plan.resume_at(job.steps[static_cast<size_t>(done + i)]);
+      RowHeader h;
+      __builtin_memcpy(&h, row, sizeof h);
+      // A code that does not exist would be a device's fault; the packet is still as it was.
+      if (h.at < kExit || h.at - kExit >= static_cast<int>(exits)) [[unlikely]]
+        h.at = untouched;
+      slots[i] = p;
+      codes[i] = h.at;
+      if (h.at == untouched) continue;
+      const uint8_t* from = row + 16;
+      for (int bits = annotations; bits != 0; bits &= bits - 1, from += 4)
+        __builtin_memcpy(p->anno() + 4 * __builtin_ctz(static_cast<unsigned>(bits)), from, 4);
+      copy_words(p->data() + layout.window_begin, row + window, layout.window_size);
+      p->set_row_header(h);
+    }
+    done += left;
+    while (left > 0) {
+      const uint16_t code = codes[0];
+      Batch out;
+      int rest = 0, taken = 0;
+      for (int i = 0; i < left; ++i) {
+        Packet* p = slots[i];
+        const uint16_t c = codes[i];
+        const bool mine = c == code;
+        out.begin()[taken] = p;
+        slots[rest] = p;
+        codes[rest] = c;
+        taken += mine;
+        rest += !mine;
+      }
+      left = rest;
+      out.resize(taken);
+      dispatch(plan, code, out);
+    }
+  }
+}
+
+void JobQueue::dispatch(const Plan& plan, uint16_t code, Batch& batch) {
+  const Exit& exit = plan.exits()[static_cast<size_t>(code - kExit)];
+  ShaderElementBase* element = plan.steps()[exit.step].element;
+  switch (exit.kind) {
+    case Exit::Kind::kResume:
+      events_[kResumed] += static_cast<uint64_t>(batch.size());
+      element->push(0, batch);
+      break;
+    case Exit::Kind::kEscape:
+      events_[kEscaped] += static_cast<uint64_t>(batch.size());
+      element->leave(batch, kEscape);
+      break;
+    case Exit::Kind::kDrop:
+    case Exit::Kind::kPort:
+      element->leave(batch, exit.port);
+      break;
+  }
+}
+
+void JobQueue::run_again(Job& job) {
+  const Plan& plan = plans_[static_cast<size_t>(job.plan)];
+  for (int i = 0; i < job.size;) {
+    const uint16_t step = job.steps[static_cast<size_t>(i)];
+    Batch batch;
+    for (; i < job.size && !batch.full() && job.steps[static_cast<size_t>(i)] == step; ++i)
+      batch.push_back(job.packets[static_cast<size_t>(i)]);
+    plan.steps()[step].element->push(0, batch);
+  }
+}
+
+void JobQueue::push_held(std::vector<Held>& held) {
+  // What is pushed may hold others back in turn, but behind later jobs.
+  for (size_t i = 0; i < held.size();) {
+    const Held first = held[i];
+    Batch batch;
+    for (; i < held.size() && !batch.full() && held[i].plan == first.plan && held[i].step == first.step; ++i)
+      batch.push_back(held[i].packet);
+    plans_[first.plan].steps()[first.step].element->push(0, batch);
+  }
+  held.clear();
+}
+
+bool JobQueue::look_at_quarantine() {
+  bool any = false;
+  for (std::vector<Job>& jobs : jobs_)
+    for (Job& job : jobs) {
+      if (job.state != State::kQuarantine || !job.pinned) continue;
+      if (devices_[static_cast<size_t>(job.device)]->failed.load(std::memory_order_relaxed)) continue;
+      if (lane(job).poll(job.place) != Lane::State::kDone) continue;
+      unpin(job);
+      job.state = State::kFree;
+      --quarantined_;
+      any = true;
+    }
+  return any;
+}
+
+void JobQueue::drain() {
+  for (Line& line : lines_)
+    if (line.open) submit(*line.open);
+  while (!idle()) {
+    if (!poll()) __builtin_ia32_pause();
+  }
+}
+
+bool JobQueue::uses(const Device& device, int generation) {
+  bool any = false;
+  for (std::vector<Job>& jobs : jobs_)
+    for (Job& job : jobs) {
+      if (!job.pinned || job.generation != generation || devices_[static_cast<size_t>(job.device)].get() != &device)
+        continue;
+      any |= lane(job).poll(job.place) == Lane::State::kPending;
+    }
+  return any;
+}
+
+void JobQueue::reset_statistics() {
+  events_.fill(0);
+  doorbell_latency_.clear();
+  arrival_latency_.clear();
+}
+
+}  // namespace headrace::offload

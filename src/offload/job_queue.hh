@@ -1,0 +1,153 @@
+#pragma once
+/// \file
+/// One worker's jobs under way: packing, order, deadlines, release.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "headrace/batch.hh"
+#include "headrace/offload_options.hh"
+#include "headrace/worker.hh"
+#include "offload/histogram.hh"
+#include "offload/parameters.hh"
+#include "offload/plan.hh"
+
+namespace headrace::offload {
+
+/// One device as workers see it.
+struct Device {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Parameters> parameters;
+  std::string name;
+  std::atomic<bool> failed{false};
+};
+
+/// What a queue counts; sums over workers are the handlers of the engine.
+enum Event : int {
+  kJobs,        ///< released
+  kJobPackets,  ///< in them
+  kCpuPackets,  ///< that the mode sent to the CPU
+  kFullLane,    ///< of these, because no job was free
+  kBehind,      ///< of these, held back behind their bucket's last job
+  kResumed,     ///< slots that the host had to finish
+  kEscaped,     ///< slots for host bodies
+  kLateJobs,    ///< jobs past their deadline, run again on the CPU
+  kFailedJobs,  ///< jobs of a device that failed, run again on the CPU
+  kWaits,       ///< times that a source waited for a free job
+  kEvents
+};
+extern const char* const kEventNames[kEvents];
+
+/// Everything here belongs to one worker, and is called on its thread.
+class JobQueue {
+ public:
+  static constexpr uint32_t kBuckets = 1024;
+
+  JobQueue(int worker, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
+           const OffloadOptions& options);
+  ~JobQueue();
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
+
+  /// Takes packets that arrive at step `step` of a plan, as `options` (which may have changed) say.
+  void arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options);
+  /// Releases what is done and sends what has waited. True if there was anything.
+  bool poll();
+  /// Jobs open or under way.
+  bool idle() const;
+  /// Waits until nothing is under way and everything has been released.
+  void drain();
+  /// True if the device may still read tables of `generation` for jobs of this queue. Any thread, worker standing.
+  bool uses(const Device& device, int generation);
+
+  const uint64_t* events() const { return events_.data(); }
+  /// Nanoseconds from doorbell to release, and from the first packet's arrival to release.
+  const Histogram& doorbell_latency() const { return doorbell_latency_; }
+  const Histogram& arrival_latency() const { return arrival_latency_; }
+  void reset_statistics();
+
+ private:
+  enum class State : uint8_t { kFree, kOpen, kSubmitted, kQuarantine };
+  /// A packet that waits for its turn on the CPU.
+  struct Held {
+    Packet* packet;
+    uint16_t plan;
+    uint16_t step;
+  };
+  struct Job {
+    State state = State::kFree;
+    int device = 0;
+    int place = 0;  // of the device's lane
+    int plan = 0;
+    int size = 0;
+    int generation = -1;
+    bool pinned = false;   // the generation
+    bool tracked = false;  // the buckets of all its packets are noted
+    uint64_t sequence = 0;
+    int64_t first_arrival = 0;
+    int64_t submitted = 0;
+    uint8_t* rows = nullptr;
+    std::vector<Packet*> packets;
+    std::vector<uint16_t> steps;
+    std::vector<Held> behind;
+  };
+  /// Jobs of one plan, first come first.
+  struct Line {
+    std::vector<Job*> ring;
+    size_t head = 0, size = 0;
+    Job* open = nullptr;     // the last one, while it fills
+    uint64_t released = 0;   // every job up to this sequence number
+    uint64_t untracked = 0;  // the last job that is not tracked
+    std::vector<uint64_t> last_of_bucket;
+
+    bool empty() const { return size == 0; }
+    Job* front() const { return ring[head]; }
+    Job* at(size_t i) const { return ring[(head + i) % ring.size()]; }
+    void push(Job* j) { ring[(head + size++) % ring.size()] = j; }
+    void pop() {
+      head = (head + 1) % ring.size();
+      --size;
+    }
+  };
+
+  void to_device(int plan, uint16_t step, Packet** packets, int n, const OffloadOptions& options, bool track);
+  void to_cpu(int plan, uint16_t step, Packet** packets, int n);
+  int append(Job& job, uint16_t step, Packet** packets, int n, bool track);
+  Job* open_job(int plan);
+  void submit(Job& job);
+  bool release_done();
+  void finish_front(int plan, Lane::State state);
+  void release(Job& job);
+  void dispatch(const Plan& plan, uint16_t exit, Batch& batch);
+  /// The device did not do it: its packets, which are as they were, run on the CPU.
+  void run_again(Job& job);
+  void push_held(std::vector<Held>& held);
+  void end_of_job(Job& job);
+  void unpin(Job& job);
+  bool look_at_quarantine();
+  int usable_device() const;
+  Lane& lane(const Job& job) { return devices_[job.device]->backend->lane(worker_); }
+
+  const int worker_;
+  const std::vector<Plan>& plans_;
+  std::vector<std::unique_ptr<Device>>& devices_;
+  const OffloadOptions options_;
+  std::vector<std::vector<Job>> jobs_;  // by device
+  std::vector<Line> lines_;             // by plan
+  int quarantined_ = 0;
+  bool arrived_ = false;    // since the last poll
+  bool releasing_ = false;  // pushing packets of a job: what comes in meanwhile must not release others
+  std::array<uint64_t, kEvents> events_{};
+  Histogram doorbell_latency_, arrival_latency_;
+  std::vector<uint64_t> counts_;
+};
+
+/// The flow bucket of a frame: from the receive-side-scaling hash if it has one, else from its addresses, and ports
+/// unless it is a fragment, or the security parameters index; 0 for what is not IP.
+uint32_t flow_bucket(const Packet& p);
+
+/// Nanoseconds of a clock that no simulation moves.
+int64_t now_ns();
+
+}  // namespace headrace::offload

@@ -1,0 +1,137 @@
+#include "offload/parameters.hh"
+
+#include <cstring>
+
+namespace headrace::offload {
+
+namespace {
+/// Room behind the images for the small objects that views point to.
+constexpr size_t kObjects = 4096;
+}  // namespace
+
+Parameters::Parameters(DeviceMemory& memory, const std::vector<Plan>& plans, size_t images, int workers)
+    : memory_(memory), plans_(plans), images_((images + 15) / 16 * 16), users_(static_cast<size_t>(workers)) {}
+
+Parameters::~Parameters() {
+  for (auto& [key, array] : arrays_)
+    for (Copy& copy : array.copies)
+      if (copy.address) memory_.release(copy.address);
+  for (const uint64_t block : blocks_)
+    if (block) memory_.release(block);
+}
+
+int Parameters::enter(int worker) {
+  for (;;) {
+    const int generation = current_.load(std::memory_order_acquire);
+    std::atomic<uint32_t>& n = users_[worker].of[generation];
+    // Sequentially consistent on both sides: either update() sees this user, or the user sees the new generation.
+    n.fetch_add(1, std::memory_order_seq_cst);
+    if (current_.load(std::memory_order_seq_cst) == generation) return generation;
+    n.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+bool Parameters::busy(int generation) const {
+  for (const Users& u : users_)
+    if (u.of[generation].load(std::memory_order_seq_cst) != 0) return true;
+  return false;
+}
+
+bool Parameters::reserve(Copy& copy, size_t size) {
+  if (copy.capacity >= size) return true;
+  if (copy.address) {
+    memory_.release(copy.address);
+    bytes_ -= copy.capacity;
+  }
+  copy = {};
+  copy.address = memory_.allocate(size);
+  if (!copy.address) {
+    wanted_ = size;
+    return false;
+  }
+  copy.capacity = size;
+  bytes_ += size;
+  return true;
+}
+
+uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* changes) {
+  if (failed_ || !objects || size == 0) return 0;
+  Array& array = arrays_[Key{objects, changes, changes ? changes->id() : 0}];
+  array.last_used = updates_.load(std::memory_order_relaxed);
+  Copy& copy = array.copies[filling_];
+  if (!reserve(copy, size)) {
+    failed_ = true;
+    return 0;
+  }
+  const auto* bytes = static_cast<const uint8_t*>(objects);
+  Status status;
+  if (changes) {
+    const uint32_t now = changes->advance();
+    changes->each_since(copy.moment, [&](size_t begin, size_t end) {
+      if (begin < size) status &= memory_.upload(copy.address + begin, bytes + begin, std::min(end, size) - begin);
+    });
+    copy.moment = now;
+  } else if (copy.content.size() != size || std::memcmp(copy.content.data(), bytes, size) != 0) {
+    copy.content.assign(bytes, bytes + size);
+    status = memory_.upload(copy.address, bytes, size);
+  }
+  if (!status) failed_ = true;
+  return copy.address;
+}
+
+uint64_t Parameters::put(const void* value, size_t size) {
+  const size_t at = (used_ + 15) / 16 * 16;
+  if (at + size > block_.size()) {
+    failed_ = true;
+    return 0;
+  }
+  std::memcpy(block_.data() + at, value, size);
+  used_ = at + size;
+  return blocks_[filling_] + at;
+}
+
+Status Parameters::fill(int generation, Errors& errors) {
+  filling_ = generation;
+  failed_ = false;
+  wanted_ = 0;
+  block_.assign(images_ + kObjects, 0);
+  used_ = images_;
+  if (!blocks_[generation]) blocks_[generation] = memory_.allocate(block_.size());
+  if (!blocks_[generation]) {
+    wanted_ = block_.size();
+    failed_ = true;
+  }
+  for (const Plan& plan : plans_)
+    for (const Step& step : plan.steps())
+      if (!failed_) step.element->image(block_.data() + step.image, *this);
+  if (!failed_ && !memory_.upload(blocks_[generation], block_.data(), block_.size()).ok()) failed_ = true;
+  if (failed_) {
+    if (wanted_)
+      return errors.error("device memory does not suffice: {} MB wanted beside {} MB in use, {} of {} MB free",
+                          wanted_ >> 20, bytes_ >> 20, memory_.free_bytes() >> 20, memory_.total_bytes() >> 20);
+    return errors.error("the device does not take tables");
+  }
+  current_.store(generation, std::memory_order_seq_cst);
+  updates_.fetch_add(1, std::memory_order_relaxed);
+  forget_old();
+  return {};
+}
+
+/// Arrays that neither generation refers to any more.
+void Parameters::forget_old() {
+  const uint64_t now = updates_.load(std::memory_order_relaxed);
+  for (auto it = arrays_.begin(); it != arrays_.end();) {
+    if (it->second.last_used + kGenerations >= now) {
+      ++it;
+      continue;
+    }
+    for (const Copy& copy : it->second.copies) {
+      if (!copy.address) continue;
+      memory_.release(copy.address);
+      bytes_ -= copy.capacity;
+    }
+    it = arrays_.erase(it);
+  }
+}
+
+}  // namespace headrace::offload

@@ -1,0 +1,174 @@
+#include "offload/plan.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace headrace::offload {
+
+namespace {
+
+/// Different places where headers may lie at one element; beyond that they count as unknown.
+constexpr size_t kMaxOffsets = 8;
+
+int anchor_offset(const Offsets& at, Anchor anchor) {
+  switch (anchor) {
+    case Anchor::kData:
+      return at.data;
+    case Anchor::kMac:
+      return at.mac;
+    case Anchor::kNetwork:
+      return at.network;
+    case Anchor::kTransport:
+      return at.transport;
+    default:
+      return Offsets::kUnknown;
+  }
+}
+
+}  // namespace
+
+bool can_offload(const Element& element) {
+  const auto* shader = dynamic_cast<const ShaderElementBase*>(&element);
+  if (!shader || !shader->can_mirror() || element.ninputs() != 1) return false;
+  for (const RegionInfo& r : shader->regions())
+    if (r.anchor != Anchor::kAnno && r.anchor != Anchor::kMeta && r.size > kMaxWindow) return false;
+  return true;
+}
+
+Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+           const std::vector<int>& back_edges, size_t& images) {
+  std::vector<int> step_of(elements.size(), -1);
+  for (const int node : chain.nodes) {
+    Step step;
+    step.element = dynamic_cast<ShaderElementBase*>(elements[node]);
+    const size_t alignment = std::max<size_t>(step.element->image_alignment(), 16);
+    images = (images + alignment - 1) / alignment * alignment;
+    step.image = images;
+    images += step.element->image_size();
+    step.first_counter = counters_;
+    counters_ += step.element->counter_count();
+    step_of[node] = static_cast<int>(steps_.size());
+    steps_.push_back(step);
+  }
+  const auto exit = [this](Exit::Kind kind, size_t step, Next port) {
+    exits_.push_back({kind, static_cast<uint16_t>(step), port});
+    return static_cast<uint16_t>(kExit + exits_.size() - 1);
+  };
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    Step& step = steps_[s];
+    step.resume = exit(Exit::Kind::kResume, s, 0);
+    step.drop = exit(Exit::Kind::kDrop, s, kDrop);
+    step.escape = exit(Exit::Kind::kEscape, s, kEscape);
+    const int node = chain.nodes[s];
+    for (int port = 0; port < step.element->noutputs(); ++port) {
+      uint16_t target = 0;
+      bool inner = false;
+      for (size_t e = 0; e < edges.size(); ++e) {
+        if (edges[e].from.node != node || edges[e].from.port != port || step_of[edges[e].to.node] < 0) continue;
+        if (std::find(back_edges.begin(), back_edges.end(), static_cast<int>(e)) != back_edges.end()) continue;
+        target = static_cast<uint16_t>(step_of[edges[e].to.node]);
+        inner = true;
+      }
+      step.targets.push_back(inner ? target : exit(Exit::Kind::kPort, s, static_cast<Next>(port)));
+    }
+  }
+  for (const int e : chain.entries) entries_.push_back({e, static_cast<uint16_t>(step_of[edges[e].to.node])});
+
+  std::vector<std::vector<Offsets>> offsets;
+  foresee(offsets);
+  lay_out(offsets);
+}
+
+/// Where headers may lie before each step.
+void Plan::foresee(std::vector<std::vector<Offsets>>& offsets) const {
+  offsets.assign(steps_.size(), {});
+  const auto add = [&](size_t step, const Offsets& at) {
+    std::vector<Offsets>& all = offsets[step];
+    if (all.size() < kMaxOffsets && std::find(all.begin(), all.end(), at) == all.end()) all.push_back(at);
+  };
+  // Device ports hand over whole frames; packets that come otherwise have their network header marked, mostly where
+  // they begin.
+  for (const Entry& e : entries_) {
+    Offsets at;
+    at.mac = 0;
+    at.network = at.data;
+    at.transport = at.data + 20;
+    add(e.step, at);
+  }
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    for (Offsets at : offsets[s]) {
+      steps_[s].element->move(at);
+      for (const uint16_t target : steps_[s].targets)
+        if (target < kExit) add(target, at);
+    }
+  }
+}
+
+void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
+  int first = INT_MAX, last = INT_MIN;
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const std::vector<RegionInfo> regions = steps_[s].element->regions();
+    for (const RegionInfo& r : regions) {
+      if (r.size <= 0) continue;
+      if (r.anchor == Anchor::kAnno) {
+        for (int g = r.offset / 4; g <= (r.offset + r.size - 1) / 4; ++g) row_.annotations |= 1 << g;
+        continue;
+      }
+      if (r.anchor == Anchor::kMeta) continue;
+      for (Offsets at : offsets[s]) {
+        // A shader that moves a header looks at bytes where it was and writes some where it will be.
+        for (int moved = 0; moved < 2; ++moved) {
+          const int origin = anchor_offset(at, r.anchor);
+          if (origin > -4096 && origin < 4096) {
+            const int begin = origin + r.offset, end = begin + r.size;
+            if (begin >= -kMaxWindow && std::max(last, end) - std::min(first, begin) <= kMaxWindow) {
+              first = std::min(first, begin);
+              last = std::max(last, end);
+            }
+          }
+          const bool moves = std::any_of(regions.begin(), regions.end(), [](const RegionInfo& m) {
+            return m.anchor == Anchor::kMeta && m.writes &&
+                   (m.offset == decltype(meta::data)::kOffset || m.offset == decltype(meta::mac_header)::kOffset ||
+                    m.offset == decltype(meta::network_header)::kOffset);
+          });
+          if (!moves) break;
+          steps_[s].element->move(at);
+        }
+      }
+    }
+  }
+  if (first > last) first = last = 0;
+  row_.window_begin = first;
+  row_.window_size = (last - first + 3) / 4 * 4;
+  row_.stride = (row_.window() + row_.window_size + 15) / 16 * 16;
+  // What fits into the row's last 16 bytes costs nothing, and may spare a packet with a longer header the host.
+  row_.window_size = std::min(kMaxWindow, row_.stride - row_.window());
+}
+
+void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
+  std::vector<Next> nexts(static_cast<size_t>(n));
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    const auto at = static_cast<uint16_t>(s);
+    step.element->shade_slots(parameters + step.image, at, slots, n, row_, step.first_counter, nexts.data());
+    for (int i = 0; i < n; ++i) {
+      if (slots[i].header.at != at) continue;
+      const Next next = nexts[static_cast<size_t>(i)];
+      slots[i].header.at = next == kResume              ? step.resume
+                           : next == kEscape            ? step.escape
+                           : next < step.targets.size() ? step.targets[next]
+                                                        : step.drop;
+    }
+  }
+}
+
+std::string Plan::describe() const {
+  std::string names;
+  for (const Step& s : steps_) names += (names.empty() ? "" : " ") + s.element->name();
+  return fmt::format("{} shader{} ({}), rows of {} bytes", steps_.size(), steps_.size() == 1 ? "" : "s", names,
+                     row_.stride);
+}
+
+}  // namespace headrace::offload
