@@ -172,6 +172,10 @@ struct OpenedNvrtc {
                                          "/usr/local/cuda*/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu"};
     for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"})
       if (const char* value = std::getenv(variable)) patterns.push_back(std::string(value) + "/lib{64,}");
+    // Where tools/nvrtc puts it.
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    patterns.push_back((cache != nullptr && *cache == '/' ? std::string(cache) : "~/.cache") +
+                       "/headrace/nvrtc-*/nvidia/cu1{3,2}/lib");
     std::vector<std::string> roots = {"~/.local", "/usr/local", "/usr", "/opt/*", "/opt/*/.venv", "/opt/*/venv"};
     if (const char* value = std::getenv("VIRTUAL_ENV")) roots.insert(roots.begin(), value);
     for (const std::string& root : roots)
