@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "backend/cuda/cuda_backend.hh"
 #include "backend/reference/reference_backend.hh"
 #include "offload/backend.hh"
 
@@ -9,7 +12,17 @@ std::vector<std::unique_ptr<Backend>> find_devices(const OffloadOptions& options
     for (int i = 0; i < std::max(options.devices, 1); ++i) found.push_back(std::make_unique<ReferenceBackend>(options));
     return found;
   }
-  why_not = "no CUDA backend";
+  const int there = cuda::cuda_device_count(&why_not);
+  const int wanted = options.devices > 0 ? std::min(options.devices, there) : there;
+  Errors errors;
+  for (int i = 0; i < wanted; ++i) {
+    if (auto device = cuda::make_cuda_backend(i, errors)) {
+      found.push_back(std::move(device));
+    } else {
+      why_not = errors.str();
+      while (why_not.ends_with('\n')) why_not.pop_back();
+    }
+  }
   return found;
 }
 

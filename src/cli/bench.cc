@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hh"
+#include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
+#include "offload/engine.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace::cli {
@@ -27,6 +29,7 @@ struct BenchOptions {
   bool profile = false;
   bool ratio = false;
   bool json = false;
+  OffloadOptions offload;
 };
 
 constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
@@ -41,6 +44,7 @@ struct Result {
     ElementProfile profile;
   };
   std::vector<Row> profile;
+  nlohmann::ordered_json offload;
 
   uint64_t packets() const { return end.in.packets - begin.in.packets; }
   uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
@@ -62,7 +66,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   Errors errors(Errors::Output::kStderr);
   const uint32_t before = PacketPool::instance().in_use();
   {
-    std::unique_ptr<Router> router = Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = {}});
+    std::unique_ptr<Router> router =
+        Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
     if (!router) return false;
     bool warm = false;
     double start = 0;
@@ -74,6 +79,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
           if (!warm && now - start >= options.warmup) {
             warm = true;
             if (profile) router->reset_profile();
+            if (router->engine()) router->engine()->reset_statistics();
             result.begin = read_totals(*router);
           }
           if (!warm || now - result.begin.seconds < options.seconds) return true;
@@ -88,6 +94,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     }
     result.seconds = result.end.seconds - result.begin.seconds;
     result.drops = router->drops();
+    result.offload = offload_report(*router);
     if (profile)
       for (const auto& e : router->elements())
         if (const ElementProfile p = router->profile(e.get()); p.packets > 0)
@@ -129,6 +136,9 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["drops"] = r.end.drops - r.begin.drops;
   j["drops_by_reason"] = drops;
   j["lost"] = r.lost;
+  j["mode"] = options.offload.mode_text();
+  j["backend"] = r.offload.empty() ? "none" : options.offload.backend;
+  if (!r.offload.empty()) j["offload"] = r.offload;
   j["tsc_ghz"] = tsc_hz() * 1e-9;
   j["commit"] = kCommit;
   j["build"] = kBuild;
@@ -178,6 +188,7 @@ int bench_command(int argc, char** argv) {
                "Cycles a packet and packets a batch by element (costs some speed itself)");
   app.add_flag("--ratio", options.ratio, "Also measure a source connected to a sink, in turn, and report the ratio");
   app.add_flag("--json", options.json, "Print one JSON object");
+  add_offload_arguments(app, options.offload);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -197,6 +208,7 @@ int bench_command(int argc, char** argv) {
   }
   apply_traffic(baseline, options);
 
+  size_packet_pool(options.workers, options.offload);
   Result best;
   double best_baseline = 0;
   std::vector<double> rates;
@@ -233,6 +245,11 @@ int bench_command(int argc, char** argv) {
       j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
   if (options.ratio)
     fmt::print("source to sink: {:.2f} Mpps; ratio {:.3f}\n", best_baseline, best.rate() / best_baseline);
+  if (!best.offload.empty())
+    fmt::print("offloaded: {} of {} packets; doorbell to release p50 {:.1f} us, p99 {:.1f}\n",
+               grouped(best.offload["job_packets"].get<uint64_t>()), grouped(best.packets()),
+               best.offload["doorbell_to_release_us"]["p50"].get<double>(),
+               best.offload["doorbell_to_release_us"]["p99"].get<double>());
   fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

@@ -10,13 +10,15 @@
 #include "cli/options.hh"
 #include "cli/source.hh"
 #include "headrace/router.hh"
+#include "offload/engine.hh"
+#include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace::cli {
 
 namespace {
 
-enum OptionId { kFile, kExpression, kThreads, kClickpath, kQuiet, kHelp };
+enum OptionId { kFile, kExpression, kThreads, kClickpath, kProgram, kQuiet, kHelp };
 
 using Value = Option::Value;
 constexpr Option kOptions[] = {
@@ -24,6 +26,7 @@ constexpr Option kOptions[] = {
     {kExpression, "expression", 'e', Value::kRequired},
     {kThreads, "threads", 'j', Value::kRequired},
     {kClickpath, "clickpath", 'C', Value::kRequired},
+    {kProgram, "program", 'p', Value::kRequired},
     {kQuiet, "quiet", 'q'},
     {kHelp, "help"},
 };
@@ -38,9 +41,22 @@ is 1 if there was one.
   -e, --expression TEXT      the configuration is TEXT
   -j, --threads N            as it would be run by N threads (1)
   -C, --clickpath PATH       folders for required files and packages, separated by ':' (else $CLICKPATH)
+  -p, --program FILE         write the device program of the configuration's chains, CUDA C++, to FILE ('-': standard
+                             output)
   -q, --quiet                print nothing when all is well
       --help
 )";
+
+/// The program of all chains, whether or not they would be offloaded.
+bool write_program(const Router& router, const std::string& file) {
+  size_t images = 0;
+  const std::string source = offload::program_source(
+      offload::make_plans(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved, images));
+  std::FILE* out = file == "-" ? stdout : std::fopen(file.c_str(), "w");
+  const bool good = out && std::fputs(source.c_str(), out) >= 0 && (out == stdout || std::fclose(out) == 0);
+  if (!good) fmt::print(stderr, "headrace check: {}: cannot be written\n", file);
+  return good;
+}
 
 }  // namespace
 
@@ -49,6 +65,7 @@ int check_command(int argc, char** argv) {
   ConfigurationSource source;
   int threads = 1;
   bool quiet = false;
+  std::string program;
   OptionReader reader("headrace check", argc, argv, kOptions);
   for (int id; (id = reader.next()) != OptionReader::kDone;) {
     bool good = true;
@@ -71,6 +88,9 @@ int check_command(int argc, char** argv) {
       case kClickpath:
         source.set_search_path(reader.value());
         break;
+      case kProgram:
+        program = reader.value();
+        break;
       case kQuiet:
         quiet = true;
         break;
@@ -91,7 +111,8 @@ int check_command(int argc, char** argv) {
   Runtime runtime(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = false});
   const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
   if (!router) return 1;
-  if (!quiet)
+  if (!program.empty() && !write_program(*router, program)) return 1;
+  if (!quiet && program != "-")
     fmt::print("{}: {} elements, {} connections, no errors\n", source.landmark(), router->elements().size(),
                router->connections().size());
   return 0;

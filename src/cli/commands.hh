@@ -10,6 +10,8 @@ int run_command(int argc, char** argv);
 int bench_command(int argc, char** argv);
 /// `headrace check`: everything but running.
 int check_command(int argc, char** argv);
+/// `headrace graph`: a configuration and its chains as DOT or SVG.
+int graph_command(int argc, char** argv);
 /// `headrace elements`: the table of elements, or one element's page.
 int elements_command(int argc, char** argv);
 /// `headrace flatten`, and the name click-flatten: a configuration without compound elements.

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"run", &cli::run_command, "run a configuration on all cores and report what it does"},
     {"bench", &cli::bench_command, "measure a configuration"},
     {"check", &cli::check_command, "find the mistakes in a configuration without running it"},
+    {"graph", &cli::graph_command, "draw a configuration and its chains"},
     {"elements", &cli::elements_command, "list the elements, or show one element's page"},
     {"flatten", &cli::flatten_command, "print a configuration without compound elements"},
     {"click", &cli::click_command, "run a configuration as Click's user-level driver does"},

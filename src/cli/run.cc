@@ -6,9 +6,11 @@
 #include <cstdio>
 
 #include "cli/commands.hh"
+#include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
+#include "offload/engine.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace::cli {
@@ -23,6 +25,7 @@ struct RunOptions {
   bool quiet = false;
   bool pin = true;
   std::vector<std::string> handlers;
+  OffloadOptions offload;
 };
 
 /// Prints what happens while the router runs.
@@ -127,9 +130,10 @@ void print_header(const std::string& file, const Router& router, double build_se
     fmt::print("{}: {}\n", e->declaration(), note);
   }
   const PacketPool& pool = PacketPool::instance();
-  fmt::print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; packets are processed on the CPU\n\n",
-             router.elements().size(), build_seconds, router.worker_count(), router.worker_count() == 1 ? "" : "s",
-             grouped(pool.buffers()));
+  fmt::print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; {}\n\n", router.elements().size(), build_seconds,
+             router.worker_count(), router.worker_count() == 1 ? "" : "s", grouped(pool.buffers()),
+             router.engine() ? router.engine()->summary() : "packets are processed on the CPU");
+  if (router.engine()) fmt::print("{}\n", router.engine()->describe());
   std::fflush(stdout);
 }
 
@@ -149,6 +153,7 @@ int run_command(int argc, char** argv) {
   app.add_flag("-q,--quiet", options.quiet, "No line every interval, only the closing table");
   app.add_flag("!--no-pin", options.pin, "Let workers move between CPUs");
   app.add_option("-r,--read", options.handlers, "Read handler ELEMENT.NAME at the end and print it (repeatable)");
+  add_offload_arguments(app, options.offload);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -178,10 +183,12 @@ int run_command(int argc, char** argv) {
   if (options.pin && runtime_options.threads <= static_cast<int>(cpus.size())) runtime_options.cpus = cpus;
   runtime_options.control_thread = true;
   if (!plan_scheduling("headrace run", runtime_options)) return 1;
+  size_packet_pool(runtime_options.threads, options.offload);
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
   const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  std::unique_ptr<Router> router =
+      Router::create(configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload});
   if (!router) return 1;
   print_header(file, *router, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 

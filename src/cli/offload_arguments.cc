@@ -1,0 +1,80 @@
+#include "cli/offload_arguments.hh"
+
+#include <algorithm>
+
+#include "headrace/packet_pool.hh"
+#include "offload/engine.hh"
+
+namespace headrace::cli {
+
+void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
+  app.add_option_function<std::string>(
+         "--mode",
+         [&options](const std::string& text) {
+           if (!options.set_mode(text))
+             throw CLI::ValidationError("--mode", "expected auto, cpu, device or fixed=FRACTION, got '" + text + "'");
+         },
+         "Where chains of shaders run: auto, cpu, device or fixed=FRACTION of the flows")
+      ->group("Devices");
+  app.add_option("--backend", options.backend,
+                 "cuda, or reference: a device that this process plays; default: what is there")
+      ->check(CLI::IsMember({"auto", "cuda", "reference"}))
+      ->group("Devices");
+  app.add_option_function<std::string>(
+         "--run", [&options](const std::string& text) { options.resident = text == "resident"; },
+         "resident: a program that stays on the device; stream: a copy and a start for each job")
+      ->check(CLI::IsMember({"resident", "stream"}))
+      ->group("Devices");
+  app.add_option("--job", options.job, "Most packets of a job")->check(CLI::Range(1, 65536))->group("Devices");
+  app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")
+      ->check(CLI::Range(1, 256))
+      ->group("Devices");
+  app.add_option("--maxwait", options.max_wait_us, "Microseconds that a packet waits for others at most")
+      ->check(CLI::Range(0, 1000000))
+      ->group("Devices");
+  app.add_option("--deadline", options.deadline_ms, "Milliseconds after which a job runs again on the CPU")
+      ->check(CLI::Range(1, 60000))
+      ->group("Devices");
+  app.add_option("--devices", options.devices, "How many devices to use; default: all")
+      ->check(CLI::Range(0, 64))
+      ->group("Devices");
+  app.add_option("--delay", options.delay_us, "Microseconds that a job takes on the reference device")
+      ->check(CLI::Range(0, 1000000))
+      ->group("Devices");
+}
+
+void size_packet_pool(int workers, const OffloadOptions& options) {
+  using Mode = OffloadOptions::Mode;
+  const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed;
+  const int64_t under_way = device ? int64_t{options.job} * options.jobs : 0;
+  // What a source cycles through, what caches of free buffers hold, and what is on a device.
+  const int64_t wanted = int64_t{workers} * (16384 + under_way + under_way / 2);
+  constexpr int64_t kMost = 4 << 20;
+  PacketPool::instance().set_buffers(
+      static_cast<uint32_t>(std::clamp<int64_t>(wanted, PacketPool::kDefaultBuffers, kMost)));
+}
+
+nlohmann::ordered_json offload_report(const Router& router) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+  const offload::Engine* engine = router.engine();
+  if (!engine) return j;
+  const OffloadOptions& o = engine->options();
+  j["mode"] = engine->mode();
+  j["run"] = o.resident ? "resident" : "stream";
+  j["job"] = o.job;
+  j["jobs"] = o.jobs;
+  j["maxwait_us"] = o.max_wait_us;
+  for (int e = 0; e < offload::kEvents; ++e) j[offload::kEventNames[e]] = engine->event(static_cast<offload::Event>(e));
+  const auto latency = [](const offload::Histogram& h) {
+    return nlohmann::ordered_json{{"p50", static_cast<double>(h.quantile(0.5)) * 1e-3},
+                                  {"p99", static_cast<double>(h.quantile(0.99)) * 1e-3},
+                                  {"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},
+                                  {"max", static_cast<double>(h.max()) * 1e-3}};
+  };
+  j["doorbell_to_release_us"] = latency(engine->doorbell_latency());
+  j["arrival_to_release_us"] = latency(engine->arrival_latency());
+  j["in_effect"] = engine->describe();
+  return j;
+}
+
+}  // namespace headrace::cli

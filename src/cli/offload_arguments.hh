@@ -1,0 +1,22 @@
+#pragma once
+/// \file
+/// The options about devices that `run` and `bench` share.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "headrace/offload_options.hh"
+#include "headrace/router.hh"
+
+namespace headrace::cli {
+
+/// Adds --mode, --backend, --run, --job and so on. `options` must outlive the parsing.
+void add_offload_arguments(CLI::App& app, OffloadOptions& options);
+
+/// Sets the number of packet buffers for so many workers with jobs under way. Before the first packet is made.
+void size_packet_pool(int workers, const OffloadOptions& options);
+
+/// What a benchmark reports of offloading: mode, backend, counts, latencies of jobs; an empty object without it.
+nlohmann::ordered_json offload_report(const Router& router);
+
+}  // namespace headrace::cli
