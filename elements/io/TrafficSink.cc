@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+
 #include "headrace/router.hh"
 
 namespace headrace {
 
 namespace {
-constexpr const char* kReasons[] = {"", "", "not IPv4", "bad checksum", "bad length", "wrong TTL", "wrong next hop"};
+constexpr const char* kReasons[] = {"",           "",          "not IPv4",       "bad checksum",
+                                    "bad length", "wrong TTL", "wrong next hop", "reordered"};
 constexpr uint32_t kEthernet = 14;
 }  // namespace
 
@@ -16,6 +19,7 @@ Status TrafficSink::configure(Args& args) {
       .read("TTL", ttl_, Between{0, 255})
       .read("TABLE", table_)
       .read("PORT", table_port_)
+      .read("LATENCY", measures_)
       .read("BURST", burst_, Between{1, Batch::kCapacity})
       .complete();
 }
@@ -25,6 +29,7 @@ Status TrafficSink::initialize(Errors& errors) {
     lookup_ = table_->handlers().find("lookup");
     if (!lookup_) return errors.error("TABLE: '{}' has no 'lookup' handler", table_->declaration());
   }
+  if (measures_) times_ = std::make_unique<PerThread<Times>>();
   if (input_is_pull(0)) {
     task_.initialize(true);
     signal_ = Signal::upstream_nonempty(this, 0, &task_);
@@ -39,10 +44,39 @@ void TrafficSink::push(int, Batch& batch) {
     if (check_) [[unlikely]]
       check(*p);
   }
+  if (times_) [[unlikely]]
+    measure(batch);
   uint64_t* counters = counters_.local();
   counters[kPackets] += static_cast<uint64_t>(batch.size());
   counters[kBytes] += bytes;
   batch.kill();
+}
+
+void TrafficSink::measure(const Batch& batch) {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  const uint64_t now = static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  Times& times = times_->local();
+  uint64_t overtaken = 0;
+  for (int i = 0; i < batch.size(); ++i) {
+    const uint64_t due = batch[i]->anno_u64(anno_offset::kFirstTimestamp);
+    if (due == 0) continue;
+    times.latency.add(now > due ? now - due : 0);
+    // The lowest bits of the hash are those of the worker.
+    uint64_t& last = times.last_of_flow[(batch[i]->rx_hash() >> 7) % Times::kFlows];
+    overtaken += due < last;
+    last = due;
+  }
+  counters_.add(kReordered, overtaken);
+}
+
+void TrafficSink::add_latency(Histogram& to) const {
+  for (int thread = 0; times_ && thread < times_->size(); ++thread) to.add((*times_)[thread].latency);
+}
+
+void TrafficSink::reset() {
+  counters_.reset();
+  for (int thread = 0; times_ && thread < times_->size(); ++thread) (*times_)[thread].latency.clear();
 }
 
 bool TrafficSink::run_task(Task& task) {
@@ -91,17 +125,25 @@ void TrafficSink::add_handlers(Handlers& handlers) {
   handlers.read("byte_count", [this] { return std::to_string(counters_.sum(kBytes)); });
   handlers.read("bad", [this] {
     uint64_t bad = 0;
-    for (int c = kNotIp; c < kCounters; ++c) bad += counters_.sum(c);
+    for (int c = kNotIp; c < kReordered; ++c) bad += counters_.sum(c);
     return std::to_string(bad);
   });
   handlers.read("bad_details", [this] {
     std::lock_guard guard(lock_);
     std::string s;
-    for (int c = kNotIp; c < kCounters; ++c)
+    for (int c = kNotIp; c < kReordered; ++c)
       if (const uint64_t n = counters_.sum(c)) s += fmt::format("{}\t{}\t{}\n", n, kReasons[c], examples_[c]);
     return s;
   });
-  handlers.button("reset_counts", [this] { counters_.reset(); });
+  handlers.read("latency", [this] {
+    Histogram all;
+    add_latency(all);
+    return fmt::format("p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}\n",
+                       static_cast<double>(all.quantile(0.5)) * 1e-3, static_cast<double>(all.quantile(0.99)) * 1e-3,
+                       static_cast<double>(all.quantile(0.999)) * 1e-3, static_cast<double>(all.max()) * 1e-3);
+  });
+  handlers.read("reordered", [this] { return std::to_string(reordered()); });
+  handlers.button("reset_counts", [this] { reset(); });
 }
 
 }  // namespace headrace

@@ -1,23 +1,27 @@
 #pragma once
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
+#include <headrace/histogram.hh>
+#include <memory>
 #include <mutex>
 
 namespace headrace {
 
 /// Takes Ethernet frames out of the router and counts them, by thread; checks them on request.
 ///
-///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, BURST])
+///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, LATENCY, BURST])
 ///
 /// Push or pull.
 ///
 /// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits. Default
 /// false. TTL: with CHECK, the TTL that every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup
 /// element and the output of it that packets here must have left by, according to the route that its `lookup` handler
-/// gives for the destination. BURST: packets pulled at a time, default 64.
+/// gives for the destination. LATENCY true: measures the time since each frame was due at a TrafficSource with a RATE,
+/// and counts frames that overtook an earlier one of their flow. Default false. BURST: packets pulled at a time,
+/// default 64.
 ///
 /// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an
-/// example; `reset_counts` (w).
+/// example; `latency` (r) quantiles in microseconds; `reordered` (r); `reset_counts` (w).
 class TrafficSink final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"1/0"};
@@ -31,13 +35,27 @@ class TrafficSink final : public Element, public DevicePort {
   Direction direction() const override { return Direction::kOut; }
   PortTotals totals(int thread) const override;
 
+  /// Nanoseconds from due to here, with LATENCY.
+  void add_latency(Histogram& to) const;
+  uint64_t reordered() const { return counters_.sum(kReordered); }
+  void reset();
+
  private:
-  enum Counter { kPackets, kBytes, kNotIp, kBadChecksum, kBadLength, kBadTtl, kBadPort, kCounters };
+  enum Counter { kPackets, kBytes, kNotIp, kBadChecksum, kBadLength, kBadTtl, kBadPort, kReordered, kCounters };
 
   void check(const Packet& p);
   void report(Counter what, const Packet& p);
 
+  /// What one thread knows of times.
+  struct Times {
+    static constexpr uint32_t kFlows = 4096;
+    Histogram latency;
+    uint64_t last_of_flow[kFlows] = {};
+  };
+  void measure(const Batch& batch);
+
   bool check_ = false;
+  bool measures_ = false;
   int ttl_ = -1;
   Element* table_ = nullptr;
   int table_port_ = -1;
@@ -46,6 +64,7 @@ class TrafficSink final : public Element, public DevicePort {
   Signal signal_;
   Task task_{this};
   ThreadCounters counters_{kCounters};
+  std::unique_ptr<PerThread<Times>> times_;
   mutable std::mutex lock_;  // examples_: bad packets only
   std::string examples_[kCounters];
 };

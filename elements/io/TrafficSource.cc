@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 
@@ -39,6 +41,7 @@ Status TrafficSource::configure(Args& args) {
                             .read("SEED", spec_.seed)
                             .read("TTL", spec_.ttl)
                             .read("LIMIT", limit_)
+                            .read("RATE", rate_, Between{0.0, 1e12})
                             .read("BURST", burst_, Between{1, Batch::kCapacity})
                             .read("BUFFERS", buffers_, Between{8192, 16384})
                             .read("STOP", stop_)
@@ -72,6 +75,8 @@ Status TrafficSource::initialize(Errors& errors) {
       sender->left = w == last ? unassigned : part;
       unassigned -= sender->left;
     }
+    if (rate_ > 0 && sender->share.size() > 0)
+      sender->interval_ns = 1e9 / (rate_ * static_cast<double>(sender->share.size()) / static_cast<double>(all));
     senders_.push_back(std::move(sender));
     tasks_of_workers_.push_back(std::make_unique<Task>(this, [this, w](Task& task) { return send(task, w); }));
     tasks_of_workers_.back()->initialize(true, w);
@@ -93,7 +98,16 @@ bool TrafficSource::send(Task& task, int worker) {
     sender.reserved = true;
   }
   Batch batch;
-  const int wanted = sender.left < 0 || sender.left > burst_ ? burst_ : static_cast<int>(sender.left);
+  int wanted = sender.left < 0 || sender.left > burst_ ? burst_ : static_cast<int>(sender.left);
+  double first_due = 0;
+  if (sender.interval_ns > 0) {
+    wanted = due_frames(sender, wanted);
+    first_due = sender.due;
+    task.fast_reschedule();
+    // Awake all the same: the next frame is due before a sleep would end.
+    if (wanted == 0) return true;
+    sender.due += wanted * sender.interval_ns;
+  }
   const int got = static_cast<int>(pool.allocate_bulk(batch.begin(), static_cast<uint32_t>(wanted)));
   batch.resize(got);
   uint64_t* counters = counters_.local();
@@ -104,8 +118,21 @@ bool TrafficSource::send(Task& task, int worker) {
   counters[kPackets] += static_cast<uint64_t>(got);
   counters[kBytes] += bytes;
   if (sender.left > 0) sender.left -= got;
+  if (sender.interval_ns > 0)
+    for (int i = 0; i < batch.size(); ++i)
+      batch[i]->set_anno_u64(anno_offset::kFirstTimestamp, static_cast<uint64_t>(first_due + i * sender.interval_ns));
   output(0).push(batch);
   return true;
+}
+
+int TrafficSource::due_frames(Sender& sender, int most) {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  const double now = static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+  if (sender.due == 0) sender.due = now;
+  if (now < sender.due) return 0;
+  const double frames = (now - sender.due) / sender.interval_ns + 1;
+  return frames < most ? static_cast<int>(frames) : most;
 }
 
 uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {

@@ -8,7 +8,7 @@ namespace headrace {
 
 /// Sends Ethernet frames made in memory: a device port that needs no device.
 ///
-///     TrafficSource([TRAFFIC, keywords LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, BURST, BUFFERS, STOP, ACTIVE])
+///     TrafficSource([TRAFFIC, keywords LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS, STOP, ACTIVE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
@@ -18,11 +18,22 @@ namespace headrace {
 /// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in
 /// turn; `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
 /// `zipf`: flows picked with probability 1/rank^SKEW; anything else is the name of a pcap or pcapng file, whose frames
-/// are held in memory and sent again and again. LENGTH: bytes of a frame without check sequence, 60 to 1514,
-/// default 64. FLOWS: number of flows, default 1048576. SKEW: default 1. SEED: default 1. TTL: default 64. LIMIT:
-/// frames to send in all, divided among the workers; -1 (default) for no limit. STOP true: stop the router then. BURST:
-/// frames in a batch, 1 to 256, default 128: then headers and annotations of a batch fit into a first-level cache.
-/// BUFFERS: buffers that each worker cycles through, at least 8192. ACTIVE: default true.
+/// are held in memory and sent again and again.
+///
+/// LENGTH: bytes of a frame without check sequence, 60 to 1514, default 64.
+/// FLOWS: number of flows, default 1048576.
+/// SKEW: default 1.
+/// SEED: default 1.
+/// TTL: default 64.
+/// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit.
+/// RATE: frames a second, divided among the workers in proportion to their flows; 0 (default) for as many as possible.
+/// The load is open: frames are due at even intervals whether or not the router keeps up, and each carries the time at
+/// which it was due as its first timestamp annotation (nanoseconds of the monotonic clock).
+/// BURST: frames in a batch, 1 to 256, default 128: then headers and annotations of a batch fit into a first-level
+/// cache.
+/// BUFFERS: buffers that each worker cycles through, at least 8192.
+/// STOP true: stops the router at the end of LIMIT.
+/// ACTIVE: default true.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; no buffer was left), `active` (rw), `reset_counts` (w).
 class TrafficSource final : public Element, public DevicePort {
@@ -45,14 +56,19 @@ class TrafficSource final : public Element, public DevicePort {
     size_t next = 0;
     int64_t left = -1;  // frames still to send; -1 without limit
     bool reserved = false;
+    double interval_ns = 0;  // between frames; 0: no rate
+    double due = 0;          // when the next one is to be sent
   };
 
   bool send(Task& task, int worker);
+  /// How many frames are due, at most `most`.
+  static int due_frames(Sender& sender, int most);
   uint64_t fill_records(Sender& sender, Batch& batch);
   uint64_t fill_frames(Sender& sender, Batch& batch);
 
   TrafficSpec spec_;
   int64_t limit_ = -1;
+  double rate_ = 0;
   int burst_ = 128;
   uint32_t buffers_ = 8192;
   bool stop_ = false;

@@ -9,6 +9,7 @@
 #include "cli/commands.hh"
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
+#include "elements/io/TrafficSink.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"
@@ -30,6 +31,8 @@ struct BenchOptions {
   bool ratio = false;
   bool json = false;
   OffloadOptions offload;
+  double load = 0;
+  double rate = 0;
 };
 
 constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
@@ -45,6 +48,10 @@ struct Result {
   };
   std::vector<Row> profile;
   nlohmann::ordered_json offload;
+  bool timed = false;
+  double offered = 0;  // Mpps, with --load
+  uint64_t reordered = 0;
+  Histogram latency;
 
   uint64_t packets() const { return end.in.packets - begin.in.packets; }
   uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
@@ -80,6 +87,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
             warm = true;
             if (profile) router->reset_profile();
             if (router->engine()) router->engine()->reset_statistics();
+            for (const auto& e : router->elements())
+              if (auto* sink = dynamic_cast<TrafficSink*>(e.get())) sink->reset();
             result.begin = read_totals(*router);
           }
           if (!warm || now - result.begin.seconds < options.seconds) return true;
@@ -95,6 +104,11 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     result.seconds = result.end.seconds - result.begin.seconds;
     result.drops = router->drops();
     result.offload = offload_report(*router);
+    for (const auto& e : router->elements())
+      if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
+        sink->add_latency(result.latency);
+        result.reordered += sink->reordered();
+      }
     if (profile)
       for (const auto& e : router->elements())
         if (const ElementProfile p = router->profile(e.get()); p.packets > 0)
@@ -117,6 +131,19 @@ bool apply_traffic(lang::Configuration& configuration, const BenchOptions& optio
   return any;
 }
 
+/// Gives sources a rate and lets sinks measure; false when there is no sink.
+bool pace(lang::Configuration& configuration, double mpps) {
+  int sources = 0, sinks = 0;
+  for (const lang::ElementDecl& e : configuration.elements) sources += e.class_name == "TrafficSource";
+  for (lang::ElementDecl& e : configuration.elements) {
+    if (e.class_name == "TrafficSource") set_argument(e, "RATE", fmt::format("{}", mpps * 1e6 / sources));
+    if (e.class_name != "TrafficSink") continue;
+    set_argument(e, "LATENCY", "true");
+    ++sinks;
+  }
+  return sources > 0 && sinks > 0;
+}
+
 nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, const std::string& conf) {
   const double wire = gbps(r.bytes() + kWireOverhead * r.packets(), r.seconds);
   nlohmann::ordered_json j;
@@ -136,6 +163,14 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["drops"] = r.end.drops - r.begin.drops;
   j["drops_by_reason"] = drops;
   j["lost"] = r.lost;
+  if (r.timed) {
+    j["offered_mpps"] = r.offered;
+    j["reordered"] = r.reordered;
+    j["latency_us"] = {{"p50", static_cast<double>(r.latency.quantile(0.5)) * 1e-3},
+                       {"p99", static_cast<double>(r.latency.quantile(0.99)) * 1e-3},
+                       {"p999", static_cast<double>(r.latency.quantile(0.999)) * 1e-3},
+                       {"max", static_cast<double>(r.latency.max()) * 1e-3}};
+  }
   j["mode"] = options.offload.mode_text();
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend;
   if (!r.offload.empty()) j["offload"] = r.offload;
@@ -187,6 +222,11 @@ int bench_command(int argc, char** argv) {
   app.add_flag("--profile", options.profile,
                "Cycles a packet and packets a batch by element (costs some speed itself)");
   app.add_flag("--ratio", options.ratio, "Also measure a source connected to a sink, in turn, and report the ratio");
+  app.add_option("--load", options.load,
+                 "Offer this fraction of the most that was forwarded in the same run, and report latencies")
+      ->check(CLI::Range(0.001, 2.0));
+  app.add_option("--rate", options.rate, "Offer so many million packets a second, and report latencies")
+      ->check(CLI::Range(0.0001, 100000.0));
   app.add_flag("--json", options.json, "Print one JSON object");
   add_offload_arguments(app, options.offload);
   try {
@@ -228,6 +268,19 @@ int bench_command(int argc, char** argv) {
     if (!measure(configuration, options, true, r)) return 1;
     best.profile = r.profile;
   }
+  if (options.load > 0 || options.rate > 0) {
+    const double offered = options.rate > 0 ? options.rate : options.load * best.rate();
+    lang::Configuration paced = configuration;
+    if (!pace(paced, offered)) {
+      fmt::print(stderr, "headrace bench: {} has no TrafficSink, so there is nobody to measure latency\n", file);
+      return 1;
+    }
+    Result r;
+    if (!measure(paced, options, false, r)) return 1;
+    r.timed = true;
+    r.offered = offered;
+    best = r;
+  }
   nlohmann::ordered_json j = to_json(best, options, file);
   std::sort(rates.begin(), rates.end());
   j["mpps_runs"] = rates;
@@ -250,6 +303,12 @@ int bench_command(int argc, char** argv) {
                grouped(best.offload["job_packets"].get<uint64_t>()), grouped(best.packets()),
                best.offload["doorbell_to_release_us"]["p50"].get<double>(),
                best.offload["doorbell_to_release_us"]["p99"].get<double>());
+  if (best.timed)
+    fmt::print("offered {:.2f} Mpps: latency p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}; reordered {}\n",
+               best.offered, static_cast<double>(best.latency.quantile(0.5)) * 1e-3,
+               static_cast<double>(best.latency.quantile(0.99)) * 1e-3,
+               static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
+               best.reordered);
   fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

@@ -65,7 +65,7 @@ nlohmann::ordered_json offload_report(const Router& router) {
   j["jobs"] = o.jobs;
   j["maxwait_us"] = o.max_wait_us;
   for (int e = 0; e < offload::kEvents; ++e) j[offload::kEventNames[e]] = engine->event(static_cast<offload::Event>(e));
-  const auto latency = [](const offload::Histogram& h) {
+  const auto latency = [](const Histogram& h) {
     return nlohmann::ordered_json{{"p50", static_cast<double>(h.quantile(0.5)) * 1e-3},
                                   {"p99", static_cast<double>(h.quantile(0.99)) * 1e-3},
                                   {"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},

@@ -9,7 +9,7 @@
 #include "headrace/batch.hh"
 #include "headrace/offload_options.hh"
 #include "headrace/worker.hh"
-#include "offload/histogram.hh"
+#include "headrace/histogram.hh"
 #include "offload/parameters.hh"
 #include "offload/plan.hh"
 

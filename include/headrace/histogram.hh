@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-namespace headrace::offload {
+namespace headrace {
 
 /// Written by one thread; others may add it up while it is written and see a moment that never was exactly.
 class Histogram {
@@ -60,4 +60,4 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
-}  // namespace headrace::offload
+}  // namespace headrace
