@@ -364,8 +364,10 @@ void Lpm6::Change::refresh(int k, Lpm6Half down) {
   const Lpm6Node& old = node_of(k);
   const Runs runs = runs_of(rules_.cover(step.rule_node), down.bits);
   Lpm6Node fresh{down, old.runs};
-  const bool same_runs = runs.starts == old.runs.bits;
-  if (!same_runs) {
+  // Answers are changed in place only if the node leads on where it did before: a reader who is still in an older form
+  // of the node must not be told of a change that no longer concerns its address.
+  const bool in_place = down.bits == old.down.bits && runs.starts == old.runs.bits;
+  if (!in_place) {
     drop_answers(old.runs);
     fresh.runs = {runs.starts, runs.count == 0 ? 0 : table_.answer_blocks.take(runs.count), 0};
   }
@@ -373,7 +375,7 @@ void Lpm6::Change::refresh(int k, Lpm6Half down) {
     Table::store_word(table_.answers()[fresh.runs.base + i],
                       word_of(rules_, step.rule_node, runs.rules[i], step.inherited));
   }
-  if (!same_runs || down.bits != old.down.bits) replace(k, fresh);
+  if (!in_place) replace(k, fresh);
 }
 
 /// Puts a node in the place of another one: in a copy of the list where it stands, which then takes the list's place.

@@ -64,24 +64,16 @@ class Lpm6View {
     return descend(word ^ kNode, key.high << taken | key.low >> (64 - taken), key.low << taken);
   }
 
+#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
   /// Looks up `count` addresses that lie in memory: on a CPU much faster than one by one, since the table's cache
   /// misses are under way together and no branch depends on an address.
-  HEADRACE_SHADER void lookup_batch(const Lpm6Key* keys, uint32_t* next_hops, size_t count) const {
-    while (count > 0) {
-      const uint32_t n = count < kRun ? static_cast<uint32_t>(count) : kRun;
-      lookup_run(keys, next_hops, n);
-      keys += n;
-      next_hops += n;
-      count -= n;
-    }
-  }
+  void lookup_batch(const Lpm6Key* keys, uint32_t* next_hops, size_t count) const;
+#endif
 
   HEADRACE_SHADER const Lpm6Generation* generation() const { return generation_; }
 
  private:
-  static constexpr uint32_t kRun = 128;
-  /// Levels of nodes that 64 bits of an address last for.
-  static constexpr int kLevels = 10;
+  friend struct Lpm6Batch;
 
   static HEADRACE_SHADER bool is_global(uint64_t high) { return high >> 61 == 1; }
   static HEADRACE_SHADER int first_bits(uint64_t high) { return is_global(high) ? kGlobalBits : kOtherBits; }
@@ -110,11 +102,6 @@ class Lpm6View {
     return {load_shared(&half->bits), load_shared(&half->base), 0};
 #endif
   }
-  static HEADRACE_SHADER void prefetch([[maybe_unused]] const void* line) {
-#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
-    __builtin_prefetch(line);
-#endif
-  }
 
   /// Goes on from node `index` with the bits of an address behind those used so far.
   HEADRACE_SHADER uint32_t descend(uint32_t index, uint64_t high, uint64_t low) const {
@@ -130,57 +117,6 @@ class Lpm6View {
     const Lpm6Half runs = load_half(&nodes[index].runs);
     const uint32_t run = ones(runs.bits << (63 - (high >> 58))) - 1;
     return load_shared(generation_->answers + (runs.base + run)) - 1;
-  }
-
-  /// Takes up to kRun addresses down the trie level by level.
-  HEADRACE_SHADER void lookup_run(const Lpm6Key* keys, uint32_t* next_hops, uint32_t n) const {
-    const Lpm6Node* const nodes = generation_->nodes;
-    const uint32_t* const answers = generation_->answers;
-    uint32_t at[kRun];    // a word of the first level, then a node, then an answer
-    uint64_t rest[kRun];  // the bits behind the first level
-    uint16_t below_first[kRun], active[kRun];
-    for (uint32_t j = 0; j < n; ++j) at[j] = load_shared(generation_->first + first_index(keys[j].high));
-
-    uint32_t count = 0;
-    for (uint32_t j = 0; j < n; ++j) {
-      const uint32_t word = at[j];
-      const int taken = first_bits(keys[j].high);
-      const uint32_t leads = word >> 31;
-      next_hops[j] = word - 1;
-      at[j] = word ^ kNode;
-      rest[j] = keys[j].high << taken | keys[j].low >> (64 - taken);
-      below_first[count] = active[count] = static_cast<uint16_t>(j);
-      count += leads;
-      prefetch(leads ? static_cast<const void*>(nodes + (word ^ kNode)) : nodes);
-    }
-    const uint32_t answered = count;
-
-    for (int level = 0; level < kLevels && count > 0; ++level) {
-      const int shift = 58 - 6 * level;
-      uint32_t still = 0;
-      for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t j = active[i];
-        const Lpm6Node* const node = nodes + at[j];
-        const uint32_t slot = static_cast<uint32_t>(rest[j] >> shift) & 63;
-        const Lpm6Half down = load_half(&node->down);
-        const Lpm6Half runs = load_half(&node->runs);
-        const uint32_t child = down.base + ones(down.bits & below(slot));
-        const uint32_t answer = runs.base + ones(runs.bits << (63 - slot)) - 1;
-        const bool leads = down.bits >> slot & 1;
-        at[j] = leads ? child : answer;
-        prefetch(leads ? static_cast<const void*>(nodes + child) : answers + answer);
-        active[still] = static_cast<uint16_t>(j);
-        still += leads;
-      }
-      count = still;
-    }
-    // Addresses that go deeper than 78 bits are few.
-    for (uint32_t i = 0; i < count; ++i) at[active[i]] = 0;
-    for (uint32_t i = 0; i < answered; ++i) {
-      const uint32_t j = below_first[i];
-      next_hops[j] = load_shared(answers + at[j]) - 1;
-    }
-    for (uint32_t i = 0; i < count; ++i) next_hops[active[i]] = lookup(keys[active[i]]);
   }
 
   const Lpm6Generation* generation_ = nullptr;

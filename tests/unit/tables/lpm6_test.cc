@@ -224,7 +224,7 @@ TEST_P(Lpm6Churn, AgreesWithTheDefinitionAfterEachChange) {
     int length;
     const Lpm6Key drawn = draw(length);
     // The shortest cost a pass over the first level each.
-    if (length < 12 && random() % 32 != 0) length += 12;
+    if (length < 12 && random() % 64 != 0) length += 12;
     const Lpm6Key prefix = lpm6_clean(drawn, length);
     const uint32_t next_hop = static_cast<uint32_t>(random() % 5);
     if (random() % 2 == 0) {

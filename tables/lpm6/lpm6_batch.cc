@@ -1,0 +1,187 @@
+/// \file
+/// Lookups of many addresses at a time on a CPU. All go down the trie by one level at a time, so that their cache
+/// misses are under way together, and without a branch that depends on an address.
+
+#include <cstddef>
+
+#include "tables/lpm6/lpm6_view.hh"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace headrace {
+
+/// What lookup_batch() calls. A run is short enough for the first-level cache.
+struct Lpm6Batch {
+  static constexpr uint32_t kRun = 128;
+  /// Levels of nodes that 64 bits of an address last for.
+  static constexpr int kLevels = 10;
+  using Function = void (*)(const Lpm6View&, const Lpm6Key*, uint32_t*, uint32_t);
+
+  static void plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
+#if defined(__x86_64__)
+  static void avx512(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
+#endif
+  static Function best();
+};
+
+void Lpm6Batch::plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n) {
+  const Lpm6Generation& g = *view.generation();
+  // Addresses on their way: the bits behind the first level, the node, the place among the keys; and the same of those
+  // at their last node. Each goes to both lists, of which one then grows: a branch would be a guess.
+  uint64_t rest[kRun], last_rest[kRun];
+  uint32_t at[kRun], last_at[kRun];
+  uint32_t key[kRun], last_key[kRun];
+  for (uint32_t j = 0; j < n; ++j) at[j] = load_shared(g.first + Lpm6View::first_index(keys[j].high));
+
+  uint32_t count = 0, ended = 0;
+  for (uint32_t j = 0; j < n; ++j) {
+    const uint32_t word = at[j], leads = word >> 31, node = word ^ Lpm6View::kNode;
+    const int taken = Lpm6View::first_bits(keys[j].high);
+    next_hops[j] = word - 1;
+    rest[count] = keys[j].high << taken | keys[j].low >> (64 - taken);
+    at[count] = node;
+    key[count] = j;
+    count += leads;
+    __builtin_prefetch(g.nodes + (node & (0 - leads)));
+  }
+  for (int level = 0; level < kLevels && count > 0; ++level) {
+    uint32_t still = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t bits = rest[i];
+      const uint32_t node = at[i], j = key[i];
+      const uint32_t slot = static_cast<uint32_t>(bits >> 58);
+      const Lpm6Half down = Lpm6View::load_half(&g.nodes[node].down);
+      const uint32_t child = down.base + Lpm6View::ones(down.bits & Lpm6View::below(slot));
+      const uint32_t leads = static_cast<uint32_t>(down.bits >> slot) & 1;
+      last_rest[ended] = bits;
+      last_at[ended] = node;
+      last_key[ended] = j;
+      rest[still] = bits << 6;
+      at[still] = child;
+      key[still] = j;
+      still += leads;
+      ended += 1 - leads;
+      __builtin_prefetch(g.nodes + (node ^ ((node ^ child) & (0 - leads))));
+    }
+    count = still;
+  }
+  for (uint32_t i = 0; i < ended; ++i) {
+    const Lpm6Half runs = Lpm6View::load_half(&g.nodes[last_at[i]].runs);
+    last_at[i] = runs.base + Lpm6View::ones(runs.bits << (63 - (last_rest[i] >> 58))) - 1;
+    __builtin_prefetch(g.answers + last_at[i]);
+  }
+  for (uint32_t i = 0; i < ended; ++i) next_hops[last_key[i]] = load_shared(g.answers + last_at[i]) - 1;
+  // Few addresses go deeper than 78 bits.
+  for (uint32_t i = 0; i < count; ++i) next_hops[key[i]] = view.lookup(keys[key[i]]);
+}
+
+#if defined(__x86_64__)
+
+/// Eight addresses in a register.
+__attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,popcnt"))) void Lpm6Batch::avx512(
+    const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n) {
+  const Lpm6Generation& g = *view.generation();
+  constexpr int kDown = static_cast<int>(offsetof(Lpm6Node, down)), kRuns = static_cast<int>(offsetof(Lpm6Node, runs));
+  constexpr int kBase = static_cast<int>(offsetof(Lpm6Half, base));
+  const char* const nodes = reinterpret_cast<const char*>(g.nodes);
+  const __m512i zero = _mm512_setzero_si512(), one = _mm512_set1_epi64(1);
+  alignas(64) uint64_t rest[kRun];  // the bits behind the first level
+  alignas(64) uint64_t at[kRun];    // bytes from the first node, then an answer
+  uint8_t led[kRun / 8];            // for each eight, those that the first level did not answer
+  uint8_t live[kRun / 8];           // and those that are not at their last node
+  const auto fetch = [&](const char* from, uint32_t j, uint64_t scale) {
+    for (uint32_t k = j; k < j + 8; ++k) __builtin_prefetch(from + at[k] * scale);
+  };
+
+  const uint32_t eights = n / 8;
+  uint32_t any = 0;
+  for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
+    const __m512i a = _mm512_loadu_si512(keys + j), b = _mm512_loadu_si512(keys + j + 4);
+    const __m512i high = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b);
+    const __m512i low = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b);
+    const __m512i flip = _mm512_set1_epi64(Lpm6View::kGlobalWords);
+    const __mmask8 global = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(high, 61), one);
+    const __m512i index =
+        _mm512_mask_blend_epi64(global, _mm512_or_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kOtherBits), flip),
+                                _mm512_xor_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kGlobalBits), flip));
+    const __m256i words = _mm512_i64gather_epi32(index, g.first, 4);
+    led[i] = live[i] = _mm256_movepi32_mask(words);
+    any |= live[i];
+    _mm512_store_si512(rest + j, _mm512_mask_blend_epi64(global, _mm512_shldi_epi64(high, low, Lpm6View::kOtherBits),
+                                                         _mm512_shldi_epi64(high, low, Lpm6View::kGlobalBits)));
+    // The highest bit, which says that there is a node, leaves at the top.
+    const __m512i node = _mm512_and_si512(_mm512_cvtepu32_epi64(words), _mm512_set1_epi64(Lpm6View::kNode - 1));
+    _mm512_store_si512(at + j, _mm512_maskz_slli_epi64(live[i], node, 5));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hops + j), _mm256_sub_epi32(words, _mm256_set1_epi32(1)));
+    fetch(nodes, j, 1);
+  }
+  for (int level = 0; level < kLevels && any != 0; ++level) {
+    any = 0;
+    for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
+      if (live[i] == 0) continue;
+      const __m512i bits_left = _mm512_load_si512(rest + j), node = _mm512_load_si512(at + j);
+      const __m512i bits = _mm512_mask_i64gather_epi64(zero, live[i], node, nodes + kDown, 1);
+      const __m512i base = _mm512_mask_i64gather_epi64(zero, live[i], node, nodes + kDown + kBase, 1);
+      const __m512i slot = _mm512_sllv_epi64(one, _mm512_srli_epi64(bits_left, 58));
+      const __mmask8 leads = _mm512_test_epi64_mask(bits, slot);
+      const __m512i rank = _mm512_popcnt_epi64(_mm512_and_si512(bits, _mm512_sub_epi64(slot, one)));
+      const __m512i child = _mm512_add_epi64(_mm512_and_si512(base, _mm512_set1_epi64(0xffffffff)), rank);
+      _mm512_store_si512(at + j, _mm512_mask_slli_epi64(node, leads, child, 5));
+      _mm512_store_si512(rest + j, _mm512_mask_slli_epi64(bits_left, leads, bits_left, 6));
+      live[i] = leads;
+      any |= leads;
+      fetch(nodes, j, 1);
+    }
+  }
+  for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
+    const __m512i bits_left = _mm512_load_si512(rest + j), node = _mm512_load_si512(at + j);
+    const __m512i bits = _mm512_mask_i64gather_epi64(zero, led[i], node, nodes + kRuns, 1);
+    const __m512i base = _mm512_mask_i64gather_epi64(zero, led[i], node, nodes + kRuns + kBase, 1);
+    const __m512i up = _mm512_sub_epi64(_mm512_set1_epi64(63), _mm512_srli_epi64(bits_left, 58));
+    const __m512i rank = _mm512_sub_epi64(_mm512_popcnt_epi64(_mm512_sllv_epi64(bits, up)), one);
+    const __m512i answer = _mm512_add_epi64(_mm512_and_si512(base, _mm512_set1_epi64(0xffffffff)), rank);
+    // One that goes on is at no answer.
+    led[i] &= static_cast<uint8_t>(~live[i]);
+    _mm512_store_si512(at + j, _mm512_maskz_mov_epi64(led[i], answer));
+    fetch(reinterpret_cast<const char*>(g.answers), j, sizeof(uint32_t));
+  }
+  for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
+    const __m256i words =
+        _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), led[i], _mm512_load_si512(at + j), g.answers, 4);
+    _mm256_mask_storeu_epi32(next_hops + j, led[i], _mm256_sub_epi32(words, _mm256_set1_epi32(1)));
+    // Few addresses go deeper than 78 bits.
+    for (uint32_t left = any == 0 ? 0 : live[i]; left != 0; left &= left - 1) {
+      const uint32_t k = j + static_cast<uint32_t>(__builtin_ctz(left));
+      next_hops[k] = view.lookup(keys[k]);
+    }
+  }
+  for (uint32_t j = 8 * eights; j < n; ++j) next_hops[j] = view.lookup(keys[j]);
+}
+
+#endif
+
+Lpm6Batch::Function Lpm6Batch::best() {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+  // A sanitizer would take gathered words for races.
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vbmi2")) {
+    return avx512;
+  }
+#endif
+  return plain;
+}
+
+void Lpm6View::lookup_batch(const Lpm6Key* keys, uint32_t* next_hops, size_t count) const {
+  static const Lpm6Batch::Function function = Lpm6Batch::best();
+  for (; count > Lpm6Batch::kRun; count -= Lpm6Batch::kRun) {
+    function(*this, keys, next_hops, Lpm6Batch::kRun);
+    keys += Lpm6Batch::kRun;
+    next_hops += Lpm6Batch::kRun;
+  }
+  function(*this, keys, next_hops, static_cast<uint32_t>(count));
+}
+
+}  // namespace headrace
