@@ -68,6 +68,7 @@ void Lpm6Blocks::collect(size_t more) {
 Lpm6::Table::Table(uint32_t node_capacity, uint32_t answer_capacity)
     : memory(kNodesAt + size_t{node_capacity} * sizeof(Lpm6Node) + size_t{answer_capacity} * sizeof(uint32_t)),
       answers_at(kNodesAt + size_t{node_capacity} * sizeof(Lpm6Node)),
+      changes(memory.bytes()),
       node_blocks(node_capacity),
       answer_blocks(answer_capacity),
       generation{first(), nodes(), answers()} {}
@@ -95,11 +96,11 @@ void Lpm6::compile_node(const Lpm6Rules& rules, uint32_t rule_node, uint32_t inh
   made.runs.bits = runs.starts;
   if (runs.count > 0) made.runs.base = table.answer_blocks.take(runs.count);
   for (uint32_t i = 0; i < runs.count; ++i) {
-    Table::store_word(table.answers()[made.runs.base + i], word_of(rules, rule_node, runs.rules[i], inherited));
+    table.store_word(table.answers()[made.runs.base + i], word_of(rules, rule_node, runs.rules[i], inherited));
   }
   made.down.bits = children;
   if (children != 0) made.down.base = table.node_blocks.take(ones(children));
-  Table::store_node(table.nodes()[node], made);
+  table.store_node(table.nodes()[node], made);
   uint32_t child = made.down.base;
   for (uint64_t left = children; left != 0; left &= left - 1) {
     const uint32_t slot = static_cast<uint32_t>(std::countr_zero(left));
@@ -154,6 +155,7 @@ std::unique_ptr<Lpm6::Table> Lpm6::compile(const Lpm6Rules& rules) {
       std::fill(&table->depths[begin], &table->depths[begin] + (end - begin), static_cast<uint8_t>(rule.length));
     }
   }
+  table->changed(first, Lpm6View::kFirstWords * sizeof *first);
   for (const Long& root : longs) {
     const uint32_t node = table->node_blocks.take(1);
     compile_node(rules, root.rule_node, first[root.at], *table, node);
@@ -321,7 +323,7 @@ void Lpm6::Change::paint(uint32_t word, int depth) {
       if (table_.depths[at] > length_) continue;
       table_.depths[at] = static_cast<uint8_t>(depth);
       if (!(first[at] & kNode)) {
-        Table::store_word(first[at], word);
+        table_.store_word(first[at], word);
         continue;
       }
       const Lpm6Key key = region->key_of(at);
@@ -339,7 +341,7 @@ void Lpm6::Change::push(uint32_t rule_node, uint32_t node, uint32_t word) {
   const Lpm6Rules::Cover cover = rules_.cover(rule_node);
   const Runs runs = runs_of(cover, n.down.bits);
   for (uint32_t i = 0; i < runs.count; ++i) {
-    if (runs.rules[i] == 0) Table::store_word(table_.answers()[n.runs.base + i], word);
+    if (runs.rules[i] == 0) table_.store_word(table_.answers()[n.runs.base + i], word);
   }
   uint32_t child = n.down.base;
   for (uint64_t left = n.down.bits; left != 0; left &= left - 1, ++child) {
@@ -372,7 +374,7 @@ void Lpm6::Change::refresh(int k, Lpm6Half down) {
     fresh.runs = {runs.starts, runs.count == 0 ? 0 : table_.answer_blocks.take(runs.count), 0};
   }
   for (uint32_t i = 0; i < runs.count; ++i) {
-    Table::store_word(table_.answers()[fresh.runs.base + i],
+    table_.store_word(table_.answers()[fresh.runs.base + i],
                       word_of(rules_, step.rule_node, runs.rules[i], step.inherited));
   }
   if (!in_place) replace(k, fresh);
@@ -383,8 +385,8 @@ void Lpm6::Change::replace(int k, const Lpm6Node& fresh) {
   Lpm6Node* const nodes = table_.nodes();
   if (k == top_) {
     const uint32_t at = table_.node_blocks.take(1);
-    Table::store_node(nodes[at], fresh);
-    Table::store_word(first_word(), kNode | at);
+    table_.store_node(nodes[at], fresh);
+    table_.store_word(first_word(), kNode | at);
     drop_nodes(steps_[k].node, 1);
     steps_[k].node = at;
     return;
@@ -393,8 +395,8 @@ void Lpm6::Change::replace(int k, const Lpm6Node& fresh) {
   const uint32_t count = ones(down.bits), before = down.base;
   const uint32_t mine = rank(down.bits, steps_[k - 1].slot);
   const uint32_t at = table_.node_blocks.take(count);
-  for (uint32_t i = 0; i < count; ++i) Table::store_node(nodes[at + i], i == mine ? fresh : nodes[before + i]);
-  Table::store_word(down.base, at);
+  for (uint32_t i = 0; i < count; ++i) table_.store_node(nodes[at + i], i == mine ? fresh : nodes[before + i]);
+  table_.store_word(down.base, at);
   drop_nodes(before, count);
   steps_[k].node = at + mine;
 }
@@ -404,7 +406,7 @@ void Lpm6::Change::attach_made() {
   if (made_ <= top_) {
     const uint32_t at = table_.node_blocks.take(1);
     compile_node(rules_, steps_[top_].rule_node, steps_[top_].inherited, table_, at);
-    Table::store_word(first_word(), kNode | at);
+    table_.store_word(first_word(), kNode | at);
     return;
   }
   const int parent = made_ - 1;
@@ -412,7 +414,7 @@ void Lpm6::Change::attach_made() {
   const uint64_t bit = uint64_t{1} << steps_[parent].slot;
   const uint32_t count = ones(before.bits), mine = rank(before.bits, steps_[parent].slot);
   const uint32_t at = table_.node_blocks.take(count + 1);
-  for (uint32_t i = 0; i < count; ++i) Table::store_node(nodes[at + i + (i >= mine)], nodes[before.base + i]);
+  for (uint32_t i = 0; i < count; ++i) table_.store_node(nodes[at + i + (i >= mine)], nodes[before.base + i]);
   compile_node(rules_, steps_[made_].rule_node, steps_[made_].inherited, table_, at + mine);
   drop_nodes(before.base, count);
   refresh(parent, {before.bits | bit, at, 0});
@@ -430,7 +432,7 @@ void Lpm6::Change::detach_empty() {
     if (k > gone) drop_nodes(steps_[k].node, 1);
   }
   if (gone == top_) {
-    Table::store_word(first_word(), steps_[top_].inherited);
+    table_.store_word(first_word(), steps_[top_].inherited);
     drop_nodes(steps_[top_].node, 1);
     return;
   }
@@ -439,7 +441,7 @@ void Lpm6::Change::detach_empty() {
   const uint32_t count = ones(before.bits), mine = rank(before.bits, steps_[left].slot);
   const uint32_t at = count == 1 ? 0 : table_.node_blocks.take(count - 1);
   for (uint32_t i = 0; i < count; ++i) {
-    if (i != mine) Table::store_node(nodes[at + i - (i > mine)], nodes[before.base + i]);
+    if (i != mine) table_.store_node(nodes[at + i - (i > mine)], nodes[before.base + i]);
   }
   drop_nodes(before.base, count);
   refresh(left, {before.bits & ~(uint64_t{1} << steps_[left].slot), at, 0});
@@ -562,6 +564,15 @@ size_t Lpm6::table_bytes() const {
 }
 
 size_t Lpm6::memory_bytes() const { return table_bytes() + table_->depths.bytes() + rules_.bytes(); }
+
+Lpm6View Lpm6::mirror(Mirror& mirror) const {
+  const std::byte* const memory = table_->memory.data();
+  const auto* const copy =
+      static_cast<const std::byte*>(mirror.bytes(memory, table_->memory.bytes(), &table_->changes));
+  return Lpm6View(mirror.object(Lpm6Generation{reinterpret_cast<const uint32_t*>(copy),
+                                               reinterpret_cast<const Lpm6Node*>(copy + Table::kNodesAt),
+                                               reinterpret_cast<const uint32_t*>(copy + table_->answers_at)}));
+}
 
 void Lpm6::publish(std::unique_ptr<Table> table) {
   table_.swap(table);

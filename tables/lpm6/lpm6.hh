@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6_rules.hh"
@@ -70,6 +71,8 @@ class Lpm6 {
   /// What a reader looks up in, from any thread; take it anew after each quiescent state.
   Lpm6View view() const { return Lpm6View(current_.load(std::memory_order_acquire)); }
   uint32_t lookup(Lpm6Key key) const { return view().lookup(key); }
+  /// The view of a device's copy. Nobody may change the table meanwhile.
+  Lpm6View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm6Generation*>& generation() const { return current_; }
   /// Calls `listener` after each swap of generations, on the changing thread, with the new view. Returns a number for

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6.hh"
@@ -73,13 +74,21 @@ struct Lpm6::Table {
 
   /// All that changes what readers may see goes through these two. Replaces a word; what was written before is seen by
   /// whoever reads the new one.
-  static void store_word(uint32_t& word, uint32_t value) { __atomic_store_n(&word, value, __ATOMIC_RELEASE); }
+  void store_word(uint32_t& word, uint32_t value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+    changed(&word, sizeof word);
+  }
   /// Writes a node that no reader can reach yet.
-  static void store_node(Lpm6Node& node, const Lpm6Node& value) {
+  void store_node(Lpm6Node& node, const Lpm6Node& value) {
     __atomic_store_n(&node.down.bits, value.down.bits, __ATOMIC_RELAXED);
     __atomic_store_n(&node.down.base, value.down.base, __ATOMIC_RELAXED);
     __atomic_store_n(&node.runs.bits, value.runs.bits, __ATOMIC_RELAXED);
     __atomic_store_n(&node.runs.base, value.runs.base, __ATOMIC_RELAXED);
+    changed(&node, sizeof node);
+  }
+  void changed(const void* place, size_t size) {
+    const size_t begin = static_cast<size_t>(static_cast<const std::byte*>(place) - memory.data());
+    changes.mark(begin, begin + size);
   }
 
   static constexpr size_t kNodesAt = (Lpm6View::kFirstWords * sizeof(uint32_t) + 4095) / 4096 * 4096;
@@ -87,6 +96,7 @@ struct Lpm6::Table {
   /// The first level, nodes, answers.
   HugeArray<std::byte> memory;
   size_t answers_at;
+  ChangedPages changes;
   /// For each word of the first level, the length of the longest route behind it that ends there.
   HugeArray<uint8_t> depths{Lpm6View::kFirstWords};
   Lpm6Blocks node_blocks;
