@@ -9,7 +9,7 @@
 namespace headrace {
 
 namespace {
-constexpr const char* kReasons[] = {"",           "",          "not IPv4",       "bad checksum",
+constexpr const char* kReasons[] = {"",           "",          "not IP",         "bad checksum",
                                     "bad length", "wrong TTL", "wrong next hop", "reordered"};
 constexpr uint32_t kEthernet = 14;
 }  // namespace
@@ -89,6 +89,7 @@ bool TrafficSink::run_task(Task& task) {
 
 void TrafficSink::check(const Packet& p) {
   const uint8_t* d = p.data();
+  if (p.length() >= kEthernet && d[12] == 0x86 && d[13] == 0xdd) return check6(p);
   if (p.length() < kEthernet + 20 || d[12] != 8 || d[13] != 0 || d[14] >> 4 != 4) return report(kNotIp, p);
   const uint8_t* ip = d + kEthernet;
   const uint32_t header = (ip[0] & 15) * 4u;
@@ -100,13 +101,24 @@ void TrafficSink::check(const Packet& p) {
   sum = (sum & 0xffff) + (sum >> 16);
   if (sum != 0xffff) return report(kBadChecksum, p);
   if (ttl_ >= 0 && ip[8] != ttl_) return report(kBadTtl, p);
-  if (lookup_) {
-    std::string answer;
-    Errors ignored;
-    const std::string dst = fmt::format("{}.{}.{}.{}", ip[16], ip[17], ip[18], ip[19]);
-    if (!lookup_->read(dst, answer, ignored) || std::atoi(answer.c_str()) != table_port_ || answer.empty())
-      report(kBadPort, p);
-  }
+  if (lookup_) check_route(fmt::format("{}.{}.{}.{}", ip[16], ip[17], ip[18], ip[19]), p);
+}
+
+void TrafficSink::check6(const Packet& p) {
+  constexpr uint32_t kHeader = 40;
+  const uint8_t* ip = p.data() + kEthernet;
+  if (p.length() < kEthernet + kHeader || ip[0] >> 4 != 6) return report(kNotIp, p);
+  const uint32_t payload = static_cast<uint32_t>(ip[4] << 8 | ip[5]);
+  if (payload + kHeader + kEthernet > p.length()) return report(kBadLength, p);
+  if (ttl_ >= 0 && ip[7] != ttl_) return report(kBadTtl, p);
+  if (lookup_) check_route(Ip6Address::from_bytes(ip + 24).unparse(), p);
+}
+
+void TrafficSink::check_route(const std::string& destination, const Packet& p) {
+  std::string answer;
+  Errors ignored;
+  if (!lookup_->read(destination, answer, ignored) || std::atoi(answer.c_str()) != table_port_ || answer.empty())
+    report(kBadPort, p);
 }
 
 void TrafficSink::report(Counter what, const Packet& p) {

@@ -13,12 +13,12 @@ namespace headrace {
 ///
 /// Push or pull.
 ///
-/// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits. Default
-/// false. TTL: with CHECK, the TTL that every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup
-/// element and the output of it that packets here must have left by, according to the route that its `lookup` handler
-/// gives for the destination. LATENCY true: measures the time since each frame was due at a TrafficSource with a RATE,
-/// and counts frames that overtook an earlier one of their flow. Default false. BURST: packets pulled at a time,
-/// default 64.
+/// CHECK true: each frame must hold an IPv4 packet with a right header checksum and a total length that fits, or an
+/// IPv6 packet with a payload length that fits. Default false. TTL: with CHECK, the time to live or hop limit that
+/// every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup element and the output of it that packets
+/// here must have left by, according to the route that its `lookup` handler gives for the destination. LATENCY true:
+/// measures the time since each frame was due at a TrafficSource with a RATE, and counts frames that overtook an
+/// earlier one of their flow. Default false. BURST: packets pulled at a time, default 64.
 ///
 /// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an
 /// example; `latency` (r) quantiles in microseconds; `reordered` (r); `reset_counts` (w).
@@ -44,6 +44,9 @@ class TrafficSink final : public Element, public DevicePort {
   enum Counter { kPackets, kBytes, kNotIp, kBadChecksum, kBadLength, kBadTtl, kBadPort, kReordered, kCounters };
 
   void check(const Packet& p);
+  void check6(const Packet& p);
+  /// Checks the output of the route for a destination.
+  void check_route(const std::string& destination, const Packet& p);
   void report(Counter what, const Packet& p);
 
   /// What one thread knows of times.

@@ -6,6 +6,7 @@
 
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
+#include "tables/lpm6/route_file6.hh"
 
 namespace headrace {
 
@@ -33,23 +34,33 @@ struct TrafficArg {
 
 Status TrafficSource::configure(Args& args) {
   TrafficSpec traffic;
+  std::string prefixes;
   bool active = true;
-  const Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
-                            .read("LENGTH", spec_.length, Between{60, 1514})
-                            .read("FLOWS", spec_.flows, Between{1, 1 << 26})
-                            .read("SKEW", spec_.skew, Between{0.0, 10.0})
-                            .read("SEED", spec_.seed)
-                            .read("TTL", spec_.ttl)
-                            .read("LIMIT", limit_)
-                            .read("RATE", rate_, Between{0.0, 1e12})
-                            .read("BURST", burst_, Between{1, Batch::kCapacity})
-                            .read("BUFFERS", buffers_, Between{8192, 16384})
-                            .read("STOP", stop_)
-                            .read("ACTIVE", active)
-                            .complete();
+  Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
+                      .read("PREFIXES", prefixes, InputFile{})
+                      .read("LENGTH", spec_.length, Between{60, 1514})
+                      .read("FLOWS", spec_.flows, Between{1, 1 << 26})
+                      .read("SKEW", spec_.skew, Between{0.0, 10.0})
+                      .read("SEED", spec_.seed)
+                      .read("TTL", spec_.ttl)
+                      .read("LIMIT", limit_)
+                      .read("RATE", rate_, Between{0.0, 1e12})
+                      .read("BURST", burst_, Between{1, Batch::kCapacity})
+                      .read("BUFFERS", buffers_, Between{8192, 16384})
+                      .read("STOP", stop_)
+                      .read("ACTIVE", active)
+                      .complete();
   active_ = active;
   spec_.kind = traffic.kind;
   spec_.file = traffic.file;
+  if (!status.ok() || prefixes.empty()) return status;
+  if (spec_.kind == TrafficSpec::Kind::kReplay) return args.errors().error("PREFIXES: TRAFFIC is a file of frames");
+  if (spec_.length < kShortestIp6) return args.errors().error("LENGTH: out of range, bound {}", kShortestIp6);
+  std::vector<TextRoute6> lines;
+  if (!read_routes6(prefixes, lines, args.errors())) return Status::failed();
+  if (lines.empty()) return args.errors().error("PREFIXES: {}: no prefixes", prefixes);
+  spec_.prefixes.clear();
+  for (const TextRoute6& line : lines) spec_.prefixes.push_back(line.prefix);
   return status;
 }
 
@@ -114,7 +125,9 @@ bool TrafficSource::send(Task& task, int worker) {
   counters[kMissed] += static_cast<uint64_t>(wanted - got);
   task.fast_reschedule();
   if (got == 0) return false;
-  const uint64_t bytes = sender.share.frames.empty() ? fill_records(sender, batch) : fill_frames(sender, batch);
+  const uint64_t bytes = !sender.share.frames.empty()     ? fill_frames(sender, batch)
+                         : !sender.share.records6.empty() ? fill_records6(sender, batch)
+                                                          : fill_records(sender, batch);
   counters[kPackets] += static_cast<uint64_t>(got);
   counters[kBytes] += bytes;
   if (sender.left > 0) sender.left -= got;
@@ -163,6 +176,39 @@ uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
     std::memcpy(d + 30, &r.dst, 4);
     std::memcpy(d + 34, &r.src_port, 2);
     std::memcpy(d + 38, &udp_length, 2);
+    bytes += r.length;
+  }
+  sender.next = at;
+  return bytes;
+}
+
+uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
+  constexpr int kAhead = 8;
+  const TrafficRecord6* records = sender.share.records6.data();
+  const size_t count = sender.share.records6.size();
+  size_t at = sender.next;
+  uint64_t bytes = 0;
+  const int n = batch.size();
+  uint8_t header[64];
+  std::memcpy(header, sender.share.header, 64);
+  for (int i = 0; i < n; ++i) {
+    if (i + kAhead < n) {
+      __builtin_prefetch(batch[i + kAhead], 1);
+      __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
+    }
+    Packet* p = batch[i];
+    const TrafficRecord6& r = records[at];
+    if (++at == count) at = 0;
+    p->reset(r.length);
+    p->set_rx_hash(r.hash);
+    uint8_t* d = p->data();
+    std::memcpy(d, header, 64);
+    // What follows the IPv6 header: its payload, and all of the UDP packet.
+    const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(r.length - 54));
+    std::memcpy(d + 18, &length, 2);
+    std::memcpy(d + 38, r.dst, 16);
+    std::memcpy(d + 54, &r.src_port, 2);
+    std::memcpy(d + 58, &length, 2);
     bytes += r.length;
   }
   sender.next = at;

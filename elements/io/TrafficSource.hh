@@ -8,23 +8,26 @@ namespace headrace {
 
 /// Sends Ethernet frames made in memory: a device port that needs no device.
 ///
-///     TrafficSource([TRAFFIC, keywords LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS, STOP, ACTIVE])
+///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS, STOP,
+///                   ACTIVE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
-/// with a right checksum. All headers are written anew each time a frame is sent; buffers are used in turn as in a
-/// card's ring.
+/// with a right checksum; with PREFIXES they are IPv6 and UDP, from 2001:2::1, without a UDP checksum. All headers are
+/// written anew each time a frame is sent; buffers are used in turn as in a card's ring.
 ///
 /// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in
 /// turn; `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
 /// `zipf`: flows picked with probability 1/rank^SKEW; anything else is the name of a pcap or pcapng file, whose frames
 /// are held in memory and sent again and again.
 ///
-/// LENGTH: bytes of a frame without check sequence, 60 to 1514, default 64.
+/// PREFIXES: a text file of IPv6 prefixes, one a line, as LookupIP6Route reads them. Frames are IPv6, and each flow
+/// goes to a random address of a random one of these prefixes: addresses drawn from all would nearly all have no route.
+/// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64.
 /// FLOWS: number of flows, default 1048576.
 /// SKEW: default 1.
 /// SEED: default 1.
-/// TTL: default 64.
+/// TTL: time to live or hop limit, default 64.
 /// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit.
 /// RATE: frames a second, divided among the workers in proportion to their flows; 0 (default) for as many as possible.
 /// The load is open: frames are due at even intervals whether or not the router keeps up, and each carries the time at
@@ -64,6 +67,7 @@ class TrafficSource final : public Element, public DevicePort {
   /// How many frames are due, at most `most`.
   static int due_frames(Sender& sender, int most);
   uint64_t fill_records(Sender& sender, Batch& batch);
+  uint64_t fill_records6(Sender& sender, Batch& batch);
   uint64_t fill_frames(Sender& sender, Batch& batch);
 
   TrafficSpec spec_;

@@ -95,6 +95,19 @@ void make_header(uint8_t* h, uint8_t ttl) {
   put16(h + 36, kDstPort);
 }
 
+constexpr uint8_t kSource6[16] = {0x20, 0x01, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};  // 2001:2::1
+
+void make_header6(uint8_t* h, uint8_t hop_limit) {
+  std::memset(h, 0, 64);
+  const uint8_t ethernet[14] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd};
+  std::memcpy(h, ethernet, sizeof ethernet);
+  h[14] = 0x60;
+  h[20] = 17;
+  h[21] = hop_limit;
+  std::memcpy(h + 22, kSource6, 16);
+  put16(h + 56, kDstPort);
+}
+
 /// The checksum of the header template with a destination and a length filled in, in network order.
 uint16_t header_checksum(const uint8_t* header, uint32_t dst, uint16_t ip_length) {
   uint8_t ip[20];
@@ -115,6 +128,22 @@ TrafficRecord make_record(const uint8_t* header, uint32_t dst, uint16_t src_port
   r.checksum = header_checksum(header, dst, static_cast<uint16_t>(length - 14));
   r.hash = toeplitz_ip4(kSource, dst, src_port, kDstPort);
   return r;
+}
+
+TrafficRecord6 make_record6(const Ip6Address& dst, uint16_t src_port, uint16_t length) {
+  TrafficRecord6 r;
+  dst.copy_to(r.dst);
+  r.src_port = __builtin_bswap16(src_port);
+  r.length = std::max(length, static_cast<uint16_t>(kShortestIp6));
+  r.hash = toeplitz_ip6(kSource6, r.dst, src_port, kDstPort);
+  return r;
+}
+
+/// A random address of a random prefix.
+Ip6Address random_destination6(const std::vector<Ip6Prefix>& prefixes, Random& random) {
+  const Ip6Prefix& prefix = prefixes[random.next() % prefixes.size()];
+  const uint64_t bits[2] = {random.next(), random.next()};
+  return prefix.network() | (Ip6Address::from_bytes(bits) & ~prefix.mask());
 }
 
 /// Draws flow numbers with probability proportional to 1/rank^skew, by inverting the distribution.
@@ -221,34 +250,55 @@ uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
   return 0;
 }
 
+namespace {
+
+/// Fills the shares with records, of which make(length) makes a random one.
+template <typename Record, typename Make>
+void make_records(const TrafficSpec& spec, Random& random, std::vector<TrafficShare>& shares,
+                  std::vector<Record> TrafficShare::*records, Make&& make) {
+  const int workers = static_cast<int>(shares.size());
+  for (TrafficShare& share : shares) (share.*records).reserve(spec.flows / shares.size() + spec.flows / 16);
+  const auto add = [&](const Record& r) { (shares[rss_worker(r.hash, workers)].*records).push_back(r); };
+  if (spec.kind == TrafficSpec::Kind::kZipf) {
+    std::vector<Record> flows(spec.flows);
+    for (Record& r : flows) r = make(static_cast<uint16_t>(spec.length));
+    const ZipfSampler sampler(spec.flows, spec.skew);
+    const size_t draws = std::max<size_t>(spec.flows, 1 << 20);
+    for (size_t i = 0; i < draws; ++i) add(flows[sampler.draw(random)]);
+    return;
+  }
+  for (uint32_t i = 0; i < spec.flows; ++i)
+    add(make(spec.kind == TrafficSpec::Kind::kImix ? kImixLengths[i % 12] : static_cast<uint16_t>(spec.length)));
+}
+
+}  // namespace
+
 std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors) {
   std::vector<TrafficShare> shares(workers);
-  for (TrafficShare& share : shares) make_header(share.header, spec.ttl);
+  for (TrafficShare& share : shares) {
+    if (spec.prefixes.empty()) {
+      make_header(share.header, spec.ttl);
+    } else {
+      make_header6(share.header, spec.ttl);
+    }
+  }
   if (spec.kind == TrafficSpec::Kind::kReplay) {
     (void)load_frames(spec, shares, errors);
     return shares;
   }
   Random random(spec.seed);
-  const uint8_t* header = shares[0].header;
-  for (TrafficShare& share : shares) share.records.reserve(spec.flows / workers + spec.flows / 16);
-  const auto add = [&](const TrafficRecord& r) { shares[rss_worker(r.hash, workers)].records.push_back(r); };
-  if (spec.kind == TrafficSpec::Kind::kZipf) {
-    std::vector<TrafficRecord> flows(spec.flows);
-    for (TrafficRecord& r : flows)
-      r = make_record(header, random_destination(random), static_cast<uint16_t>(random.next32()),
-                      static_cast<uint16_t>(spec.length));
-    const ZipfSampler sampler(spec.flows, spec.skew);
-    const size_t draws = std::max<size_t>(spec.flows, 1 << 20);
-    for (size_t i = 0; i < draws; ++i) add(flows[sampler.draw(random)]);
+  if (!spec.prefixes.empty()) {
+    make_records(spec, random, shares, &TrafficShare::records6, [&](uint16_t length) {
+      const Ip6Address dst = random_destination6(spec.prefixes, random);
+      return make_record6(dst, static_cast<uint16_t>(random.next32()), length);
+    });
     return shares;
   }
-  for (uint32_t i = 0; i < spec.flows; ++i) {
+  const uint8_t* header = shares[0].header;
+  make_records(spec, random, shares, &TrafficShare::records, [&](uint16_t length) {
     const uint32_t dst = random_destination(random);
-    const uint16_t port = static_cast<uint16_t>(random.next32());
-    const uint16_t length =
-        spec.kind == TrafficSpec::Kind::kImix ? kImixLengths[i % 12] : static_cast<uint16_t>(spec.length);
-    add(make_record(header, dst, port, length));
-  }
+    return make_record(header, dst, static_cast<uint16_t>(random.next32()), length);
+  });
   return shares;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/addresses.hh"
 #include "headrace/error.hh"
 
 namespace headrace {
@@ -34,7 +35,12 @@ struct TrafficSpec {
   double skew = 1.0;  // kZipf: exponent
   uint64_t seed = 1;
   uint8_t ttl = 64;
+  /// Not empty: frames are IPv6, each to a random address of a random one of these.
+  std::vector<Ip6Prefix> prefixes;
 };
+
+/// Bytes of Ethernet, IPv6 and UDP headers: no IPv6 frame is shorter.
+inline constexpr uint32_t kShortestIp6 = 62;
 
 /// One frame to be made. The header is a template in which these change.
 struct TrafficRecord {
@@ -45,19 +51,30 @@ struct TrafficRecord {
   uint16_t length;
 };
 
+/// The same for IPv6.
+struct TrafficRecord6 {
+  uint8_t dst[16];
+  uint32_t hash;
+  uint16_t src_port;  // network order
+  uint16_t length;
+};
+
 /// The frames of one worker, to be sent in this order, again and again.
 struct TrafficShare {
   std::vector<TrafficRecord> records;
+  std::vector<TrafficRecord6> records6;
   /// kReplay: frames as recorded.
   struct Frame {
     std::vector<uint8_t> bytes;
     uint32_t hash;
   };
   std::vector<Frame> frames;
-  /// The first 64 bytes of every synthetic frame: Ethernet, IPv4 from 198.18.1.1 (RFC 2544), UDP to port 53.
+  /// The first 64 bytes of every synthetic frame: Ethernet, IPv4 from 198.18.1.1 (RFC 2544) or IPv6 from 2001:2::1 (RFC
+  /// 5180), UDP to port 53.
   alignas(64) uint8_t header[64];
 
-  size_t size() const { return frames.empty() ? records.size() : frames.size(); }
+  /// Only one of the three has any.
+  size_t size() const { return records.size() + records6.size() + frames.size(); }
 };
 
 /// The shares of all workers, the same for the same `spec` whatever else runs. A worker may get nothing when there are

@@ -1,0 +1,44 @@
+#include "elements/ip6/LookupIP6Route.hh"
+
+#include "elements/ip6/IP6RouteTable.hh"
+
+namespace headrace {
+
+Status LookupIP6Route::configure(Args& args, Owner& owner) { return owner.configure(args); }
+
+void LookupIP6Route::add_handlers(Handlers& handlers, Owner& owner, Element& element) {
+  owner.add_handlers(handlers, element);
+}
+
+auto LookupIP6Route::note(const Owner& owner) const { return owner.note(); }
+
+void LookupIP6Route::refresh(const Owner& owner) {
+  table = owner.view();
+  hops = owner.hops();
+}
+
+void LookupIP6Route::mirror(Mirror& mirror, const Owner& owner) { owner.mirror(mirror, table, hops); }
+
+void LookupIP6Route::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const {
+  Lpm6Key keys[Batch::kCapacity];
+  uint32_t indices[Batch::kCapacity];
+  for (int i = 0; i < n; ++i) {
+    keys[i] = {__builtin_bswap64(packets[i]->anno_u64(anno_offset::kDstIp6)),
+               __builtin_bswap64(packets[i]->anno_u64(anno_offset::kDstIp6 + 8))};
+  }
+  table.lookup_batch(keys, indices, static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    if (indices[i] == Lpm6View::kMiss) [[unlikely]] {
+      ++events[kNoRoute];
+      nexts[i] = kDrop;
+      continue;
+    }
+    const Ip6NextHop& hop = hops[indices[i]];
+    if (hop.has_gateway) std::memcpy(packets[i]->anno() + anno_offset::kDstIp6, hop.gateway.b, sizeof hop.gateway);
+    nexts[i] = static_cast<Next>(hop.port);
+  }
+}
+
+HEADRACE_ELEMENT(LookupIP6Route)
+
+}  // namespace headrace
