@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The kernels that run jobs; included at the end of a generated program, behind the definition of
+/// The kernels that run jobs; included behind a generated program, which defines
 ///
 ///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
 ///

@@ -80,7 +80,8 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   if (device_->failed()) return failed(errors);
   if (!check_limits(program, options, errors)) return Status::failed();
   Image image;
-  if (!compile_program(program.source, device_->capability(), true, image, errors)) return Status::failed();
+  const std::string source = program.source + "#include \"headrace/device_kernels.hh\"\n";
+  if (!compile_program(source, device_->capability(), true, image, errors)) return Status::failed();
   compiled_ = image.note + (image.cached ? ", from the cache" : "");
 
   run_ = options.run;
