@@ -93,4 +93,16 @@ class RouteReader {
   int bad_ = 0;
 };
 
+/// Reads the routes of a file; false, with what is wrong in `errors`, if not all of it could be read.
+template <typename Route>
+bool read_file(const std::string& path, std::vector<Route>& routes, Errors& errors,
+               typename RouteReader<Route>::Parse parse) {
+  RouteReader<Route> reader(path, routes, errors, parse);
+  const std::string fault = read_text_lines(path, [&](std::string_view line) { reader.line(line); });
+  const bool all_good = reader.finish();
+  if (fault.empty()) return all_good;
+  (void)errors.error("{}: {}", path, fault);
+  return false;
+}
+
 }  // namespace headrace::route_text

@@ -185,19 +185,15 @@ Outcome decode(InputFile& file, std::string_view head, Sink& sink) {
 
 }  // namespace
 
-bool read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer, Errors& errors) {
-  const auto fail = [&](std::string_view reason) {
-    (void)errors.error("{}: {}", path, reason);
-    return false;
-  };
+std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer) {
   InputFile file(path);
-  if (!file.is_open()) return fail(std::strerror(errno));
+  if (!file.is_open()) return std::strerror(errno);
 
   char head[XzDecoder::kMagic.size()];
   size_t head_size = 0;
   while (head_size < sizeof head) {
     const ssize_t got = file.read(head + head_size, sizeof head - head_size);
-    if (got < 0) return fail(std::strerror(errno));
+    if (got < 0) return std::strerror(errno);
     if (got == 0) break;
     head_size += static_cast<size_t>(got);
   }
@@ -212,10 +208,10 @@ bool read_text_lines(const std::string& path, const std::function<void(std::stri
   } else {
     outcome = decode<PlainDecoder>(file, start, lines);
   }
-  if (outcome == Outcome::kUnreadable) return fail(std::strerror(errno));
-  if (outcome == Outcome::kDamaged) return fail("the compressed data are damaged or cut short");
+  if (outcome == Outcome::kUnreadable) return std::strerror(errno);
+  if (outcome == Outcome::kDamaged) return "the compressed data are damaged or cut short";
   lines.finish();
-  return true;
+  return {};
 }
 
 }  // namespace headrace

@@ -7,16 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "headrace/error.hh"
-
 namespace headrace {
 
 /// Longer lines are no data; the bound keeps a wrong file from filling the memory.
 inline constexpr size_t kLongestTextLine = 4096;
 
 /// Calls `consumer` for each line of a file, without its newline. The file may be compressed by xz or gzip, which is
-/// told from its content. Of a line longer than kLongestTextLine one byte more is passed. False, with the reason in
-/// `errors`, if the file cannot be read; lines before the fault have been passed then.
-bool read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer, Errors& errors);
+/// told from its content. Of a line longer than kLongestTextLine one byte more is passed. Returns why the file cannot
+/// be read, or an empty text; lines before the fault have been passed then.
+std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer);
 
 }  // namespace headrace

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "tables/route_text.hh"
-#include "tables/text_lines.hh"
 
 namespace headrace {
 
@@ -79,10 +78,7 @@ std::string parse_route(std::string_view text, TextRoute& route) {
 }  // namespace
 
 bool read_routes(const std::string& path, std::vector<TextRoute>& routes, Errors& errors) {
-  RouteReader<TextRoute> reader(path, routes, errors, parse_route);
-  const bool readable = read_text_lines(
-      path, [&](std::string_view line) { reader.line(line); }, errors);
-  return reader.finish() && readable;
+  return read_file<TextRoute>(path, routes, errors, parse_route);
 }
 
 }  // namespace headrace

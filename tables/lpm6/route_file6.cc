@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "tables/route_text.hh"
-#include "tables/text_lines.hh"
 
 namespace headrace {
 
@@ -45,10 +44,7 @@ std::string parse_route(std::string_view text, TextRoute6& route) {
 }  // namespace
 
 bool read_routes6(const std::string& path, std::vector<TextRoute6>& routes, Errors& errors) {
-  RouteReader<TextRoute6> reader(path, routes, errors, parse_route);
-  const bool readable = read_text_lines(
-      path, [&](std::string_view line) { reader.line(line); }, errors);
-  return reader.finish() && readable;
+  return read_file<TextRoute6>(path, routes, errors, parse_route);
 }
 
 }  // namespace headrace

@@ -13,6 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONF = ROOT / "conf"
 FORWARDING = ROOT / "tests" / "config" / "forwarding.click"
+FORWARDING6 = ROOT / "tests" / "config" / "forwarding6.click"
 
 # Ethernet, IPv4 and UDP from 10.0.0.9 to 20.0.0.1.
 FRAME = bytes.fromhex("020000000001" "020000000101" "0800" "4500001c0000000040115cc80a00000914000001" "03e807d000080000")
@@ -53,10 +54,11 @@ def test_configuration_runs(headrace, conf):
     assert sum(n for name, n in ports.items() if name.startswith("in ")) > 0
 
 
-def test_router_on_a_full_table(headrace):
-    text = headrace("run", "--duration", "2", "--interval", "0.5", CONF / "ipv4-router.click").stdout
-    routes = number(re.search(r"^rt :: DirectIPLookup: ([\d,]+) routes", text, re.M).group(1))
-    assert routes == 901899 + 1  # and the default route
+@pytest.mark.parametrize("conf, prefixes", [("ipv4-router", 901899), ("ipv6-forward", 160147)], ids=["ipv4", "ipv6"])
+def test_router_on_a_full_table(headrace, conf, prefixes):
+    text = headrace("run", "--duration", "2", "--interval", "0.5", CONF / f"{conf}.click").stdout
+    routes = number(re.search(r"^rt :: \w+: ([\d,]+) routes", text, re.M).group(1))
+    assert routes == prefixes + 1  # and the default route
     lines = re.findall(r"^ +\d+ s   in +([\d.]+) Mpps .* out +([\d.]+) Mpps", text, re.M)
     assert len(lines) >= 2 and all(float(way_in) > 0 for way_in, _ in lines[1:])
     ports, workers, drops = closing_table(text)
@@ -66,13 +68,14 @@ def test_router_on_a_full_table(headrace):
     assert received == sum(ports.values()) + sum(drops.values())
 
 
+@pytest.mark.parametrize("conf", [FORWARDING, FORWARDING6], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("workers, traffic", [(1, "uniform"), (2, "imix"), (3, "zipf"), (3, "uniform")])
-def test_every_packet_is_right_and_none_is_lost(headrace, workers, traffic):
+def test_every_packet_is_right_and_none_is_lost(headrace, conf, workers, traffic):
     limit = 100003
-    sinks = set(re.findall(r"^(\S+/TrafficSink@\d+) ::", headrace("flatten", FORWARDING).stdout, re.M))
+    sinks = set(re.findall(r"^(\S+/TrafficSink@\d+) ::", headrace("flatten", conf).stdout, re.M))
     assert len(sinks) == 4
     reads = [word for name in sinks for handler in ("count", "bad", "bad_details") for word in ("-r", f"{name}.{handler}")]
-    text = headrace("run", "-q", "-w", workers, FORWARDING, f"LIMIT={limit}", f"TRAFFIC={traffic}", *reads).stdout
+    text = headrace("run", "-q", "-w", workers, conf, f"LIMIT={limit}", f"TRAFFIC={traffic}", *reads).stdout
     ports, by_worker, drops = closing_table(text)
     assert ports["in TrafficSource@1"] == limit
     assert len(by_worker) == workers and sum(by_worker) == limit and all(by_worker)
@@ -95,6 +98,20 @@ def test_the_check_finds_wrong_packets(headrace):
     values = dict(re.findall(r"^([st]\.\w+): (\d+)", text, re.M))
     assert values["s.bad"] == values["s.count"] != "0"
     assert values["t.bad_details"] == values["t.count"] != "0" and "wrong TTL" in text
+
+
+def test_the_check_finds_wrong_ipv6_packets(headrace):
+    (headrace.folder / "prefixes.txt").write_text("2001:db8::/32\n2001:db9::/33\n")
+    routed = ("TrafficSource(LIMIT 1000, STOP true, PREFIXES prefixes.txt, LENGTH 62) -> Strip(14) -> CheckIP6Header"
+              " -> rt :: LookupIP6Route(2001:db8::/32 0, 2001:db9::/33 1);"
+              "rt[0] -> EtherEncap(0x86dd, 2:0:0:0:0:1, 2:0:0:0:0:2) -> s :: TrafficSink(CHECK true, TTL 64, TABLE rt, PORT 1);"
+              "rt[1] -> Unstrip(14) -> t :: TrafficSink(CHECK true, TTL 63);")
+    (headrace.folder / "wrong.click").write_text(routed)
+    text = headrace("run", "-q", "wrong.click", "-r", "s.bad", "-r", "s.count", "-r", "t.bad_details", "-r", "t.count").stdout
+    values = dict(re.findall(r"^([st]\.\w+): (\d+)", text, re.M))
+    assert values["s.bad"] == values["s.count"] != "0"
+    assert values["t.bad_details"] == values["t.count"] != "0" and "wrong TTL" in text
+    assert int(values["s.count"]) + int(values["t.count"]) == 1000
 
 
 @pytest.mark.parametrize("limit", [0, 1, 257, 10000])
@@ -121,6 +138,10 @@ BROKEN = [
     ("output of a route", "Idle\n -> r :: RadixIPLookup(1.0.0.0/8 0, 2.0.0.0/8 1)\n -> Discard;",
      "2: While configuring 'r :: RadixIPLookup':\n  argument 2 bad OUTPUT"),
     ("too small", "TrafficSource(LENGTH 5)\n -> Discard;", "1: While configuring 'TrafficSource@1 :: TrafficSource':\n  LENGTH: out of range, "),
+    ("too small for IPv6", "TrafficSource(PREFIXES routes6.txt, LENGTH 61)\n -> Discard;",
+     "1: While configuring 'TrafficSource@1 :: TrafficSource':\n  LENGTH: out of range, "),
+    ("bad prefix", "TrafficSource(PREFIXES routes.txt)\n -> Discard;",
+     "1: While configuring 'TrafficSource@1 :: TrafficSource':\n  routes.txt:1: bad address '10.0.0.0'"),
     ("too large", "TrafficSource()\n -> Discard;\nIdle -> Paint(256) -> Discard;", "3: While configuring 'Paint@4 :: Paint':\n  "),
     ("unknown keyword", "TrafficSource(LNGTH 64)\n -> Discard;",
      "1: While configuring 'TrafficSource@1 :: TrafficSource':\n  LNGTH: unknown argument"),
@@ -134,6 +155,7 @@ BROKEN = [
 def test_errors_name_place_and_element(headrace, text, message):
     (headrace.folder / "broken.click").write_text(text + "\n")
     (headrace.folder / "routes.txt").write_text("10.0.0.0/8 0\n10.0.0.0/99 0\n")
+    (headrace.folder / "routes6.txt").write_text("2001:db8::/32\n")
     for command in ("run", "click", "check"):
         if command == "check" and "While initializing" in message:
             continue  # it opens no files

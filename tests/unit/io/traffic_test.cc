@@ -69,6 +69,35 @@ TEST(Traffic, FramesHaveRightChecksumsAndHashes) {
   EXPECT_EQ(errors.str(), "");
 }
 
+TEST(Traffic, Ip6FramesGoToAddressesOfThePrefixes) {
+  TrafficSpec spec;
+  spec.flows = 6000;
+  for (const char* text : {"2001:db8::/32", "2a00:1234::/29", "::/1", "fd00::1/128"})
+    ASSERT_TRUE(parse(text, spec.prefixes.emplace_back()));
+  Errors errors;
+  for (const auto kind : {TrafficSpec::Kind::kUniform, TrafficSpec::Kind::kImix, TrafficSpec::Kind::kZipf}) {
+    spec.kind = kind;
+    std::vector<int> hits(spec.prefixes.size());
+    std::set<Ip6Address> destinations;
+    for (const TrafficShare& share : make_traffic(spec, 3, errors)) {
+      EXPECT_TRUE(share.records.empty());
+      for (const TrafficRecord6& r : share.records6) {
+        std::vector<uint8_t> f(share.header, share.header + 64);
+        std::copy(r.dst, r.dst + 16, &f[38]);
+        std::memcpy(&f[54], &r.src_port, 2);
+        ASSERT_EQ(toeplitz_frame(f.data(), 64), r.hash);
+        ASSERT_GE(r.length, kShortestIp6);
+        const Ip6Address destination = Ip6Address::from_bytes(r.dst);
+        destinations.insert(destination);
+        for (size_t i = 0; i < hits.size(); ++i) hits[i] += spec.prefixes[i].contains(destination);
+      }
+    }
+    for (const int n : hits) EXPECT_GT(n, 500);
+    EXPECT_GT(destinations.size(), 3000u) << "the bits behind a prefix are random";
+  }
+  EXPECT_EQ(errors.str(), "");
+}
+
 TEST(Traffic, EachWorkerGetsOnlyItsFlows) {
   TrafficSpec spec;
   spec.flows = 30000;
