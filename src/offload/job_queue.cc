@@ -376,6 +376,7 @@ void JobQueue::release(Job& job) {
   const int annotations = layout.annotations, window = layout.window();
   const size_t exits = plan.exits().size();
   uint16_t codes[Batch::kCapacity];
+  bool host[Batch::kCapacity];
   Packet* slots[Batch::kCapacity];
   for (int done = 0; done < job.size;) {
     int left = std::min(job.size - done, Batch::kCapacity);
@@ -389,6 +390,8 @@ void JobQueue::release(Job& job) {
         h.at = untouched;
       slots[i] = p;
       codes[i] = h.at;
+      const Exit::Kind kind = plan.exits()[static_cast<size_t>(h.at - kExit)].kind;
+      host[i] = kind == Exit::Kind::kResume || kind == Exit::Kind::kEscape;
       if (h.at == untouched) continue;
       const uint8_t* from = row + 16;
       for (int bits = annotations; bits != 0; bits &= bits - 1, from += 4)
@@ -397,24 +400,38 @@ void JobQueue::release(Job& job) {
       p->set_row_header(h);
     }
     done += left;
-    while (left > 0) {
-      const uint16_t code = codes[0];
-      Batch out;
-      int rest = 0, taken = 0;
-      for (int i = 0; i < left; ++i) {
-        Packet* p = slots[i];
-        const uint16_t c = codes[i];
-        const bool mine = c == code;
-        out.begin()[taken] = p;
-        slots[rest] = p;
-        codes[rest] = c;
-        taken += mine;
-        rest += !mine;
+    for (int begin = 0; begin < left;) {
+      int end = begin;
+      if (host[begin]) {
+        // It may meet the others again, and must not change places with those of its flow.
+        while (end < left && codes[end] == codes[begin]) ++end;
+      } else {
+        while (end < left && !host[end]) ++end;
       }
-      left = rest;
-      out.resize(taken);
-      dispatch(plan, code, out);
+      dispatch_all(plan, slots + begin, codes + begin, end - begin);
+      begin = end;
     }
+  }
+}
+
+void JobQueue::dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left) {
+  while (left > 0) {
+    const uint16_t code = codes[0];
+    Batch out;
+    int rest = 0, taken = 0;
+    for (int i = 0; i < left; ++i) {
+      Packet* p = slots[i];
+      const uint16_t c = codes[i];
+      const bool mine = c == code;
+      out.begin()[taken] = p;
+      slots[rest] = p;
+      codes[rest] = c;
+      taken += mine;
+      rest += !mine;
+    }
+    left = rest;
+    out.resize(taken);
+    dispatch(plan, code, out);
   }
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "headrace/batch.hh"
+#include "headrace/histogram.hh"
 #include "headrace/offload_options.hh"
 #include "headrace/worker.hh"
-#include "headrace/histogram.hh"
 #include "offload/parameters.hh"
 #include "offload/plan.hh"
 
@@ -119,11 +119,12 @@ class JobQueue {
   bool release_done();
   void finish_front(int plan, Lane::State state);
   void release(Job& job);
+  /// Sends packets where their codes say, those with the same code together.
+  void dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left);
   void dispatch(const Plan& plan, uint16_t exit, Batch& batch);
   /// The device did not do it: its packets, which are as they were, run on the CPU.
   void run_again(Job& job);
   void push_held(std::vector<Held>& held);
-  void end_of_job(Job& job);
   void unpin(Job& job);
   bool look_at_quarantine();
   int usable_device() const;

@@ -1,0 +1,371 @@
+#include "offload_fixture.hh"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <ostream>
+
+#include "backend/devices.hh"
+#include "backend/reference/reference_backend.hh"
+#include "headrace/embedded.hh"
+#include "headrace/shader.hh"
+
+namespace headrace::testing {
+
+namespace {
+
+/// All embedded headers as files, for as long as the process runs.
+class Workshop {
+ public:
+  static Workshop& get() {
+    static Workshop workshop;
+    return workshop;
+  }
+  ~Workshop() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+
+  const std::string& why_not() const { return why_not_; }
+  /// Runs the compiler on `source`; its messages, empty when all is well.
+  std::string compile(const std::string& source, const std::string& options, std::string& output) {
+    const std::string base = (folder_ / fmt::format("source{}", ++number_)).string();
+    output = base + ".so";
+    std::ofstream(base + ".cc") << source;
+    std::string messages;
+    const int status =
+        run(fmt::format("g++ -std=c++20 -I{} {} {}.cc -o {} 2>&1", folder_.string(), options, base, output), messages);
+    if (status != 0 && messages.empty()) messages = "the compiler failed";
+    return messages;
+  }
+  offload::ReferenceBackend::Runner runner(const std::string& source, std::string& messages) {
+    const auto known = runners_.find(source);
+    if (known != runners_.end()) return known->second;
+    std::string library;
+    messages = compile(source + R"(
+extern "C" void headrace_test_slot(int plan, headrace::Slot* slot, const unsigned char* parameters) {
+  headrace_run_plan(plan, *slot, parameters);
+}
+)",
+                       "-O1 -Wall -fPIC -shared " + std::string(kAsProgram), library);
+    if (!messages.empty()) return nullptr;
+    void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* symbol = handle ? dlsym(handle, "headrace_test_slot") : nullptr;
+    if (!symbol) messages = dlerror();
+    const auto function = reinterpret_cast<offload::ReferenceBackend::Runner>(symbol);
+    if (function) runners_.emplace(source, function);
+    return function;
+  }
+  /// What a device's compiler defines, but for its own functions.
+  static constexpr const char* kAsProgram = "-D__CUDACC_RTC__ -D__host__= -D__device__=";
+
+ private:
+  Workshop() {
+    std::string text = (std::filesystem::temp_directory_path() / "headrace-offload-XXXXXX").string();
+    if (!mkdtemp(text.data())) {
+      why_not_ = "no temporary folder";
+      return;
+    }
+    folder_ = text;
+    if (run("g++ --version 2>&1", text) != 0) why_not_ = "no g++ here";
+    if (find_embedded_header("headrace/shader.hh").text.empty()) why_not_ = "no embedded headers";
+    for (const EmbeddedText& header : embedded_headers()) {
+      const std::filesystem::path path = folder_ / header.path;
+      std::filesystem::create_directories(path.parent_path());
+      std::ofstream(path) << header.text;
+    }
+  }
+  static int run(const std::string& command, std::string& output) {
+    FILE* pipe = popen(command.c_str(), "r");
+    if (!pipe) return -1;
+    output.clear();
+    std::array<char, 4096> piece;
+    while (const size_t n = fread(piece.data(), 1, piece.size(), pipe)) output.append(piece.data(), n);
+    return pclose(pipe);
+  }
+
+  std::filesystem::path folder_;
+  std::string why_not_;
+  int number_ = 0;
+  std::map<std::string, offload::ReferenceBackend::Runner> runners_;
+};
+
+class ControlledLane final : public offload::Lane {
+ public:
+  ControlledLane(offload::Lane& lane, DeviceControls& controls) : lane_(lane), controls_(controls), jobs_(64) {}
+
+  uint8_t* rows_in(int job) override {
+    if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
+    return lane_.rows_in(job);
+  }
+  const uint8_t* rows_out(int job) override {
+    if (!at(job).done) ++controls_.unhealthy_reads;
+    return lane_.rows_out(job);
+  }
+  void counts(int job, uint64_t* counts, int n) override {
+    if (!at(job).done) ++controls_.unhealthy_reads;
+    lane_.counts(job, counts, n);
+  }
+  bool submit(int job, int plan, int slots, uint64_t parameters) override {
+    if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
+    if (failed(controls_.submitted.load())) return false;
+    at(job) = {controls_.submitted.fetch_add(1), false};
+    controls_.slots += slots;
+    controls_.last_size = slots;
+    return lane_.submit(job, plan, slots, parameters);
+  }
+  State poll(int job) override {
+    if (at(job).done) return State::kDone;
+    if (failed(at(job).number)) return State::kFailed;
+    if (controls_.hold || (at(job).number == controls_.lose && !controls_.found)) return State::kPending;
+    const State state = lane_.poll(job);
+    at(job).done = state == State::kDone;
+    return state;
+  }
+
+ private:
+  struct Job {
+    int number = -1;
+    bool done = false;
+  };
+  Job& at(int job) { return jobs_.at(static_cast<size_t>(job)); }
+  bool failed(int number) const {
+    const int from = controls_.fail_from.load();
+    return from >= 0 && number >= from;
+  }
+
+  offload::Lane& lane_;
+  DeviceControls& controls_;
+  std::vector<Job> jobs_;
+};
+
+class ControlledBackend final : public offload::Backend {
+ public:
+  ControlledBackend(const OffloadOptions& options, std::shared_ptr<DeviceControls> controls, bool compiled,
+                    size_t memory_limit)
+      : inner_(options, memory_limit), controls_(std::move(controls)), compiled_(compiled) {}
+
+  offload::DeviceMemory& memory() override { return inner_.memory(); }
+  Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
+    if (compiled_) {
+      std::string messages;
+      const auto runner = Workshop::get().runner(program.source, messages);
+      if (!runner) return errors.error("the program does not compile:\n{}\n{}", messages, program.source);
+      inner_.set_runner(runner);
+    }
+    const Status status = inner_.open(program, options, errors);
+    for (int w = 0; w < options.workers; ++w)
+      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_));
+    return status;
+  }
+  offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  std::string describe() const override { return inner_.describe(); }
+
+ private:
+  offload::ReferenceBackend inner_;
+  std::shared_ptr<DeviceControls> controls_;
+  const bool compiled_;
+  std::vector<std::unique_ptr<ControlledLane>> lanes_;
+};
+
+const std::string& why_no_cuda() {
+  static const std::string why = [] {
+    OffloadOptions options;
+    options.backend = "cuda";
+    std::string why_not;
+    return offload::find_devices(options, why_not).empty() ? why_not : std::string();
+  }();
+  return why;
+}
+
+/// ICMP errors are numbered as they are made, which is no flow's order.
+std::string without_id(std::string bytes) {
+  const bool framed = bytes.size() >= 34 && bytes[12] == 8 && bytes[13] == 0 && bytes[14] >> 4 == 4;
+  const size_t at = framed ? 14 : 0;
+  if (bytes.size() >= at + 20 && bytes[at] >> 4 == 4 && bytes[at + 9] == 1)
+    for (const size_t i : {4, 5, 10, 11}) bytes[at + i] = 0;
+  return bytes;
+}
+
+}  // namespace
+
+std::string carrier_name(Carrier carrier) {
+  switch (carrier) {
+    case Carrier::kCpu:
+      return "cpu";
+    case Carrier::kReference:
+      return "reference";
+    case Carrier::kProgram:
+      return "program";
+    case Carrier::kCuda:
+      return "cuda";
+  }
+  return {};
+}
+
+void PrintTo(Carrier carrier, std::ostream* out) { *out << carrier_name(carrier); }
+
+const std::string& why_no_compiler() { return Workshop::get().why_not(); }
+
+std::string compile_text(const std::string& source, bool as_program) {
+  std::string output;
+  return Workshop::get().compile(
+      source, as_program ? fmt::format("-fsyntax-only {}", Workshop::kAsProgram) : std::string("-fsyntax-only"),
+      output);
+}
+
+// --- Devices
+
+TestDevices::TestDevices(int count, bool compiled, size_t memory_limit) {
+  for (int i = 0; i < count; ++i) controls_.push_back(std::make_shared<DeviceControls>());
+  offload::replace_devices([controls = controls_, compiled, memory_limit](const OffloadOptions& options, std::string&) {
+    std::vector<std::unique_ptr<offload::Backend>> found;
+    for (const auto& c : controls)
+      found.push_back(std::make_unique<ControlledBackend>(options, c, compiled, memory_limit));
+    return found;
+  });
+}
+
+TestDevices::~TestDevices() { offload::replace_devices({}); }
+
+// --- Tests on every carrier
+
+void OffloadTest::SetUp() {
+  if (GetParam() == Carrier::kCuda && !why_no_cuda().empty()) GTEST_SKIP() << why_no_cuda();
+  if (GetParam() == Carrier::kProgram && !why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  in_use_before_ = PacketPool::instance().in_use();
+  if (has_controls()) devices(1);
+}
+
+void OffloadTest::TearDown() {
+  devices_.reset();
+  if (!IsSkipped()) {
+    EXPECT_EQ(PacketPool::instance().in_use(), in_use_before_) << "packets were lost or freed twice";
+  }
+}
+
+TestDevices& OffloadTest::devices(int count) {
+  devices_.reset();
+  devices_ = std::make_unique<TestDevices>(count, GetParam() == Carrier::kProgram);
+  return *devices_;
+}
+
+OffloadOptions OffloadTest::options(OffloadOptions::Mode mode) const {
+  OffloadOptions o;
+  o.mode = on_cpu() ? OffloadOptions::Mode::kCpu : mode;
+  o.backend = GetParam() == Carrier::kCuda ? "cuda" : "reference";
+  o.devices = 1;
+  // A test machine may be slow: only those who ask for it see deadlines.
+  o.deadline_ms = 20000;
+  return o;
+}
+
+std::unique_ptr<TestRouter> OffloadTest::make(const std::string& text, const OffloadOptions& options,
+                                              int threads) const {
+  auto r = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = options}, threads);
+  EXPECT_TRUE(r->ok()) << r->errors();
+  if (r->ok()) {
+    EXPECT_EQ(r->router().engine() != nullptr, !on_cpu()) << r->errors();
+  }
+  return r;
+}
+
+void inject(TestRouter& r, const std::string& element, const std::vector<Packet*>& packets) {
+  Element* e = r.router().find(element);
+  ASSERT_NE(e, nullptr) << element;
+  for (const Router::Connection& c : r.router().connections()) {
+    if (c.to != e || c.to_port != 0) continue;
+    for (size_t i = 0; i < packets.size();) {
+      Batch batch;
+      while (i < packets.size() && !batch.full()) batch.push_back(packets[i++]);
+      c.from->output(c.from_port).push(batch);
+    }
+    return;
+  }
+  FAIL() << "nothing stands before " << element;
+}
+
+bool poll(TestRouter& r) { return r.router().engine() && r.router().engine()->queue(0).poll(); }
+
+uint64_t event(TestRouter& r, offload::Event e) { return r.router().engine() ? r.router().engine()->event(e) : 0; }
+
+// --- Outcomes
+
+Outcome outcome_of(TestRouter& r) {
+  Outcome all;
+  for (const auto& e : r.router().elements()) {
+    if (const auto* capture = dynamic_cast<const Capture*>(e.get())) {
+      for (size_t i = 0; i < capture->seen().size(); ++i) {
+        const Packet& p = *capture->seen()[i].packet;
+        Arrival a;
+        a.where = fmt::format("{}[{}]", e->name(), capture->seen()[i].port);
+        a.flow = p.anno_u32(kFlowAnno);
+        const std::string annotations(reinterpret_cast<const char*>(p.anno()), Packet::kAnnoSize);
+        const auto position = [](bool has, int offset) { return has ? std::to_string(offset) : std::string("-"); };
+        a.what = fmt::format("{} annotations {} type {} headers {} {} {}",
+                             to_hex(a.flow ? capture->bytes(i) : without_id(capture->bytes(i))), to_hex(annotations),
+                             static_cast<int>(p.packet_type()), position(p.has_mac_header(), p.mac_header_offset()),
+                             position(p.has_network_header(), p.network_header_offset()),
+                             position(p.has_transport_header(), p.transport_header_offset()));
+        all.arrivals.push_back(std::move(a));
+      }
+    }
+    if (const auto* shader = dynamic_cast<const ShaderElementBase*>(e.get()))
+      for (int i = 0; i < shader->counter_count(); ++i)
+        all.counts.push_back(fmt::format("{} counter {}: {}", e->declaration(), i, shader->counter(i)));
+  }
+  for (const Router::Drop& d : r.router().drops())
+    all.counts.push_back(fmt::format("{} dropped {}: {}", d.element->declaration(), d.packets, d.reason));
+  // Only flows have an order; what belongs to none is compared as a set.
+  std::stable_sort(all.arrivals.begin(), all.arrivals.end(), [](const Arrival& a, const Arrival& b) {
+    if (a.where != b.where) return a.where < b.where;
+    if (a.flow != b.flow) return a.flow < b.flow;
+    return a.flow == 0 && a.what < b.what;
+  });
+  return all;
+}
+
+void expect_same(const Outcome& is, const Outcome& should) {
+  EXPECT_EQ(is.counts, should.counts);
+  for (size_t i = 0; i < std::min(is.arrivals.size(), should.arrivals.size()); ++i) {
+    const Arrival &a = is.arrivals[i], &b = should.arrivals[i];
+    ASSERT_EQ(a.where, b.where) << "arrival " << i << ", flow " << a.flow << " and " << b.flow << "\n" << a.what;
+    ASSERT_EQ(a.flow, b.flow) << "arrival " << i << " at " << a.where;
+    ASSERT_EQ(a.what, b.what) << "arrival " << i << " at " << a.where << ", flow " << a.flow;
+  }
+  EXPECT_EQ(is.arrivals.size(), should.arrivals.size());
+}
+
+// --- Real time
+
+LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, int threads)
+    : runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
+  lang::Configuration configuration;
+  if (!lang::parse(text, "config", {}, configuration, errors_)) return;
+  router_ = Router::create(configuration, runtime_, errors_, RouterOptions{.profile = false, .offload = options});
+}
+
+void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(*router_, control, 1); }
+
+bool LiveRouter::write(const std::string& handler, const std::string& value) {
+  Element* element = nullptr;
+  const Handler* h = router_->find_handler(handler, nullptr, element, errors_);
+  return h && router_->call_write(element, *h, value, errors_).ok();
+}
+
+std::string LiveRouter::read(const std::string& handler) {
+  Element* element = nullptr;
+  std::string value;
+  const Handler* h = router_->find_handler(handler, nullptr, element, errors_);
+  if (h) (void)router_->call_read(element, *h, "", value, errors_);
+  return value;
+}
+
+}  // namespace headrace::testing

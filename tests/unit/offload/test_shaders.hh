@@ -1,0 +1,77 @@
+#pragma once
+/// \file
+/// Shaders for tests. Their text is made known like that of built-in ones, so that programs can contain them.
+
+#include "headrace/embedded.hh"
+#include "headrace/shader.hh"
+
+/// Defines shader `Name` and embeds its definition.
+#define HEADRACE_TEST_SHADER(Name, ...)                                                                  \
+  namespace headrace {                                                                                   \
+  __VA_ARGS__                                                                                            \
+  HEADRACE_ELEMENT(Name)                                                                                 \
+  inline const EmbeddedHeaders kEmbed##Name{                                                             \
+      {{"tests/" #Name ".hh",                                                                            \
+        "#pragma once\n#include \"headrace/shader.hh\"\nnamespace headrace {\n" #__VA_ARGS__ "\n}\n"}}}; \
+  }
+
+// The first byte of a packet chooses: 0 to 2 an output, 0xfd a port that does not exist, 0xfe the host body, which
+// sends a copy by output 2 and the packet by output 1; anything else is dropped.
+HEADRACE_TEST_SHADER(
+    OffloadFan, struct OffloadFan
+    : Shader<OffloadFan> {
+      static constexpr Ports kPorts{"1/3"};
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 1>{}}, ReadWrite{anno::paint});
+      enum { kSeen, kDropped };
+      static constexpr auto kCounters = counters(headrace::counter("seen"), reason("dropped by the fan"));
+      HEADRACE_SHADER Next shade(auto& p) const {
+        const uint8_t way = p.load8(Anchor::kData, 0);
+        p.count(kSeen);
+        p.set(anno::paint, static_cast<uint8_t>(p.get(anno::paint) + 1));
+        if (way < 3) return way;
+        if (way == 0xfd) return 100;
+        if (way == 0xfe) return kEscape;
+        p.count(kDropped);
+        return kDrop;
+      }
+      Next escape(Packet * &p, Emitter & emit) const;
+    };)
+
+// Reads 4 bytes at OFFSET, of which only the first 16 are said to be needed, and paints the packet with one of them.
+HEADRACE_TEST_SHADER(
+    OffloadFar, struct OffloadFar
+    : Shader<OffloadFar> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 1500>{}}, Write{anno::paint});
+      int32_t offset = 0;
+      Status configure(Args & args);
+      Extent extent(Anchor) const { return {0, 16}; }
+      HEADRACE_SHADER Next shade(auto& p) const {
+        const uint32_t value = p.load32(Anchor::kData, offset);
+        p.set(anno::paint, static_cast<uint8_t>(value ^ value >> 8));
+        return 0;
+      }
+    };)
+
+// Paints a packet before it knows whether the bytes that it wants have travelled: a mistake.
+HEADRACE_TEST_SHADER(
+    OffloadRash, struct OffloadRash
+    : Shader<OffloadRash> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 1500>{}}, ReadWrite{anno::paint});
+      int32_t offset = 0;
+      Status configure(Args & args);
+      Extent extent(Anchor) const { return {0, 16}; }
+      HEADRACE_SHADER Next shade(auto& p) const {
+        p.set(anno::paint, static_cast<uint8_t>(p.get(anno::paint) + 1));
+        return p.load8(Anchor::kData, offset) == 0xff ? kDrop : 0;
+      }
+    };)
+
+// Looks at a byte that it has not declared: a mistake.
+HEADRACE_TEST_SHADER(
+    OffloadSly, struct OffloadSly
+    : Shader<OffloadSly> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 16>{}});
+      int32_t offset = 0;
+      Status configure(Args & args);
+      HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kData, offset) == 0xff ? kDrop : 0; }
+    };)
