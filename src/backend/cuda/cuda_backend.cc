@@ -171,6 +171,7 @@ Status CudaBackend::make_places(const LaneOptions& options, Errors& errors) {
 /// The first launch of a kernel may reserve memory; a job without rows gets that over.
 bool CudaBackend::warm_up() {
   StreamArguments arguments{};
+  arguments.stride = stride_;
   void* values[] = {&arguments};
   Stream stream;
   return stream.create(device_) &&
