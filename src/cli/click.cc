@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -217,7 +218,7 @@ class Stopwatch {
       return static_cast<double>(a.tv_sec - b.tv_sec) + static_cast<double>(a.tv_usec - b.tv_usec) * 1e-6;
     };
     const double real = std::chrono::duration<double>(std::chrono::steady_clock::now() - real_).count();
-    const auto hundredths = static_cast<long>(real * 100 + .5);
+    const long hundredths = std::lround(real * 100);
     fmt::print("{:.3f}u {:.3f}s {}:{:02}.{:02}\n", seconds(now.ru_utime, usage_.ru_utime),
                seconds(now.ru_stime, usage_.ru_stime), hundredths / 6000, hundredths / 100 % 60, hundredths % 100);
   }

@@ -53,7 +53,7 @@ ClassId Parser::class_for(const std::string& name, bool report) {
 Token Parser::parse_block(Block kind) {
   BlockState block{kind};
   while (true) {
-    const Token token = lexer().next();
+    Token token = lexer().next();
     switch (token.kind) {
       case TokenKind::kName:
       case TokenKind::kArrow:

@@ -205,7 +205,7 @@ IpWords::Meaning IpWords::find(std::string_view word, const IpType& type, int pr
     }
   }
   // A host may bear the name of a service.
-  if (type == IpType::kHost || type == IpType::kNet || type == IpType::kEther) return {};
+  if (type.kind == IpType::kHost || type.kind == IpType::kNet || type.kind == IpType::kEther) return {};
   const Entry& known = entry(word);
 
   struct Candidate {
