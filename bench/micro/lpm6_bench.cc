@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "headrace/error.hh"
+#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6.hh"
 #include "tables/lpm6/route_file6.hh"
 
@@ -60,7 +61,8 @@ std::vector<Route> real(benchmark::State& state) {
 std::vector<Route> million() {
   std::mt19937_64 random(6);
   std::vector<Route> routes;
-  while (routes.size() < 1000000) {
+  // Some come twice.
+  while (routes.size() < 1500000) {
     const uint64_t block = uint64_t{0x2400 + (random() % 0xa00)} << 48 | (random() & 0x0ff8'0000'0000);
     routes.push_back({{block, 0}, 32, next_hop_of({block, 0})});
     uint64_t cut = block | (random() & 0xffff'0000);
@@ -194,19 +196,19 @@ class BinaryOnLengths {
       if (route.length == 0) {
         shortest_ = route.next_hop;
       } else if (lengths_.empty() || lengths_.back() != route.length) {
-        lengths_.push_back(route.length);
+        lengths_.push_back(static_cast<int16_t>(route.length));
       }
     }
-    mask_ = std::bit_ceil(8 * routes.size()) - 1;
-    slots_.resize(mask_ + 1);
+    slots_ = HugeArray<Slot>(std::bit_ceil(8 * routes.size()));
+    shift_ = 64 - std::countr_zero(slots_.size());
     // Shorter routes come first, so that a marker finds what holds it.
     for (const Route& route : routes) {
       size_t begin = 0, end = lengths_.size();
       while (begin < end && route.length != 0) {
         const size_t middle = (begin + end) / 2;
-        const int length = lengths_[middle];
+        const int16_t length = lengths_[middle];
         if (length == route.length) {
-          place(route.prefix, length) = {route.prefix, length, route.next_hop};
+          place(route.prefix, length) = {route.prefix, length, 1, route.next_hop};
           break;
         }
         if (length > route.length) {
@@ -215,7 +217,7 @@ class BinaryOnLengths {
         }
         const Lpm6Key key = lpm6_clean(route.prefix, length);
         Slot& marker = place(key, length);
-        if (marker.length < 0) marker = {key, length, lookup(key)};
+        if (!marker.used) marker = {key, length, 1, lookup(key)};
         begin = middle + 1;
       }
     }
@@ -226,10 +228,10 @@ class BinaryOnLengths {
     size_t begin = 0, end = lengths_.size();
     while (begin < end) {
       const size_t middle = (begin + end) / 2;
-      const int length = lengths_[middle];
+      const int16_t length = lengths_[middle];
       const Lpm6Key prefix = lpm6_clean(key, length);
       const Slot& slot = const_cast<BinaryOnLengths*>(this)->place(prefix, length);
-      if (slot.length < 0) {
+      if (!slot.used) {
         end = middle;
       } else {
         best = slot.next_hop;
@@ -242,20 +244,21 @@ class BinaryOnLengths {
  private:
   struct Slot {
     Lpm6Key key;
-    int length = -1;
+    int16_t length = 0;
+    int16_t used = 0;
     uint32_t next_hop = 0;
   };
-  Slot& place(Lpm6Key key, int length) {
-    uint64_t hash = (key.high ^ std::rotl(key.low, 29) ^ static_cast<uint64_t>(length)) * 0x9e3779b97f4a7c15u;
-    for (size_t at = hash >> 20 & mask_;; at = (at + 1) & mask_) {
+  Slot& place(Lpm6Key key, int16_t length) {
+    const uint64_t hash = (key.high ^ std::rotl(key.low, 29) ^ static_cast<uint64_t>(length)) * 0x9e3779b97f4a7c15u;
+    for (size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[at];
-      if (slot.length < 0 || (slot.length == length && slot.key == key)) return slot;
+      if (!slot.used || (slot.length == length && slot.key == key)) return slot;
     }
   }
 
-  std::vector<int> lengths_;
-  std::vector<Slot> slots_;
-  size_t mask_ = 0;
+  std::vector<int16_t> lengths_;
+  HugeArray<Slot> slots_;
+  int shift_ = 0;
   uint32_t shortest_ = Lpm6::kMiss;
 };
 
