@@ -260,6 +260,7 @@ class DeviceLimits {
   DeviceLimits(std::shared_ptr<Device> device, Report& report)
       : device_(std::move(device)), driver_(device_->driver()), report_(report), memory_(device_) {}
   ~DeviceLimits() {
+    if (device_->failed()) return;
     device_->use();
     for (const CUevent event : {begin_, end_})
       if (event != nullptr) driver_.cuEventDestroy(event);
@@ -329,7 +330,8 @@ class DeviceLimits {
       __atomic_store_n(bell, round, __ATOMIC_RELEASE);
       while (__atomic_load_n(answer, __ATOMIC_ACQUIRE) != round)
         if (seconds_since(begin) > 1) {
-          report_.note("doorbell", "the device does not answer");
+          // The kernel stays, so whatever waits for it must not be called any more.
+          device_->fail("no answer to a doorbell");
           return false;
         }
       if (round > 100) times.us.push_back(seconds_since(begin) * 1e6);
