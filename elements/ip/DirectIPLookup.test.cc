@@ -1,9 +1,8 @@
 #include "elements/ip/DirectIPLookup.hh"
 
-#include "elements/ip/IPRouteTable.hh"
-
 #include <random>
 
+#include "elements/ip/IPRouteTable.hh"
 #include "support/test_router.hh"
 
 namespace headrace::testing {
