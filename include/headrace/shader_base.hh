@@ -53,7 +53,8 @@ HEADRACE_SHADER constexpr CounterList<static_cast<int>(sizeof...(C))> counters(C
 }
 
 /// Where headers lie, in bytes from where the packet began when it came to a plan; a shader that moves them says how in
-/// `void move(Offsets& at) const`. It only decides which bytes travel to a device: what is not foreseen runs on the host.
+/// `void move(Offsets& at) const`. It only decides which bytes travel to a device: what is not foreseen runs on the
+/// host.
 struct Offsets {
   static constexpr int kUnknown = -0x3fffffff;
   int data = 0;
