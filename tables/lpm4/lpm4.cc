@@ -364,7 +364,8 @@ Lpm4View Lpm4::mirror(Mirror& mirror) const {
 
 void Lpm4::publish(std::unique_ptr<Table> table) {
   table->first_changes.mark(0, table->first.bytes());
-  table->group_changes.mark(0, size_t{books_.groups_made} * kGroupSize * Table::entry_size(table->generation.wide != 0));
+  table->group_changes.mark(0,
+                            size_t{books_.groups_made} * kGroupSize * Table::entry_size(table->generation.wide != 0));
   table_.swap(table);
   current_.store(&table_->generation, std::memory_order_release);
   for (const Listener& listener : listeners_) listener.function(view());
