@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/compile.hh"
+#include "backend/cuda/driver.hh"
+#include "headrace/router.hh"
+#include "lang/lang.hh"
+#include "offload/engine.hh"
+#include "offload/plan.hh"
+#include "offload/program.hh"
+#include "runtime/router_graph.hh"
+#include "runtime/runtime.hh"
+#include "support/temporary_file.hh"
+
+namespace headrace::cuda {
+namespace {
+
+using headrace::testing::TemporaryFile;
+
+/// The program of all chains of a configuration, with the kernels.
+std::string program_of(const std::filesystem::path& file, const std::map<std::string, std::string>& variables,
+                       int& plans, Errors& errors) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  lang::Options options;
+  options.variables = variables;
+  options.library_path = {""};
+  lang::Configuration configuration;
+  if (!lang::parse(text, file.string(), options, configuration, errors)) return {};
+  Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}, .control_thread = false});
+  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  if (!router) return {};
+  size_t images = 0;
+  const std::vector<offload::Plan> made =
+      offload::make_plans(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved, images);
+  plans = static_cast<int>(made.size());
+  return offload::program_source(made) + "#include \"headrace/device_kernels.hh\"\n";
+}
+
+TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
+  const std::filesystem::path folder = std::filesystem::path(HEADRACE_SOURCE_DIR) / "conf";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no source tree beside this binary";
+  std::string why_not;
+  if (Nvrtc::get(&why_not) == nullptr) GTEST_SKIP() << why_not;
+  // A capture without packets, for configurations that read one.
+  const std::string header("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0", 24);
+  const TemporaryFile in(header, ".pcap"), out0("", ".pcap"), out1("", ".pcap");
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".click") continue;
+    ++files;
+    Errors errors;
+    int plans = 0;
+    const std::string source =
+        program_of(entry.path(), {{"IN", in.path()}, {"OUT0", out0.path()}, {"OUT1", out1.path()}}, plans, errors);
+    ASSERT_EQ(errors.str(), "") << entry.path();
+    EXPECT_GT(plans, 0) << entry.path();
+    for (const int capability : {80, 90, 100}) {
+      Image image;
+      EXPECT_TRUE(compile_program(source, capability, false, image, errors).ok() && image.bytes.size() > 1000)
+          << entry.path() << " for sm_" << capability << "\n"
+          << errors.str();
+    }
+  }
+  EXPECT_GE(files, 3);
+}
+
+}  // namespace
+}  // namespace headrace::cuda
