@@ -11,26 +11,8 @@ const char* const kEventNames[kEvents] = {"jobs",    "job_packets", "cpu_packets
 
 namespace {
 
-/// Packets whose data begins further into the buffer are rare, and their rows might reach past its end.
-constexpr int kMaxData = 1024;
 /// Packets that a job can hold back behind it, as a multiple of its size.
 constexpr size_t kHeldBehind = 4;
-
-/// Copies a number of bytes that is a multiple of 4.
-inline void copy_words(uint8_t* __restrict to, const uint8_t* __restrict from, int n) {
-  while (n >= 16) {
-    __builtin_memcpy(to, from, 16);
-    to += 16;
-    from += 16;
-    n -= 16;
-  }
-  while (n > 0) {
-    __builtin_memcpy(to, from, 4);
-    to += 4;
-    from += 4;
-    n -= 4;
-  }
-}
 
 uint32_t load_be32(const uint8_t* p) {
   uint32_t v;
@@ -93,13 +75,14 @@ JobQueue::JobQueue(int worker, const std::vector<Plan>& plans, std::vector<std::
       job.device = static_cast<int>(d);
       job.place = static_cast<int>(i);
       job.packets.resize(static_cast<size_t>(options.job));
-      job.steps.resize(static_cast<size_t>(options.job));
+      job.untouched.resize(static_cast<size_t>(options.job));
       job.behind.reserve(static_cast<size_t>(options.job) * kHeldBehind);
     }
     places += jobs.size();
     jobs_.push_back(std::move(jobs));
   }
   int counters = 1;
+  for (const Plan& plan : plans) rows_.emplace_back(plan);
   for (const Plan& plan : plans) counters = std::max(counters, plan.counters());
   counts_.resize(static_cast<size_t>(counters));
   for (Line& line : lines_) {
@@ -170,6 +153,9 @@ void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const
     if (!job && options.mode == OffloadOptions::Mode::kDevice && !releasing_ && usable_device() >= 0) {
       // Nothing more is read from the sources until a job is free: that is now, because this is where they come in.
       ++events_[kWaits];
+      // Nobody else would send what other chains have open.
+      for (Line& other : lines_)
+        if (other.open) submit(*other.open);
       while (!(job = open_job(plan)) && usable_device() >= 0) {
         if (!release_done()) __builtin_ia32_pause();
         if (line.open) job = line.open;
@@ -182,10 +168,15 @@ void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const
       to_cpu(plan, step, packets, n);
       return;
     }
-    const int k = append(*job, step, packets, n, track);
-    packets += k;
-    n -= k;
-    if (job->size == options_.job) submit(*job);
+    // Entries of a chain may differ in what they want.
+    const int most = std::clamp(options.job, 1, options_.job);
+    job->max_wait_us = std::min(job->max_wait_us, options.max_wait_us);
+    if (job->size < most) {
+      const int k = append(*job, step, packets, std::min(n, most - job->size), track);
+      packets += k;
+      n -= k;
+    }
+    if (job->size >= most) submit(*job);
   }
 }
 
@@ -198,11 +189,14 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
     Packet* p = packets[i];
     if (!line.empty()) {
       // A packet must not overtake those of its bucket that are on a device.
-      uint64_t last = line.untracked;
-      if (last <= line.released) last = line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets];
+      const uint64_t last =
+          std::max(line.untracked, line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets]);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
-        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) release_done();
+        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) {
+          if (job->state == State::kOpen) submit(*job);
+          release_done();
+        }
         if (last > line.released) {
           job->behind.push_back({p, static_cast<uint16_t>(plan), step});
           ++events_[kBehind];
@@ -227,6 +221,7 @@ JobQueue::Job* JobQueue::open_job(int plan) {
     job.tracked = true;
     job.sequence = line.released + line.size + 1;
     job.first_arrival = now_ns();
+    job.max_wait_us = options_.max_wait_us;
     job.rows = lane(job).rows_in(job.place);
     line.push(&job);
     line.open = &job;
@@ -237,27 +232,11 @@ JobQueue::Job* JobQueue::open_job(int plan) {
 
 int JobQueue::append(Job& job, uint16_t step, Packet** packets, int n, bool track) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
-  const RowLayout& layout = plan.row();
   const int k = std::min(n, options_.job - job.size);
-  uint8_t* row = job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(layout.stride);
-  const int annotations = layout.annotations, window = layout.window();
-  for (int i = 0; i < k; ++i, row += layout.stride) {
-    Packet* p = packets[i];
-    RowHeader h = p->row_header();
-    const int begin = h.data + layout.window_begin;
-    if (begin < 0 || h.data > kMaxData) [[unlikely]] {
-      h.at = plan.resume_at(step);
-    } else {
-      h.at = step;
-      uint8_t* to = row + 16;
-      for (int left = annotations; left != 0; left &= left - 1, to += 4)
-        __builtin_memcpy(to, p->anno() + 4 * __builtin_ctz(static_cast<unsigned>(left)), 4);
-      copy_words(row + window, p->buffer() + begin, layout.window_size);
-    }
-    __builtin_memcpy(row, &h, sizeof h);
-    job.packets[static_cast<size_t>(job.size + i)] = p;
-    job.steps[static_cast<size_t>(job.size + i)] = step;
-  }
+  rows_[static_cast<size_t>(job.plan)].pack(
+      step, packets, k, job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
+  std::copy_n(packets, k, job.packets.begin() + job.size);
+  std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
   Line& line = lines_[static_cast<size_t>(job.plan)];
   if (track) {
     for (int i = 0; i < k; ++i) line.last_of_bucket[(flow_bucket(*packets[i]) >> 7) % kBuckets] = job.sequence;
@@ -301,7 +280,7 @@ bool JobQueue::poll() {
   for (Line& line : lines_) {
     if (!line.open) continue;
     if (now == 0) now = now_ns();
-    if (quiet || now - line.open->first_arrival >= int64_t{options_.max_wait_us} * 1000) {
+    if (quiet || now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
       submit(*line.open);
       worked = true;
     }
@@ -332,31 +311,32 @@ void JobQueue::finish_front(int plan, Lane::State state) {
   Line& line = lines_[static_cast<size_t>(plan)];
   Job& job = *line.front();
   releasing_ = true;
-  line.pop();
+  State then = State::kQuarantine;
   switch (state) {
     case Lane::State::kDone:
       unpin(job);
       release(job);
-      job.state = State::kFree;
+      then = State::kFree;
       break;
     case Lane::State::kPending:
       ++events_[kLateJobs];
+      // The device may still write into the job's memory, and read tables.
       run_again(job);
-      // The device may still write there, and read tables.
-      job.state = State::kQuarantine;
       ++quarantined_;
       break;
     case Lane::State::kFailed:
       ++events_[kFailedJobs];
       devices_[static_cast<size_t>(job.device)]->failed.store(true, std::memory_order_relaxed);
       run_again(job);
-      job.state = State::kQuarantine;
       ++quarantined_;
       break;
   }
   // Only now: what came for the CPU while the job's packets were pushed waited behind it.
+  line.pop();
   ++line.released;
   push_held(job.behind);
+  // And only now, because what is pushed may ask for a job, and this one holds its packets.
+  job.state = then;
   releasing_ = false;
 }
 
@@ -373,40 +353,21 @@ void JobQueue::release(Job& job) {
   for (const Step& step : plan.steps()) step.element->add_counts(counts_.data() + step.first_counter);
 
   const uint8_t* row = lane(job).rows_out(job.place);
-  const int annotations = layout.annotations, window = layout.window();
-  const size_t exits = plan.exits().size();
+  const Rows& rows = rows_[static_cast<size_t>(job.plan)];
   uint16_t codes[Batch::kCapacity];
-  bool host[Batch::kCapacity];
-  Packet* slots[Batch::kCapacity];
   for (int done = 0; done < job.size;) {
-    int left = std::min(job.size - done, Batch::kCapacity);
-    for (int i = 0; i < left; ++i, row += layout.stride) {
-      Packet* p = job.packets[static_cast<size_t>(done + i)];
-      const uint16_t untouched = plan.resume_at(job.steps[static_cast<size_t>(done + i)]);
-      RowHeader h;
-      __builtin_memcpy(&h, row, sizeof h);
-      // A code that does not exist would be a device's fault; the packet is still as it was.
-      if (h.at < kExit || h.at - kExit >= static_cast<int>(exits)) [[unlikely]]
-        h.at = untouched;
-      slots[i] = p;
-      codes[i] = h.at;
-      const Exit::Kind kind = plan.exits()[static_cast<size_t>(h.at - kExit)].kind;
-      host[i] = kind == Exit::Kind::kResume || kind == Exit::Kind::kEscape;
-      if (h.at == untouched) continue;
-      const uint8_t* from = row + 16;
-      for (int bits = annotations; bits != 0; bits &= bits - 1, from += 4)
-        __builtin_memcpy(p->anno() + 4 * __builtin_ctz(static_cast<unsigned>(bits)), from, 4);
-      copy_words(p->data() + layout.window_begin, row + window, layout.window_size);
-      p->set_row_header(h);
-    }
-    done += left;
-    for (int begin = 0; begin < left;) {
-      int end = begin;
-      if (host[begin]) {
+    const int n = std::min(job.size - done, Batch::kCapacity);
+    Packet** slots = job.packets.data() + done;
+    const bool host = rows.apply(row, slots, job.untouched.data() + done, n, codes);
+    row += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);
+    done += n;
+    for (int begin = 0; begin < n;) {
+      int end = host ? begin : n;
+      if (host && rows.for_host(codes[begin])) {
         // It may meet the others again, and must not change places with those of its flow.
-        while (end < left && codes[end] == codes[begin]) ++end;
+        while (end < n && codes[end] == codes[begin]) ++end;
       } else {
-        while (end < left && !host[end]) ++end;
+        while (end < n && !rows.for_host(codes[end])) ++end;
       }
       dispatch_all(plan, slots + begin, codes + begin, end - begin);
       begin = end;
@@ -457,9 +418,10 @@ void JobQueue::dispatch(const Plan& plan, uint16_t code, Batch& batch) {
 void JobQueue::run_again(Job& job) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   for (int i = 0; i < job.size;) {
-    const uint16_t step = job.steps[static_cast<size_t>(i)];
+    const uint16_t untouched = job.untouched[static_cast<size_t>(i)];
+    const uint16_t step = plan.exits()[static_cast<size_t>(untouched - kExit)].step;
     Batch batch;
-    for (; i < job.size && !batch.full() && job.steps[static_cast<size_t>(i)] == step; ++i)
+    for (; i < job.size && !batch.full() && job.untouched[static_cast<size_t>(i)] == untouched; ++i)
       batch.push_back(job.packets[static_cast<size_t>(i)]);
     plan.steps()[step].element->push(0, batch);
   }

@@ -12,6 +12,7 @@
 #include "headrace/worker.hh"
 #include "offload/parameters.hh"
 #include "offload/plan.hh"
+#include "offload/rows.hh"
 
 namespace headrace::offload {
 
@@ -86,10 +87,11 @@ class JobQueue {
     bool tracked = false;  // the buckets of all its packets are noted
     uint64_t sequence = 0;
     int64_t first_arrival = 0;
+    int max_wait_us = 0;  // from then on
     int64_t submitted = 0;
     uint8_t* rows = nullptr;
     std::vector<Packet*> packets;
-    std::vector<uint16_t> steps;
+    std::vector<uint16_t> untouched;  // the code of each slot that says: nothing was done
     std::vector<Held> behind;
   };
   /// Jobs of one plan, first come first.
@@ -135,6 +137,7 @@ class JobQueue {
   std::vector<std::unique_ptr<Device>>& devices_;
   const OffloadOptions options_;
   std::vector<std::vector<Job>> jobs_;  // by device
+  std::vector<Rows> rows_;              // by plan
   std::vector<Line> lines_;             // by plan
   int quarantined_ = 0;
   bool arrived_ = false;    // since the last poll

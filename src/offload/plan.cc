@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <string_view>
+#include <tuple>
 
 namespace headrace::offload {
 
@@ -39,17 +41,42 @@ bool can_offload(const Element& element) {
 
 Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
            const std::vector<int>& back_edges, size_t& images) {
+  std::vector<const graph::Edge*> inner;
+  std::vector<int> level(elements.size(), -1);
+  for (const int node : chain.nodes) level[static_cast<size_t>(node)] = 0;
+  for (size_t e = 0; e < edges.size(); ++e) {
+    const bool back = std::find(back_edges.begin(), back_edges.end(), static_cast<int>(e)) != back_edges.end();
+    if (!back && level[static_cast<size_t>(edges[e].from.node)] >= 0 &&
+        level[static_cast<size_t>(edges[e].to.node)] >= 0)
+      inner.push_back(&edges[e]);
+  }
+  for (const int node : chain.nodes)
+    for (const graph::Edge* e : inner)
+      if (e->from.node == node)
+        level[static_cast<size_t>(e->to.node)] =
+            std::max(level[static_cast<size_t>(e->to.node)], level[static_cast<size_t>(node)] + 1);
+
+  // Elements of one class at one level stand together: a device runs them as one.
+  std::vector<int> nodes = chain.nodes;
+  std::sort(nodes.begin(), nodes.end(), [&](int a, int b) {
+    const Element& x = *elements[static_cast<size_t>(a)];
+    const Element& y = *elements[static_cast<size_t>(b)];
+    return std::tuple(level[static_cast<size_t>(a)], std::string_view(x.info().documented_as), x.noutputs(), a) <
+           std::tuple(level[static_cast<size_t>(b)], std::string_view(y.info().documented_as), y.noutputs(), b);
+  });
+
   std::vector<int> step_of(elements.size(), -1);
-  for (const int node : chain.nodes) {
+  for (const int node : nodes) {
     Step step;
-    step.element = dynamic_cast<ShaderElementBase*>(elements[node]);
+    step.element = dynamic_cast<ShaderElementBase*>(elements[static_cast<size_t>(node)]);
+    step.level = level[static_cast<size_t>(node)];
     const size_t alignment = std::max<size_t>(step.element->image_alignment(), 16);
     images = (images + alignment - 1) / alignment * alignment;
     step.image = images;
     images += step.element->image_size();
     step.first_counter = counters_;
     counters_ += step.element->counter_count();
-    step_of[node] = static_cast<int>(steps_.size());
+    step_of[static_cast<size_t>(node)] = static_cast<int>(steps_.size());
     steps_.push_back(step);
   }
   const auto exit = [this](Exit::Kind kind, size_t step, Next port) {
@@ -61,17 +88,13 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
     step.resume = exit(Exit::Kind::kResume, s, 0);
     step.drop = exit(Exit::Kind::kDrop, s, kDrop);
     step.escape = exit(Exit::Kind::kEscape, s, kEscape);
-    const int node = chain.nodes[s];
     for (int port = 0; port < step.element->noutputs(); ++port) {
-      uint16_t target = 0;
-      bool inner = false;
-      for (size_t e = 0; e < edges.size(); ++e) {
-        if (edges[e].from.node != node || edges[e].from.port != port || step_of[edges[e].to.node] < 0) continue;
-        if (std::find(back_edges.begin(), back_edges.end(), static_cast<int>(e)) != back_edges.end()) continue;
-        target = static_cast<uint16_t>(step_of[edges[e].to.node]);
-        inner = true;
-      }
-      step.targets.push_back(inner ? target : exit(Exit::Kind::kPort, s, static_cast<Next>(port)));
+      // Every port has a code, used or not, so that those of equal elements lie at equal distances.
+      uint16_t target = exit(Exit::Kind::kPort, s, static_cast<Next>(port));
+      for (const graph::Edge* e : inner)
+        if (e->from.node == nodes[s] && e->from.port == port)
+          target = static_cast<uint16_t>(step_of[static_cast<size_t>(e->to.node)]);
+      step.targets.push_back(target);
     }
   }
   for (const int e : chain.entries) entries_.push_back({e, static_cast<uint16_t>(step_of[edges[e].to.node])});

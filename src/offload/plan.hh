@@ -28,6 +28,7 @@ struct Exit {
 /// One shader of a plan.
 struct Step {
   ShaderElementBase* element = nullptr;
+  int level = 0;          ///< the longest way from where packets come in
   size_t image = 0;       ///< where its image lies in a parameter block
   int first_counter = 0;  ///< of the plan's counters
   /// For each output: the next step, or kExit + an exit.
@@ -42,7 +43,8 @@ struct Entry {
 };
 
 /// A chain as an object that runs over the packets of a job: steps in an order in which each comes behind all that lead
-/// to it. A slot carries the number of its next step; a step looks only at slots that carry its own (predication).
+/// to it, those of one class at one level together. A slot carries the number of its next step; a step looks only at
+/// slots that carry its own (predication).
 class Plan {
  public:
   /// \param elements of the graph, by node; those of the chain are shader elements

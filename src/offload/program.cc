@@ -24,40 +24,99 @@ std::string as_comment(std::string text) {
 
 std::string_view header_of(const Step& step) { return find_embedded_element(step.element->info().documented_as).path; }
 
-std::string target(const Plan& plan, uint16_t code) {
-  if (code < kExit) return fmt::format("{};  // {}", code, as_comment(plan.steps()[code].element->name()));
+/// Steps [first, first + size) that differ only in their parameters, and whose codes lie at equal distances: one piece
+/// of code does for all, with slots of each of them side by side.
+struct Group {
+  size_t first;
+  size_t size;
+};
+
+/// The distance between the codes of neighbouring steps; -1 when it is not the same everywhere.
+template <typename Code>
+int distance(size_t size, Code&& code) {
+  const int d = size > 1 ? code(1) - code(0) : 0;
+  for (size_t i = 2; i < size; ++i)
+    if (code(i) - code(i - 1) != d) return -1;
+  return d;
+}
+
+bool alike(const Plan& plan, size_t first, size_t size) {
+  const auto step = [&](size_t i) -> const Step& { return plan.steps()[first + i]; };
+  for (size_t i = 1; i < size; ++i)
+    if (step(i).level != step(0).level || step(i).targets.size() != step(0).targets.size() ||
+        std::string_view(step(i).element->info().documented_as) != step(0).element->info().documented_as)
+      return false;
+  for (size_t port = 0; port < step(0).targets.size(); ++port)
+    if (distance(size, [&](size_t i) { return int{step(i).targets[port]}; }) < 0) return false;
+  return distance(size, [&](size_t i) { return static_cast<int>(step(i).image); }) >= 0;
+}
+
+std::vector<Group> find_groups(const Plan& plan) {
+  std::vector<Group> groups;
+  for (size_t first = 0; first < plan.steps().size();) {
+    size_t size = 1;
+    while (first + size < plan.steps().size() && alike(plan, first, size + 1)) ++size;
+    groups.push_back({first, size});
+    first += size;
+  }
+  return groups;
+}
+
+/// What a code means, for a comment.
+std::string meaning(const Plan& plan, uint16_t code) {
+  if (code < kExit) return as_comment(plan.steps()[code].element->name());
   const Exit& e = plan.exits()[static_cast<size_t>(code - kExit)];
   switch (e.kind) {
     case Exit::Kind::kResume:
-      return fmt::format("{:#x};  // the host does this element and what follows", code);
+      return "the host does this element and what follows";
     case Exit::Kind::kDrop:
-      return fmt::format("{:#x};  // dropped", code);
+      return "dropped";
     case Exit::Kind::kEscape:
-      return fmt::format("{:#x};  // the element's host body", code);
+      return "the element's host body";
     case Exit::Kind::kPort:
-      return fmt::format("{:#x};  // leaves by output {}", code, e.port);
+      return fmt::format("leaves by output {}", e.port);
   }
   return {};
 }
 
-void write_step(std::string& out, const Plan& plan, size_t number) {
-  const Step& step = plan.steps()[number];
-  const char* type = step.element->info().documented_as;
-  out += fmt::format("  // {} :: {}({})\n", as_comment(step.element->name()), step.element->class_name(),
-                     as_comment(step.element->configuration()));
-  out += fmt::format("  if (s.header.at == {}) {{\n", number);
-  out += fmt::format("    static_assert(sizeof({}) == {}, \"host and device disagree about {}\");\n", type,
-                     step.element->image_size(), type);
-  out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n",
-                     type, step.image, step.first_counter);
-  const auto line = [&](const std::string& label, uint16_t code) {
-    out += fmt::format("      {}: s.header.at = {}\n", label, target(plan, code));
-    out += "        break;\n";
+void write_group(std::string& out, const Plan& plan, const Group& group) {
+  const auto step = [&](size_t i) -> const Step& { return plan.steps()[group.first + i]; };
+  const char* type = step(0).element->info().documented_as;
+  for (size_t i = 0; i < group.size; ++i)
+    out += fmt::format("  // {} :: {}({})\n", as_comment(step(i).element->name()), step(i).element->class_name(),
+                       as_comment(step(i).element->configuration()));
+  // "base + n * distance", n being the place in the group.
+  const auto formula = [&](int base, int d, bool hex) {
+    const std::string text = hex ? fmt::format("{:#x}", base) : std::to_string(base);
+    return d == 0 ? text : d == 1 ? text + " + n" : fmt::format("{} + n * {}", text, d);
   };
-  for (size_t port = 0; port < step.targets.size(); ++port) line(fmt::format("case {}", port), step.targets[port]);
-  line("case kEscape", step.escape);
-  line("case kResume", step.resume);
-  line("default", step.drop);
+  const auto along = [&](auto&& member) {
+    return distance(group.size, [&](size_t i) { return static_cast<int>(member(step(i))); });
+  };
+  if (group.size == 1) {
+    out += fmt::format("  if (s.header.at == {}) {{\n", group.first);
+  } else {
+    out += fmt::format("  if (s.header.at >= {} && s.header.at < {}) {{\n", group.first, group.first + group.size);
+    out += fmt::format("    const uint32_t n = s.header.at - {}u;\n", group.first);
+  }
+  out += fmt::format("    static_assert(sizeof({}) == {}, \"host and device disagree about {}\");\n", type,
+                     step(0).element->image_size(), type);
+  out +=
+      fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n", type,
+                  formula(static_cast<int>(step(0).image), along([](const Step& s) { return s.image; }), false),
+                  formula(step(0).first_counter, along([](const Step& s) { return s.first_counter; }), false));
+  const auto line = [&](const std::string& label, auto&& code) {
+    const uint16_t base = code(step(0));
+    const std::string value = formula(base, along(code), base >= kExit);
+    out += fmt::format("      {}:\n        s.header.at = {};  // {}{}\n        break;\n", label,
+                       group.size == 1 ? value : fmt::format("static_cast<uint16_t>({})", value), meaning(plan, base),
+                       group.size == 1 || base >= kExit ? "" : ", ...");
+  };
+  for (size_t port = 0; port < step(0).targets.size(); ++port)
+    line(fmt::format("case {}", port), [port](const Step& s) { return s.targets[port]; });
+  line("case kEscape", [](const Step& s) { return s.escape; });
+  line("case kResume", [](const Step& s) { return s.resume; });
+  line("default", [](const Step& s) { return s.drop; });
   out += "    }\n  }\n";
 }
 
@@ -82,7 +141,7 @@ std::string program_source(const std::vector<Plan>& plans) {
     out += fmt::format("    return {{{}, {:#x}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations, r.window_begin,
                        r.window_size);
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
-    for (size_t step = 0; step < plan.steps().size(); ++step) write_step(out, plan, step);
+    for (const Group& group : find_groups(plan)) write_group(out, plan, group);
     out += fmt::format("}}\n\n}}  // namespace plan{}\n", i);
   }
   out += "\n}  // namespace headrace\n\n";

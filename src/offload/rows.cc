@@ -1,0 +1,88 @@
+#include "offload/rows.hh"
+
+namespace headrace::offload {
+
+namespace {
+/// Packets whose data begins further into the buffer are rare, and their rows might reach past its end.
+constexpr int kMaxData = 1024;
+/// Packets ahead whose memory is asked for.
+constexpr int kAhead = 6;
+
+inline void prefetch(const Packet* p) {
+  __builtin_prefetch(p, 1);
+  __builtin_prefetch(p->buffer() + Packet::kDefaultHeadroom, 1);
+}
+}  // namespace
+
+template <int kWindow>
+void Rows::choose(int window) {
+  if (window == kWindow) {
+    pack_ = &pack_rows<kWindow>;
+    apply_ = &apply_rows<kWindow>;
+  }
+  if constexpr (kWindow > 0) choose<kWindow - 4>(window);
+}
+
+Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
+  for (int g = 0; g < 12; ++g)
+    if (layout_.annotations >> g & 1) offsets_[static_cast<size_t>(annotations_++)] = static_cast<uint8_t>(4 * g);
+  for (const Exit& e : plan.exits())
+    for_host_.push_back(e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape);
+  choose<kMaxWindow>(layout_.window_size);
+}
+
+template <int kWindow>
+void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets, int n,
+                     uint8_t* rows) {
+  const int begin = self.layout_.window_begin, annotations = self.annotations_;
+  const std::array<uint8_t, 12> offsets = self.offsets_;
+  const auto stride = static_cast<size_t>(self.layout_.stride);
+  for (int i = 0; i < n; ++i, rows += stride) {
+    Packet* p = packets[i];
+    RowHeader h = p->row_header();
+    if (h.data + begin < 0 || h.data > kMaxData) [[unlikely]] {
+      h.at = untouched;
+    } else {
+      h.at = step;
+      uint8_t* to = rows + 16;
+      for (int a = 0; a < annotations; ++a, to += 4)
+        __builtin_memcpy(to, p->anno() + offsets[static_cast<size_t>(a)], 4);
+      __builtin_memcpy(to, p->buffer() + h.data + begin, kWindow);
+    }
+    __builtin_memcpy(rows, &h, sizeof h);
+  }
+}
+
+template <int kWindow>
+bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* packets, const uint16_t* untouched, int n,
+                      uint16_t* codes) {
+  const int begin = self.layout_.window_begin, annotations = self.annotations_;
+  const std::array<uint8_t, 12> offsets = self.offsets_;
+  const auto stride = static_cast<size_t>(self.layout_.stride);
+  const size_t exits = self.for_host_.size();
+  const uint8_t* for_host = self.for_host_.data();
+  uint8_t any = 0;
+  for (int i = 0; i < n; ++i, rows += stride) {
+    if (i + kAhead < n) prefetch(packets[i + kAhead]);
+    RowHeader h;
+    __builtin_memcpy(&h, rows, sizeof h);
+    // A code that does not exist would be a device's fault; the packet is still as it was.
+    const auto exit = static_cast<size_t>(h.at - kExit);
+    if (exit >= exits || h.at == untouched[i]) [[unlikely]] {
+      codes[i] = untouched[i];
+      any = 1;
+      continue;
+    }
+    codes[i] = h.at;
+    any |= for_host[exit];
+    Packet* p = packets[i];
+    const uint8_t* from = rows + 16;
+    for (int a = 0; a < annotations; ++a, from += 4)
+      __builtin_memcpy(p->anno() + offsets[static_cast<size_t>(a)], from, 4);
+    __builtin_memcpy(p->data() + begin, from, kWindow);
+    p->set_row_header(h);
+  }
+  return any != 0;
+}
+
+}  // namespace headrace::offload
