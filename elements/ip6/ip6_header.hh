@@ -49,10 +49,14 @@ HEADRACE_SHADER Words load_words(const auto& p, int at) {
 }
 HEADRACE_SHADER Ip6Bytes bytes_of(Words words) {
   Ip6Bytes bytes;
+#if defined(__CUDA_ARCH__)
   for (int i = 0; i < 8; ++i) {
     bytes.b[i] = static_cast<uint8_t>(words.first >> (8 * i));
     bytes.b[8 + i] = static_cast<uint8_t>(words.second >> (8 * i));
   }
+#else
+  __builtin_memcpy(bytes.b, &words, sizeof bytes);
+#endif
   return bytes;
 }
 HEADRACE_SHADER Lpm6Key key_of(const Ip6Bytes& bytes) {
