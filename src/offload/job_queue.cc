@@ -189,14 +189,12 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
     Packet* p = packets[i];
     if (!line.empty()) {
       // A packet must not overtake those of its bucket that are on a device.
-      const uint64_t last =
-          std::max(line.untracked, line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets]);
+      const uint64_t last = std::max(line.untracked, line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets]);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
-        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) {
-          if (job->state == State::kOpen) submit(*job);
-          release_done();
-        }
+        // Nothing more may join a job that packets wait behind.
+        if (job->state == State::kOpen) submit(*job);
+        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) release_done();
         if (last > line.released) {
           job->behind.push_back({p, static_cast<uint16_t>(plan), step});
           ++events_[kBehind];
