@@ -191,12 +191,15 @@ class Doorbells {
   __device__ void wait(Call* call) {
     for (uint32_t polls = 0;; ++polls) {
       uint64_t first = 0, second = 0;
+      // One block that leaves takes all with it, also those with work: the next kernel starts when the last one has
+      // left.
+      const bool leaving = load_relaxed(&activity_->leaving) == arguments_.generation;
       if (mine_) load_acquire(place_ + 16 * half_, first, second);
       const uint32_t sequence = static_cast<uint32_t>(first >> 32);
       const bool ready = mine_ && half_ == 0 && sequence != seen_ && (sequence & 0xffff) == second >> 48;
       const bool asked = mine_ && half_ == 1 && first == arguments_.generation;
       const uint32_t readies = __ballot_sync(~0u, ready);
-      if (__any_sync(~0u, asked)) break;
+      if (__any_sync(~0u, asked || leaving)) break;
       if (readies != 0) {
         // In turn, so that no place waits for another one for ever.
         const uint32_t turned = (readies >> turn_ | readies << (16 - turn_)) & 0xffff;
@@ -221,7 +224,6 @@ class Doorbells {
 
  private:
   __device__ bool idle() const {
-    if (load_relaxed(&activity_->leaving) == arguments_.generation) return true;
     const uint64_t last = load_relaxed(&activity_->last_ns);
     const uint64_t now = nanoseconds();
     const auto since = [&](uint64_t t) { return static_cast<int64_t>(now - t); };
