@@ -1,6 +1,7 @@
 #include "offload/job_queue.hh"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 
@@ -45,11 +46,19 @@ uint32_t flow_bucket(const Packet& p) {
   if (const uint32_t hash = p.rx_hash()) return hash;
   const uint8_t* at = p.data();
   const uint8_t* const end = p.end_data();
-  if (at + 14 > end) return 0;
-  uint32_t type = uint32_t{at[12]} << 8 | at[13];
-  at += 14;
-  for (int tags = 0; tags < 2 && (type == 0x8100 || type == 0x88a8) && at + 4 <= end; ++tags, at += 4)
-    type = uint32_t{at[2]} << 8 | at[3];
+  uint32_t type;
+  if (p.has_network_header()) {
+    // What came before may have been stripped.
+    at = p.network_header();
+    type = at >= end ? 0 : at[0] >> 4 == 4 ? 0x0800 : at[0] >> 4 == 6 ? 0x86dd : 0;
+  } else {
+    if (p.has_mac_header()) at = p.mac_header();
+    if (at + 14 > end) return 0;
+    type = uint32_t{at[12]} << 8 | at[13];
+    at += 14;
+    for (int tags = 0; tags < 2 && (type == 0x8100 || type == 0x88a8) && at + 4 <= end; ++tags, at += 4)
+      type = uint32_t{at[2]} << 8 | at[3];
+  }
   if (type == 0x0800 && at + 20 <= end) {
     const int header = (at[0] & 15) * 4;
     const bool fragment = (at[6] & 0x3f) != 0 || at[7] != 0;
@@ -128,7 +137,7 @@ void JobQueue::arrive(int plan, uint16_t step, Batch& batch, const OffloadOption
     to_device(plan, step, packets, n, options, false);
   } else {
     // By bucket, so that a flow has one way.
-    const auto below = static_cast<uint32_t>(options.fraction * kBuckets + 0.5);
+    const auto below = static_cast<uint32_t>(std::lround(options.fraction * kBuckets));
     Packet* here[Batch::kCapacity];
     int there = 0, stay = 0;
     for (int i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Dependencies point one way: cli -> control -> runtime -> graph -> lang, and elements and tables see only include/ (and
+# Dependencies point one way: cli -> control -> runtime -> offload -> graph -> lang; backends see offload; and elements and tables see only include/ (and
 # each other's helpers). Some groups are the faces of a part of src/: elements/io, elements/userlevel and elements/analysis of
 # src/io, elements/control of src/control. The text formats of elements/analysis quote as the configuration language does.
 set -euo pipefail
@@ -23,7 +23,9 @@ layer include 'headrace/'
 layer tables 'headrace/|tables/'
 layer src/lang 'headrace/|lang/'
 layer src/graph 'headrace/|lang/|graph/'
-layer src/runtime 'headrace/|tables/|lang/|graph/|runtime/'
+layer src/offload 'headrace/|graph/|offload/'
+layer src/backend 'headrace/|offload/|backend/'
+layer src/runtime 'headrace/|tables/|lang/|graph/|offload/|runtime/'
 layer src/control 'headrace/|tables/|lang/|graph/|runtime/|control/|elements/control/'
 layer src/io 'headrace/|tables/|src/io/|io/'
 for group in elements/*/; do
