@@ -172,7 +172,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
                        {"max", static_cast<double>(r.latency.max()) * 1e-3}};
   }
   j["mode"] = options.offload.mode_text();
-  j["backend"] = r.offload.empty() ? "none" : options.offload.backend;
+  j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
   if (!r.offload.empty()) j["offload"] = r.offload;
   j["tsc_ghz"] = tsc_hz() * 1e-9;
   j["commit"] = kCommit;

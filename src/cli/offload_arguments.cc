@@ -61,8 +61,8 @@ nlohmann::ordered_json offload_report(const Router& router) {
   const OffloadOptions& o = engine->options();
   j["mode"] = engine->mode();
   j["run"] = o.resident ? "resident" : "stream";
-  j["job"] = o.job;
-  j["jobs"] = o.jobs;
+  j["job_size"] = o.job;
+  j["jobs_under_way"] = o.jobs;
   j["maxwait_us"] = o.max_wait_us;
   for (int e = 0; e < offload::kEvents; ++e) j[offload::kEventNames[e]] = engine->event(static_cast<offload::Event>(e));
   const auto latency = [](const Histogram& h) {

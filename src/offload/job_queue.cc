@@ -1,6 +1,7 @@
 #include "offload/job_queue.hh"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <ctime>
@@ -228,7 +229,7 @@ JobQueue::Job* JobQueue::open_job(int plan) {
     job.tracked = true;
     job.sequence = line.released + line.size + 1;
     job.first_arrival = now_ns();
-    job.max_wait_us = options_.max_wait_us;
+    job.max_wait_us = INT_MAX;
     job.rows = lane(job).rows_in(job.place);
     line.push(&job);
     line.open = &job;
