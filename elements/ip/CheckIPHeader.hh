@@ -55,7 +55,7 @@ struct AddressList {
 struct CheckIPHeader : Shader<CheckIPHeader> {
   using Owner = CheckIPHeaderOwner;
   static constexpr Ports kPorts{"1/1-2"};
-  static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 64>{}}, ReadWrite{meta::length},
+  static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 65535 + 60>{}}, ReadWrite{meta::length},
                                            Write{meta::network_header}, Write{anno::dst_ip});
   enum Problem { kTiny, kVersion, kHeaderLength, kLength, kChecksum, kSource, kProblems, kNone = kProblems };
   static constexpr auto kCounters =

@@ -46,6 +46,7 @@ Status Offload::configure(Args& args) {
       status &= args.errors().error("RUN: expected resident or stream, got '{}'", run);
     resident_ = run == "resident";
   }
+  adjust(in_effect());
   return status;
 }
 
@@ -58,7 +59,11 @@ Status Offload::initialize(Errors& errors) {
 void Offload::add_handlers(Handlers& handlers) {
   handlers.read("mode", [this] { return in_effect().mode_text(); });
   handlers.write("mode", [this](const std::string& value, Errors& errors) -> Status {
-    if (!in_effect().set_mode(value)) return errors.error("expected auto, cpu, device or fixed=FRACTION");
+    OffloadOptions wanted = in_effect();
+    if (!wanted.set_mode(value)) return errors.error("expected auto, cpu, device or fixed=FRACTION");
+    const bool device = wanted.mode == OffloadOptions::Mode::kDevice || wanted.mode == OffloadOptions::Mode::kFixed;
+    if (device && !attached()) return errors.error("no device is open: the router was started for the CPU");
+    in_effect() = wanted;
     return {};
   });
 }

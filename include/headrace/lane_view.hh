@@ -139,6 +139,13 @@ inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
 
 }  // namespace detail
 
+/// What a shader must not do.
+enum class Fault : uint8_t {
+  kNone,
+  kTorn,       ///< it wrote or counted before it asked for bytes that have not travelled
+  kUndeclared  ///< it used bytes, at an offset known only at run time, that it did not declare
+};
+
 /// A row at work: the header in registers, the bytes where the row lies.
 struct Slot {
   RowHeader header;
@@ -146,6 +153,10 @@ struct Slot {
   uint64_t* counts;    ///< the plan's counters; on a device shared by a block
   uint16_t window_at;  ///< what header.data was when the slot came: where the window counts from
   bool stopped;        ///< the shader wanted what the row does not hold
+  // Mistakes of shaders, which only the host looks for.
+  bool changed;         ///< this shader has written or counted
+  Fault fault;          ///< the first one
+  uint16_t fault_step;  ///< and whose it was
 };
 
 /// A slot as a shader of type `S` sees it. `Layout::row()` gives the RowLayout, a constant where the program is
@@ -178,6 +189,7 @@ class LaneView {
     using T = typename F::Value;
     const int at = find(F::kAnchor, F::kOffset, F::kSize);
     if (at < 0 || s_.stopped) return;
+    changes();
     if constexpr (detail::IsInteger<T>::kValue) {
       detail::store_bytes<sizeof(T)>(s_.row + at, swaps<F>() ? detail::reverse_bytes(value, sizeof(T)) : value);
     } else {
@@ -267,6 +279,7 @@ class LaneView {
 
   HEADRACE_SHADER void count(int index, uint64_t n = 1) {
     if (s_.stopped) return;
+    changes();
 #if defined(__CUDA_ARCH__)
     detail::add_shared(s_.counts + first_counter_ + index, n);
 #else
@@ -298,7 +311,29 @@ class LaneView {
     }
   }
   HEADRACE_SHADER bool has(Anchor anchor) const { return position(anchor) != RowHeader::kNone; }
-  HEADRACE_SHADER void stop() const { s_.stopped = true; }
+  HEADRACE_SHADER void stop() const {
+    s_.stopped = true;
+#if !defined(__CUDA_ARCH__)
+    if (s_.changed) blame(Fault::kTorn);
+#endif
+  }
+  HEADRACE_SHADER void changes() const {
+#if !defined(__CUDA_ARCH__)
+    s_.changed = true;
+#endif
+  }
+  HEADRACE_SHADER void blame(Fault fault) const {
+    if (s_.fault != Fault::kNone) return;
+    s_.fault = fault;
+    s_.fault_step = s_.header.at;
+  }
+  template <bool Written>
+  HEADRACE_SHADER void used([[maybe_unused]] Anchor anchor, [[maybe_unused]] int offset,
+                            [[maybe_unused]] int size) const {
+#if !defined(__CUDA_ARCH__)
+    if (!S::kRegions.covers(anchor, offset, size, Written)) blame(Fault::kUndeclared);
+#endif
+  }
 
   /// Where bytes lie in the row; negative, and the slot stopped, when they do not travel.
   HEADRACE_SHADER int find(Anchor anchor, int offset, int size) const {
@@ -313,13 +348,17 @@ class LaneView {
   }
   template <int Size>
   HEADRACE_SHADER uint64_t load(Anchor anchor, int offset) const {
+    used<false>(anchor, offset, Size);
     const int at = find(anchor, offset, Size);
     return at < 0 ? 0 : detail::load_bytes<Size>(s_.row + at);
   }
   template <int Size>
   HEADRACE_SHADER void store(Anchor anchor, int offset, uint64_t value) {
+    used<true>(anchor, offset, Size);
     const int at = find(anchor, offset, Size);
-    if (at >= 0 && !s_.stopped) detail::store_bytes<Size>(s_.row + at, value);
+    if (at < 0 || s_.stopped) return;
+    changes();
+    detail::store_bytes<Size>(s_.row + at, value);
   }
 
   Slot& s_;
@@ -416,6 +455,9 @@ HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layou
   if (!detail::has_headers<S>(slot.header)) return kDrop;
   if (!detail::holds_fields<S>(slot, layout)) return kResume;
   const RowHeader before = slot.header;
+#if !defined(__CUDA_ARCH__)
+  slot.changed = false;
+#endif
   LaneView<S, Layout> view(slot, layout, first_counter);
   const Next next = shader.shade(view);
   if (slot.stopped) {

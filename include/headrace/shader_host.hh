@@ -332,13 +332,13 @@ class ShaderElement final : public ShaderElementBase {
       if (slots[i].header.at == at) nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
   }
   void add_counts(const uint64_t* counts) override {
-    for (int i = 0; i < S::kCounters.kCount; ++i)
-      if (counts[i] != 0) counters_.add(i, counts[i]);
     if constexpr (requires(S s) { s.refresh(owner_); }) {
-      // Rates and the like are brought up to date where a batch on the CPU would do it.
+      // Rates and the like are brought up to date where a batch on the CPU would do it: before it counts.
       S copy = shader_;
       copy.refresh(owner_);
     }
+    for (int i = 0; i < S::kCounters.kCount; ++i)
+      if (counts[i] != 0) counters_.add(i, counts[i]);
   }
 
   void push(int, Batch& batch) override {

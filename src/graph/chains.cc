@@ -32,13 +32,15 @@ std::vector<Chain> find_chains(const std::vector<bool>& shader, const std::vecto
     const Edge& edge = edges[e];
     if (resolved.nodes[edge.from.node].outputs[edge.from.port] != Mode::kPush) usable[e] = false;
   }
-  const auto inside = [&](size_t e) { return usable[e] && shader[edges[e].from.node] && shader[edges[e].to.node]; };
+  // A shader that packets are pulled from is in no chain, though it may push some elsewhere.
+  std::vector<bool> in_chain(n, false);
+  for (size_t e = 0; e < edges.size(); ++e)
+    if (shader[edges[e].to.node] && usable[e]) in_chain[edges[e].to.node] = true;
+  const auto inside = [&](size_t e) { return usable[e] && in_chain[edges[e].from.node] && in_chain[edges[e].to.node]; };
 
   Groups groups(n);
-  std::vector<bool> in_chain(n, false);
   std::vector<int> waits(n, 0);
   for (size_t e = 0; e < edges.size(); ++e) {
-    if (shader[edges[e].to.node] && usable[e]) in_chain[edges[e].to.node] = true;
     if (!inside(e)) continue;
     groups.join(edges[e].from.node, edges[e].to.node);
     ++waits[edges[e].to.node];

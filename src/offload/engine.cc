@@ -171,13 +171,16 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
 }
 
 Status Engine::update(bool standing, Errors& errors) {
+  if (standing) standing_.fetch_add(1);
+  const std::lock_guard guard(updating_);
   Status status;
   for (std::unique_ptr<Device>& device : devices_) {
     if (device->failed.load(std::memory_order_relaxed)) continue;
     const int64_t begin = now_ns();
     const Status one = device->parameters->update(errors, [&](int generation) {
-      if (standing) {
-        // Workers that stand do not see that their jobs are done.
+      if (standing_.load() > 0) {
+        // Workers that stand do not see that their jobs are done. They stand as long as we hold the lock, also when
+        // it is another thread, waiting for it, that made them.
         bool used = false;
         for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(*device, generation);
         if (!used) return Parameters::Settled::kNow;
@@ -188,6 +191,7 @@ Status Engine::update(bool standing, Errors& errors) {
     if (!one.ok()) device->failed.store(true, std::memory_order_relaxed);
     status &= one;
   }
+  if (standing) standing_.fetch_sub(1);
   return status;
 }
 

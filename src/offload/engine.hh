@@ -2,7 +2,9 @@
 /// \file
 /// Offloading in one router: its plans, its devices, and the elements that stand in front of chains.
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,8 @@ class Engine final : public ChainGate {
 
   OffloadOptions options_;
   const int workers_;
+  std::mutex updating_;
+  std::atomic<int> standing_{0};  // threads in update() for which all workers stand
   std::vector<Plan> plans_;
   Program program_;
   size_t images_ = 0;

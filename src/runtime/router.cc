@@ -264,7 +264,12 @@ Status Router::call_write(Element* element, const Handler& handler, const std::s
   Status status;
   if (handler.flags & Handler::kThreadSafe) {
     status = handler.write(value, errors);
-    if (engine_) status &= engine_->update(false, errors);
+    if (engine_ && thread_id() < threads()) {
+      // A worker would wait for its own jobs, which it cannot look after here.
+      runtime_.quiesce([&] { status &= engine_->update(true, errors); });
+    } else if (engine_) {
+      status &= engine_->update(false, errors);
+    }
   } else {
     runtime_.quiesce([&] {
       status = handler.write(value, errors);

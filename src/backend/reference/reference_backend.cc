@@ -119,7 +119,7 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
 
 Lane& ReferenceBackend::lane(int worker) { return *lanes_[static_cast<size_t>(worker)]; }
 
-void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters) const {
+void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters) {
   const offload::Plan& p = (*plans_)[static_cast<size_t>(plan)];
   const auto stride = static_cast<size_t>(p.row().stride);
   constexpr int kTile = 64;
@@ -133,15 +133,33 @@ void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts,
       s.counts = counts;
       s.window_at = s.header.data;
       s.stopped = false;
+      s.fault = Fault::kNone;
       if (runner_) runner_(plan, &s, parameters);
     }
     if (!runner_) p.run(tile, n, parameters);
-    for (int i = 0; i < n; ++i) std::memcpy(tile[i].row, &tile[i].header, sizeof tile[i].header);
+    for (int i = 0; i < n; ++i) {
+      std::memcpy(tile[i].row, &tile[i].header, sizeof tile[i].header);
+      if (tile[i].fault != Fault::kNone) [[unlikely]]
+        blame(p, tile[i]);
+    }
   }
+}
+
+void ReferenceBackend::blame(const offload::Plan& plan, const Slot& slot) {
+  if (blamed_.exchange(true)) return;
+  const std::string who =
+      slot.fault_step < plan.steps().size() ? plan.steps()[slot.fault_step].element->declaration() : "?";
+  const std::lock_guard guard(fault_lock_);
+  fault_ = fmt::format("{} {}", who,
+                       slot.fault == Fault::kTorn ? "wrote or counted before it asked for bytes that have not travelled"
+                                                  : "used bytes that it does not declare");
+  fmt::print(stderr, "reference device: {}\n", fault_);
 }
 
 std::string ReferenceBackend::describe() const {
   std::string text = "name: reference (this process)\n";
+  const std::lock_guard guard(fault_lock_);
+  if (!fault_.empty()) text += fmt::format("fault: {}\n", fault_);
   if (options_.delay_us) text += fmt::format("delay: {} us a job\n", options_.delay_us);
   return text;
 }

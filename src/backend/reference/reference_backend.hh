@@ -52,7 +52,9 @@ class ReferenceBackend final : public Backend {
  private:
   class ReferenceLane;
   friend class ReferenceLane;
-  void run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters) const;
+  void run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters);
+  /// Reports the first mistake of a shader.
+  void blame(const offload::Plan& plan, const Slot& slot);
 
   ReferenceMemory memory_;
   const OffloadOptions options_;
@@ -60,6 +62,9 @@ class ReferenceBackend final : public Backend {
   Runner runner_ = nullptr;
   std::atomic<int> jobs_done_{0};
   std::atomic<int> jobs_taken_{0};
+  std::atomic<bool> blamed_{false};
+  mutable std::mutex fault_lock_;
+  std::string fault_;
   std::vector<std::unique_ptr<ReferenceLane>> lanes_;
 };
 

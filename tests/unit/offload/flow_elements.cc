@@ -104,11 +104,9 @@ void FlowSink::push(int port, Batch& batch) {
     // The frame, or what is left of it when its Ethernet header has gone.
     const uint8_t* at = p->data();
     if (p->length() >= 20 && at[12] == 8 && at[13] == 0) at += 14;
-    const bool last_fragment = (at[6] & 0x20) == 0;
     const uint32_t header = (at[0] & 15u) * 4;
     const bool first_fragment = (at[6] & 0x1f) == 0 && at[7] == 0;
     if (!first_fragment) {
-      (void)last_fragment;
       p->kill();
       continue;
     }
