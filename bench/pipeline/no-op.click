@@ -1,0 +1,2 @@
+// What a shader that does nothing costs on the CPU, beside source-sink.click.
+TrafficSource(uniform, LENGTH 64) -> Null -> TrafficSink;

@@ -1,0 +1,2 @@
+// What sources and sinks cost.
+TrafficSource(uniform, LENGTH 64) -> TrafficSink;
