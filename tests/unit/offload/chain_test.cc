@@ -15,7 +15,8 @@ namespace {
 class OffloadChain : public OffloadTest {
  protected:
   /// Runs the same packets through `text` on the CPU, one by one, and on the carrier, in jobs.
-  void compare(const std::string& text, const std::string& entry, uint64_t seed, int n, int job = 256) {
+  void compare(const std::string& text, const std::string& entry, uint64_t seed, int n, int job = 256,
+               std::vector<Packet*> (RandomPackets::*packets_of)(int) = &RandomPackets::make) {
     Outcome expected;
     {
       OffloadOptions cpu;
@@ -23,14 +24,16 @@ class OffloadChain : public OffloadTest {
       cpu.backend = "reference";
       TestRouter r(text, RouterOptions{.profile = false, .offload = cpu});
       ASSERT_TRUE(r.ok()) << r.errors();
-      for (Packet* p : RandomPackets(seed).make(n)) inject(r, entry, {p});
+      RandomPackets random(seed);
+      for (Packet* p : (random.*packets_of)(n)) inject(r, entry, {p});
       expected = outcome_of(r);
     }
     OffloadOptions o = options();
     o.job = job;
     const auto r = make(text, o);
     ASSERT_TRUE(r->ok());
-    const std::vector<Packet*> packets = RandomPackets(seed).make(n);
+    RandomPackets again(seed);
+    const std::vector<Packet*> packets = (again.*packets_of)(n);
     std::mt19937 random(static_cast<uint32_t>(seed));
     for (size_t i = 0; i < packets.size();) {
       const size_t k = std::min<size_t>(packets.size() - i, 1 + random() % 300);
@@ -131,6 +134,21 @@ TEST_P(OffloadChain, HeadersThatMove) {
         "CheckIPHeader(18) -> DecIPTTL -> Strip(18) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2)",
         "Strip(14) -> CheckIPHeader(CHECKSUM false) -> n :: Counter -> StoreIPAddress(16)"})
     compare(fmt::format("Idle -> first :: Null -> {} -> cap :: Capture;", chain), "first", 3, 700);
+}
+
+TEST_P(OffloadChain, Ip6) {
+  const std::string text = R"(
+rt :: LookupIP6Route(2001:0000::/24 0, 2001:0100::/24 2001:db8::9 1, 2001:0200::/24 2, 2001:0200:003d::/48 1, ::/0 3);
+Idle -> c :: Classifier(12/86dd, 12/8100 16/86dd, -); cap :: Capture; c[2] -> cap;
+c[0] -> Strip(14) -> check :: CheckIP6Header -> rt;
+c[1] -> Strip(18) -> check2 :: CheckIP6Header -> rt;
+check[1] -> [1] cap; check2[1] -> [2] cap;
+rt[0] -> hlim :: DecIP6HLIM -> EtherEncap(0x86dd, 1:1:1:1:1:1, 2:2:2:2:2:2) -> [3] cap; hlim[1] -> [4] cap;
+rt[1] -> Counter -> DecIP6HLIM -> [5] cap;
+rt[2] -> Paint(4) -> EtherEncap(0x86dd, 1:1:1:1:1:1, 3:2:2:2:2:2) -> [6] cap;
+rt[3] -> [7] cap;
+)";
+  compare(text, "c", 21, 3000, 200, &RandomPackets::make_ip6);
 }
 
 TEST_P(OffloadChain, BranchesAndManyExits) {

@@ -109,6 +109,42 @@ std::string RandomPackets::frame(uint32_t flow) {
   return bytes;
 }
 
+std::string RandomPackets::ip6_frame(uint32_t flow) {
+  std::string bytes("\2\0\0\0\0\1\2\0\0\0\1", 11);
+  bytes += static_cast<char>(flow);
+  if (flow % 6 == 0) bytes += be16(0x8100) + be16(below(4096));  // a flow goes one way
+  std::string body;
+  int next = 17;
+  for (int headers = chance(30) ? 1 + static_cast<int>(below(3)) : 0; headers > 0; --headers) {
+    // Hop-by-hop options, routing, destination options: type of the next, length, padding.
+    static constexpr uint8_t kTypes[] = {0, 43, 60};
+    const uint32_t units = below(3);
+    body = std::string(1, static_cast<char>(next)) + static_cast<char>(units) + std::string(6 + 8 * units, '\0') + body;
+    next = kTypes[below(3)];
+  }
+  body += be16(1000 + flow) + be16(53) + be16(16) + be16(0) + "12345678";
+  static constexpr uint8_t kLimits[] = {64, 64, 64, 255, 2, 1, 0};
+  const uint32_t length = static_cast<uint32_t>(body.size()) + (chance(4) ? below(40) : 0);
+  std::string ip = be16(chance(3) ? 0x4000 : 0x6000) + be16(flow) + be16(length) + static_cast<char>(next) +
+                   static_cast<char>(kLimits[below(7)]);
+  const std::string host = be32(0x20010db8) + be32(flow) + be32(0) + be32(flow);
+  ip += chance(3) ? std::string(16, chance(50) ? '\0' : '\xff') : host;
+  ip += be32(0x20010000 | flow % 4 << 8) + be32(flow << 16) + be32(below(4)) + be32(flow);
+  bytes += be16(0x86dd) + ip + body;
+  if (chance(4)) bytes.resize(below(static_cast<uint32_t>(bytes.size()) + 1));
+  if (chance(10)) bytes.append(below(20), '\0');
+  return bytes;
+}
+
+std::vector<Packet*> RandomPackets::make_ip6(int n) {
+  std::vector<Packet*> packets;
+  for (int i = 0; i < n; ++i) {
+    const uint32_t flow = 1 + below(kFlows);
+    packets.push_back(marked(ip6_frame(flow), flow, ++number_, chance(80) ? 128 : below(200)));
+  }
+  return packets;
+}
+
 std::vector<Packet*> RandomPackets::make(int n) {
   static constexpr uint32_t kHeadrooms[] = {128, 128, 128, 0, 2, 13, 14, 17, 200, 600, 1000, 1023, 1024, 1025, 1100};
   static constexpr PacketType kTypes[] = {PacketType::kHost,      PacketType::kHost,      PacketType::kHost,

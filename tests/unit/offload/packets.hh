@@ -17,12 +17,15 @@ class RandomPackets {
   explicit RandomPackets(uint64_t seed) : random_(seed) {}
   /// The same packets again for another router.
   std::vector<Packet*> make(int n);
+  /// Frames of IPv6, with and without extension headers, most of them good.
+  std::vector<Packet*> make_ip6(int n);
 
  private:
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
   bool chance(uint32_t percent) { return below(100) < percent; }
   std::string frame(uint32_t flow);
   std::string ip4(uint32_t flow);
+  std::string ip6_frame(uint32_t flow);
 
   std::mt19937_64 random_;
   uint32_t number_ = 0;
