@@ -37,7 +37,10 @@ TEST(Embedded, HoldsEveryHeaderAsItIs) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "tables"))
     if (entry.path().string().ends_with("_view.hh")) check(entry.path(), root);
   EXPECT_GT(checked, 2);
-  EXPECT_EQ(embedded_headers().size(), static_cast<std::size_t>(checked));
+  // Tests of programs bring headers of their own.
+  int of_tree = 0;
+  for (const EmbeddedText& e : embedded_headers()) of_tree += !e.path.starts_with("tests/");
+  EXPECT_EQ(of_tree, checked);
 }
 
 TEST(Embedded, FindsByPathAndByElementName) {
