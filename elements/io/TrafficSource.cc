@@ -148,10 +148,11 @@ int TrafficSource::due_frames(Sender& sender, int most) {
   return frames < most ? static_cast<int>(frames) : most;
 }
 
-uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
+template <typename Record, typename Write>
+uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write) {
   constexpr int kAhead = 8;
-  const TrafficRecord* records = sender.share.records.data();
-  const size_t count = sender.share.records.size();
+  const Record* const all = records.data();
+  const size_t count = records.size();
   size_t at = sender.next;
   uint64_t bytes = 0;
   const int n = batch.size();
@@ -163,12 +164,21 @@ uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
       __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
     }
     Packet* p = batch[i];
-    const TrafficRecord& r = records[at];
+    const Record& r = all[at];
     if (++at == count) at = 0;
     p->reset(r.length);
     p->set_rx_hash(r.hash);
     uint8_t* d = p->data();
     std::memcpy(d, header, 64);
+    write(d, r);
+    bytes += r.length;
+  }
+  sender.next = at;
+  return bytes;
+}
+
+uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
+  return fill_from(sender.share.records, sender, batch, [](uint8_t* d, const TrafficRecord& r) {
     const uint16_t ip_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 14));
     const uint16_t udp_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 34));
     std::memcpy(d + 16, &ip_length, 2);
@@ -176,43 +186,18 @@ uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
     std::memcpy(d + 30, &r.dst, 4);
     std::memcpy(d + 34, &r.src_port, 2);
     std::memcpy(d + 38, &udp_length, 2);
-    bytes += r.length;
-  }
-  sender.next = at;
-  return bytes;
+  });
 }
 
 uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
-  constexpr int kAhead = 8;
-  const TrafficRecord6* records = sender.share.records6.data();
-  const size_t count = sender.share.records6.size();
-  size_t at = sender.next;
-  uint64_t bytes = 0;
-  const int n = batch.size();
-  uint8_t header[64];
-  std::memcpy(header, sender.share.header, 64);
-  for (int i = 0; i < n; ++i) {
-    if (i + kAhead < n) {
-      __builtin_prefetch(batch[i + kAhead], 1);
-      __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
-    }
-    Packet* p = batch[i];
-    const TrafficRecord6& r = records[at];
-    if (++at == count) at = 0;
-    p->reset(r.length);
-    p->set_rx_hash(r.hash);
-    uint8_t* d = p->data();
-    std::memcpy(d, header, 64);
+  return fill_from(sender.share.records6, sender, batch, [](uint8_t* d, const TrafficRecord6& r) {
     // What follows the IPv6 header: its payload, and all of the UDP packet.
     const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(r.length - 54));
     std::memcpy(d + 18, &length, 2);
     std::memcpy(d + 38, r.dst, 16);
     std::memcpy(d + 54, &r.src_port, 2);
     std::memcpy(d + 58, &length, 2);
-    bytes += r.length;
-  }
-  sender.next = at;
-  return bytes;
+  });
 }
 
 uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {

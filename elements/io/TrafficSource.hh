@@ -66,6 +66,9 @@ class TrafficSource final : public Element, public DevicePort {
   bool send(Task& task, int worker);
   /// How many frames are due, at most `most`.
   static int due_frames(Sender& sender, int most);
+  /// Writes the next frames of `sender`: what all have in common, then `write(frame, record)` what differs.
+  template <typename Record, typename Write>
+  static uint64_t fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write);
   uint64_t fill_records(Sender& sender, Batch& batch);
   uint64_t fill_records6(Sender& sender, Batch& batch);
   uint64_t fill_frames(Sender& sender, Batch& batch);

@@ -226,7 +226,6 @@ JobQueue::Job* JobQueue::open_job(int plan) {
     job.state = State::kOpen;
     job.plan = plan;
     job.size = 0;
-    job.tracked = true;
     job.sequence = line.released + line.size + 1;
     job.first_arrival = now_ns();
     job.max_wait_us = INT_MAX;

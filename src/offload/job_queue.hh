@@ -20,7 +20,6 @@ namespace headrace::offload {
 struct Device {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Parameters> parameters;
-  std::string name;
   std::atomic<bool> failed{false};
 };
 
@@ -83,8 +82,7 @@ class JobQueue {
     int plan = 0;
     int size = 0;
     int generation = -1;
-    bool pinned = false;   // the generation
-    bool tracked = false;  // the buckets of all its packets are noted
+    bool pinned = false;  // the generation
     uint64_t sequence = 0;
     int64_t first_arrival = 0;
     int max_wait_us = 0;  // from then on
@@ -100,7 +98,7 @@ class JobQueue {
     size_t head = 0, size = 0;
     Job* open = nullptr;     // the last one, while it fills
     uint64_t released = 0;   // every job up to this sequence number
-    uint64_t untracked = 0;  // the last job that is not tracked
+    uint64_t untracked = 0;  // the last job whose packets' buckets are not noted
     std::vector<uint64_t> last_of_bucket;
 
     bool empty() const { return size == 0; }
