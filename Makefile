@@ -72,4 +72,4 @@ portable:
 	@tools/build portable headrace
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-tidy build-portable
+	rm -rf build build-debug build-asan build-tsan build-tidy build-portable

@@ -53,7 +53,7 @@ endif()
 
 if(HEADRACE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    message(FATAL_ERROR "HEADRACE_FUZZ needs clang, the compiler here is ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset fuzz`")
+    message(FATAL_ERROR "HEADRACE_FUZZ needs clang, the compiler here is ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset asan`")
   endif()
   target_compile_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)

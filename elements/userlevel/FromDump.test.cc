@@ -1,11 +1,12 @@
 #include "headrace/device_port.hh"
 #include "support/element_test.hh"
+#include "support/source_dir.hh"
 #include "support/temporary_file.hh"
 
 namespace headrace::testing {
 namespace {
 
-std::string data(const std::string& name) { return std::string(HEADRACE_SOURCE_DIR) + "/tests/data/capture/" + name; }
+std::string data(const std::string& name) { return kSourceDir + "/tests/data/capture/" + name; }
 
 // The files have three frames; see make.py beside them.
 constexpr const char* kFirst =

@@ -99,6 +99,17 @@ class Element {
   virtual bool can_live_reconfigure() const { return false; }
   virtual Status live_reconfigure(Args& args) { return configure(args); }
 
+  /// While a configuration that is to take over from a running one is set up: the element of the same name and class
+  /// there, or null. It still runs: read only what is safe to read then (its configuration, shared handles).
+  Element* predecessor() const { return predecessor_; }
+  /// The configuration takes over: what `old`, the predecessor, holds (packets, learned entries, open devices) is moved
+  /// here. No worker runs meanwhile, so this must be quick: swap pointers, do not copy tables. Not for a new element
+  /// whose predecessor was of another class. Errors are warnings: the swap goes on.
+  virtual void take_state(Element& /*old*/, Errors&) {}
+  /// Packets that are inside and would be lost with the element; counted as drops when a new configuration takes over
+  /// and nobody took them. No worker runs.
+  virtual uint64_t held_packets() const { return 0; }
+
   /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be
   /// empty.
   virtual std::string note() const { return {}; }
@@ -152,6 +163,7 @@ class Element {
 
   const ElementInfo* info_ = nullptr;
   Router* router_ = nullptr;
+  Element* predecessor_ = nullptr;
   int index_ = -1;
   std::string name_;
   std::string configuration_;

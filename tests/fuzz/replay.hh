@@ -12,14 +12,16 @@
 #include <iterator>
 #include <vector>
 
+#include "tests/support/source_dir.hh"
+
 namespace headrace {
 
 /// Feeds every file of tests/fuzz/corpus/`name`/ to `target`, in the order of their names, and the empty input first
 /// and last: a target that keeps something for the next input gives it up when there is none. What fails is what a
 /// sanitizer, a signal or an assertion of the target ends; a corpus without a file fails, too.
 inline void replay_corpus(const char* name, int (*target)(const std::uint8_t* data, std::size_t size)) {
-  const std::filesystem::path folder = std::filesystem::path(HEADRACE_SOURCE_DIR) / "tests/fuzz/corpus" / name;
-  if (!std::filesystem::is_directory(HEADRACE_SOURCE_DIR)) GTEST_SKIP() << "the source tree is not on this machine";
+  const std::filesystem::path folder = std::filesystem::path(kSourceDir) / "tests/fuzz/corpus" / name;
+  if (!std::filesystem::is_directory(kSourceDir)) GTEST_SKIP() << "the source tree is not on this machine";
   ASSERT_TRUE(std::filesystem::is_directory(folder)) << folder;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -16,6 +16,7 @@
 #include "offload/program.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
+#include "support/source_dir.hh"
 #include "support/temporary_file.hh"
 
 namespace headrace::cuda {
@@ -44,7 +45,7 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
 }
 
 TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
-  const std::filesystem::path folder = std::filesystem::path(HEADRACE_SOURCE_DIR) / "conf";
+  const std::filesystem::path folder = std::filesystem::path(kSourceDir) / "conf";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no source tree beside this binary";
   std::string why_not;
   if (Nvrtc::get(&why_not) == nullptr) GTEST_SKIP() << why_not;

@@ -9,6 +9,8 @@
 #include <regex>
 #include <string>
 
+#include "support/source_dir.hh"
+
 namespace headrace {
 namespace {
 
@@ -20,7 +22,7 @@ std::string read(const std::filesystem::path& path) {
 // Every header of the three kinds is in the binary, byte for byte: a page or a device program made from an old or a cut
 // text would be wrong without a sign.
 TEST(Embedded, HoldsEveryHeaderAsItIs) {
-  const std::filesystem::path root = HEADRACE_SOURCE_DIR;
+  const std::filesystem::path root = kSourceDir;
   if (!std::filesystem::exists(root)) GTEST_SKIP() << "the source tree is not on this machine";
   int checked = 0;
   const auto check = [&](const std::filesystem::path& file, const std::filesystem::path& base) {

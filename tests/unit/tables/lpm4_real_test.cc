@@ -10,6 +10,7 @@
 
 #include "headrace/error.hh"
 #include "lpm4_naive.hh"
+#include "support/source_dir.hh"
 #include "tables/lpm4/lpm4.hh"
 #include "tables/lpm4/route_file.hh"
 
@@ -18,7 +19,7 @@ namespace {
 
 using Route = Lpm4::Route;
 
-std::string bgp_file(const std::string& name) { return HEADRACE_SOURCE_DIR "/../shared/data/bgp/" + name; }
+std::string bgp_file(const std::string& name) { return kSourceDir + "/../shared/data/bgp/" + name; }
 
 uint32_t hash(uint32_t x) { return x * 2654435761u >> 8; }
 

@@ -10,6 +10,7 @@
 
 #include "headrace/error.hh"
 #include "lpm6_naive.hh"
+#include "support/source_dir.hh"
 #include "tables/lpm6/lpm6.hh"
 #include "tables/lpm6/route_file6.hh"
 
@@ -46,7 +47,7 @@ NaiveLpm6 naive_of(const std::vector<Route>& routes) {
 }
 
 TEST(Lpm6RealTable, TheInternet) {
-  const std::string path = HEADRACE_SOURCE_DIR "/../shared/data/bgp/full-table-v6_bart-v0.30.0.txt.xz";
+  const std::string path = kSourceDir + "/../shared/data/bgp/full-table-v6_bart-v0.30.0.txt.xz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const std::vector<Route> routes = read(path);
   ASSERT_EQ(routes.size(), 160147u);

@@ -1,0 +1,5 @@
+#include "support/source_dir.hh"
+
+namespace headrace {
+const std::string kSourceDir = HEADRACE_SOURCE_DIR;
+}
