@@ -63,6 +63,7 @@ uint32_t IPRouteTable::hop_index(IpAddress gateway, int port) {
 
 Status IPRouteTable::load_file(const std::string& path, int spread, std::vector<Lpm4::Route>& routes, Errors& errors) {
   std::vector<TextRoute> lines;
+  const FileStamp stamp = FileStamp::of(path);  // before it is read
   if (!read_routes(path, lines, errors)) return Status::failed();
   Status status;
   int bad = 0;
@@ -79,7 +80,7 @@ Status IPRouteTable::load_file(const std::string& path, int spread, std::vector<
     const IpAddress gateway = IpAddress::from_host_order(line.gateway.value_or(0));
     routes.push_back({line.prefix, line.length, hop_index(gateway, port)});
   }
-  files_.emplace_back(path, lines.size());
+  files_.emplace_back(stamp, lines.size());
   if (bad > 10) status &= errors.error("FILE: {}: {} more lines with a bad OUTPUT", path, bad - 10);
   return status;
 }
@@ -213,7 +214,7 @@ std::string IPRouteTable::note() const {
   std::string text = fmt::format("{} routes, {} next hops, {}-bit entries, {:.1f} MB", grouped(table_.route_count()),
                                  grouped(hop_indices_.size()), table_.wide() ? 32 : 16,
                                  static_cast<double>(table_.memory_bytes()) * 1e-6);
-  for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file);
+  for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file.path);
   return text;
 }
 

@@ -2,12 +2,14 @@
 /// \file
 /// What all IP lookup elements share on the host: the routes, their next hops and the handlers.
 
+#include <algorithm>
 #include <headrace/element.hh>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "elements/ip/ip_lookup.hh"
+#include "tables/file_stamp.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4.hh"
 
@@ -22,6 +24,10 @@ class IPRouteTable {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers, Element& element);
   std::string note() const;
+  /// The files that routes came from have not changed since.
+  bool current() const {
+    return std::all_of(files_.begin(), files_.end(), [](const auto& file) { return file.first.unchanged(); });
+  }
 
   Lpm4View view() const { return table_.view(); }
   /// Indexed by what the table answers. It never moves.
@@ -58,7 +64,7 @@ class IPRouteTable {
   Lpm4 table_;
   HugeArray<IpNextHop> hops_{kMaxHops};
   std::map<std::pair<uint32_t, int>, uint32_t> hop_indices_;
-  std::vector<std::pair<std::string, size_t>> files_;  // and how many routes each had
+  std::vector<std::pair<FileStamp, size_t>> files_;  // and how many routes each had
   int outputs_ = 0;
 };
 

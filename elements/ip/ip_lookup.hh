@@ -26,6 +26,7 @@ struct IPLookupShader : Shader<Self> {
   enum { kNoRoute };
   static constexpr auto kCounters = counters(reason("no route"));
   using Owner = IPRouteTable;
+  static constexpr bool kKeepsOwner = true;
 
   Lpm4View table;
   const IpNextHop* hops = nullptr;

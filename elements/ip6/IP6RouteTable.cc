@@ -78,6 +78,7 @@ uint32_t IP6RouteTable::find_hop(const Ip6Address& gateway, int port) const {
 
 Status IP6RouteTable::load_file(const std::string& path, int spread, std::vector<Lpm6::Route>& routes, Errors& errors) {
   std::vector<TextRoute6> lines;
+  const FileStamp stamp = FileStamp::of(path);  // before it is read
   if (!read_routes6(path, lines, errors)) return Status::failed();
   Status status;
   int bad = 0;
@@ -94,7 +95,7 @@ Status IP6RouteTable::load_file(const std::string& path, int spread, std::vector
     }
     routes.push_back({prefix, line.prefix.length, hop_index(line.gateway.value_or(Ip6Address()), port)});
   }
-  files_.emplace_back(path, lines.size());
+  files_.emplace_back(stamp, lines.size());
   if (bad > 10) status &= errors.error("FILE: {}: {} more lines with a bad OUTPUT", path, bad - 10);
   return status;
 }
@@ -230,7 +231,7 @@ std::string IP6RouteTable::note() const {
   std::string text = fmt::format("{} routes, {} next hops, {} nodes, {:.1f} MB", grouped(table_.route_count()),
                                  grouped(hop_indices_.size()), grouped(table_.node_count()),
                                  static_cast<double>(table_.table_bytes()) * 1e-6);
-  for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file);
+  for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file.path);
   return text;
 }
 

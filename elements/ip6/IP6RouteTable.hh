@@ -2,12 +2,14 @@
 /// \file
 /// The routes of an IPv6 lookup element, their next hops and the handlers.
 
+#include <algorithm>
 #include <headrace/element.hh>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "elements/ip6/LookupIP6Route.hh"
+#include "tables/file_stamp.hh"
 #include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6.hh"
 
@@ -20,6 +22,10 @@ class IP6RouteTable {
   Status configure(Args& args);
   void add_handlers(Handlers& handlers, Element& element);
   std::string note() const;
+  /// The files that routes came from have not changed since.
+  bool current() const {
+    return std::all_of(files_.begin(), files_.end(), [](const auto& file) { return file.first.unchanged(); });
+  }
 
   Lpm6View view() const { return table_.view(); }
   /// Indexed by what the table answers. It never moves.
@@ -58,7 +64,7 @@ class IP6RouteTable {
   Lpm6 table_;
   HugeArray<Ip6NextHop> hops_{kMaxHops};
   std::map<std::pair<Ip6Address, int>, uint32_t> hop_indices_;
-  std::vector<std::pair<std::string, size_t>> files_;  // and how many routes each had
+  std::vector<std::pair<FileStamp, size_t>> files_;  // and how many routes each had
   int outputs_ = 0;
 };
 

@@ -35,6 +35,7 @@ struct LookupIP6Route : Shader<LookupIP6Route> {
   enum { kNoRoute };
   static constexpr auto kCounters = counters(reason("no route"));
   using Owner = IP6RouteTable;
+  static constexpr bool kKeepsOwner = true;
 
   Lpm6View table;
   const Ip6NextHop* hops = nullptr;

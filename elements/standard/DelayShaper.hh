@@ -26,6 +26,8 @@ class DelayShaper final : public Element {
   int pull(int port, Batch& batch, int max) override;
   Notifier* notifier(NotifierKind kind, bool output, int port) override;
 
+  uint64_t held_packets() const override { return held_ ? 1 : 0; }
+
  private:
   /// The packet that may leave now, or null.
   Packet* next();

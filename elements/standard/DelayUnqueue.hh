@@ -25,6 +25,8 @@ class DelayUnqueue final : public Element {
   void add_handlers(Handlers& handlers) override;
   bool run_task(Task& task) override;
 
+  uint64_t held_packets() const override { return held_ ? 1 : 0; }
+
  private:
   Interval delay_;
   Packet* held_ = nullptr;

@@ -43,6 +43,23 @@ Status Queue::live_reconfigure(Args& args) {
   return {};
 }
 
+void Queue::take_state(Element& old, Errors&) {
+  auto& before = static_cast<Queue&>(old);
+  if (before.capacity_ == capacity_) {
+    std::swap(ring_, before.ring_);
+  } else {
+    Batch batch;
+    for (uint32_t room = capacity_; room > 0;) {
+      const uint32_t n = before.ring_->dequeue(batch.begin(), std::min<uint32_t>(room, Batch::kCapacity));
+      if (n == 0) break;
+      room -= ring_->enqueue(batch.begin(), n);
+    }
+  }
+  highwater_ = length();
+  if (length() > 0) nonempty_.wake();
+  if (length() >= capacity_) nonfull_.sleep();
+}
+
 void Queue::clear() {
   Batch batch;
   while (const uint32_t n = take(batch.begin(), Batch::kCapacity)) {

@@ -34,6 +34,9 @@ class Queue : public Element {
   bool can_live_reconfigure() const override { return true; }
   Status live_reconfigure(Args& args) override;
   void add_handlers(Handlers& handlers) override;
+  /// The packets stay in their order; what does not fit is lost.
+  void take_state(Element& old, Errors& errors) override;
+  uint64_t held_packets() const override { return ring_->size(); }
 
   void push(int port, Batch& batch) override;
   int pull(int port, Batch& batch, int max) override;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/device_port.hh"
 #include "headrace/element.hh"
 #include "headrace/offload_options.hh"
 
@@ -22,6 +23,7 @@ namespace offload {
 class Engine;
 }
 class Runtime;
+class Worker;
 
 /// What a process may ask of a router before it is built.
 struct RouterOptions {
@@ -29,6 +31,16 @@ struct RouterOptions {
   bool profile = false;
   /// Where chains run, unless an Offload element says otherwise.
   OffloadOptions offload;
+  /// Replaces the running configuration by this text (handler `hotconfig`); none: that is not allowed.
+  std::function<Status(const std::string& text, Errors& errors)> hotconfig = {};
+};
+
+/// Packets that passed a device port, also in configurations that ran before.
+struct PortRecord {
+  std::string name;
+  DevicePort::Direction direction;
+  std::vector<PortTotals> of_thread;
+  uint64_t missed = 0;
 };
 
 /// Cycles and work of one element since the start, summed over workers (RouterOptions::profile).
@@ -41,8 +53,9 @@ struct ElementProfile {
 class Router {
  public:
   /// Checks, configures and initialises a configuration. Null, with everything wrong reported, when it cannot run.
+  /// \param predecessor the router that runs now and that this one is to replace (Runtime::replace)
   static std::unique_ptr<Router> create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
-                                        const RouterOptions& options = {});
+                                        const RouterOptions& options = {}, Router* predecessor = nullptr);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -77,6 +90,14 @@ class Router {
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
   Runtime& runtime() const { return runtime_; }
+  Worker& worker(int id) { return *workers_[static_cast<size_t>(id)]; }
+
+  /// Moves the state of `old` over, element by element. No worker runs.
+  void take_over(Router& old);
+  /// Adds to this router's totals what was counted in `old`, which has stopped.
+  void remember(const Router& old);
+  /// Device ports, and what is remembered of those that were.
+  std::vector<PortRecord> ports() const;
   /// Workers; a home thread is less.
   int threads() const;
   /// Workers that run this router.
@@ -115,9 +136,9 @@ class Router {
   /// The name scope that arguments of `element` are read in.
   NameScope& scope(const Element* element);
 
-  /// Drops of all elements, as {"element", "reason", packets}.
+  /// Drops of all elements, also of configurations that ran before.
   struct Drop {
-    const Element* element;
+    std::string element;
     std::string reason;
     uint64_t packets;
   };
@@ -127,7 +148,7 @@ class Router {
   class Scope;
   struct Names;
 
-  Router(Runtime& runtime, const RouterOptions& options);
+  Router(Runtime& runtime, const RouterOptions& options, Router* predecessor);
   Status build(const lang::Configuration& configuration, Errors& errors);
   Status make_elements(const lang::Configuration& configuration, Errors& errors);
   Status connect(const lang::Configuration& configuration, Errors& errors);
@@ -141,6 +162,10 @@ class Router {
 
   Runtime& runtime_;
   RouterOptions options_;
+  Router* predecessor_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // before all that has tasks
+  std::vector<PortRecord> past_ports_;
+  std::vector<Drop> past_drops_;
   std::vector<std::unique_ptr<Element>> elements_;
   std::vector<int> order_;  // of configuration
   std::map<std::string, Element*, std::less<>> by_name_;

@@ -243,34 +243,47 @@ class ShaderElement final : public ShaderElementBase {
   ShaderElement() : ShaderElementBase(S::kCounters.info, S::kCounters.kCount) {}
 
   S& shader() { return shader_; }
-  Owner& owner() { return owner_; }
+  Owner& owner() { return *owner_; }
 
-  Status configure(Args& args) override { return configure_into(args, shader_, owner_); }
+  /// A shader says by kKeepsOwner that it has no state but its owner, which a new configuration takes over as it is
+  /// (routes that were added, too) where the element's arguments are the same and `Owner::current()` holds.
+  Status configure(Args& args) override {
+    if constexpr (requires { S::kKeepsOwner; }) {
+      // The same ElementInfo means the same class.
+      const auto* before = static_cast<const ShaderElement*>(predecessor());
+      if (before && before->configuration() == configuration() && before->noutputs() == noutputs() &&
+          before->owner_->current()) {
+        owner_ = before->owner_;
+        return {};
+      }
+    }
+    return configure_into(args, shader_, *owner_);
+  }
   /// A shader with an owner says by kLiveReconfigure that a failed configure leaves the owner as it was.
   bool can_live_reconfigure() const override {
     return std::is_same_v<Owner, detail::NoOwner> || requires { S::kLiveReconfigure; };
   }
   Status live_reconfigure(Args& args) override {
     S fresh{};
-    Status status = configure_into(args, fresh, owner_);
+    Status status = configure_into(args, fresh, *owner_);
     if (status.ok()) shader_ = fresh;
     return status;
   }
   Status initialize(Errors& errors) override {
-    if constexpr (requires { shader_.initialize(errors, owner_, *this); }) {
-      return shader_.initialize(errors, owner_, *this);
-    } else if constexpr (requires { shader_.initialize(errors, owner_); }) {
-      return shader_.initialize(errors, owner_);
+    if constexpr (requires { shader_.initialize(errors, *owner_, *this); }) {
+      return shader_.initialize(errors, *owner_, *this);
+    } else if constexpr (requires { shader_.initialize(errors, *owner_); }) {
+      return shader_.initialize(errors, *owner_);
     } else if constexpr (requires { shader_.initialize(errors); }) {
       return shader_.initialize(errors);
     }
     return {};
   }
   void add_handlers(Handlers& handlers) override {
-    if constexpr (requires { shader_.add_handlers(handlers, owner_, *this); }) {
-      shader_.add_handlers(handlers, owner_, *this);
-    } else if constexpr (requires { shader_.add_handlers(handlers, owner_); }) {
-      shader_.add_handlers(handlers, owner_);
+    if constexpr (requires { shader_.add_handlers(handlers, *owner_, *this); }) {
+      shader_.add_handlers(handlers, *owner_, *this);
+    } else if constexpr (requires { shader_.add_handlers(handlers, *owner_); }) {
+      shader_.add_handlers(handlers, *owner_);
     } else if constexpr (requires { shader_.add_handlers(handlers, *this); }) {
       shader_.add_handlers(handlers, *this);
     } else if constexpr (requires { shader_.add_handlers(handlers); }) {
@@ -278,7 +291,7 @@ class ShaderElement final : public ShaderElementBase {
     }
   }
   std::string note() const override {
-    if constexpr (requires { shader_.note(owner_); }) return shader_.note(owner_);
+    if constexpr (requires { shader_.note(*owner_); }) return shader_.note(*owner_);
     return {};
   }
   int configure_phase() const override {
@@ -290,8 +303,8 @@ class ShaderElement final : public ShaderElementBase {
   size_t image_alignment() const override { return alignof(S); }
   void image(void* to, Mirror& mirror) override {
     S copy = shader_;
-    if constexpr (requires { copy.mirror(mirror, owner_); }) {
-      copy.mirror(mirror, owner_);
+    if constexpr (requires { copy.mirror(mirror, *owner_); }) {
+      copy.mirror(mirror, *owner_);
     } else if constexpr (requires { copy.mirror(mirror); }) {
       copy.mirror(mirror);
     }
@@ -306,7 +319,7 @@ class ShaderElement final : public ShaderElementBase {
   std::vector<RegionInfo> regions() const override {
     std::vector<RegionInfo> all;
     S shader = shader_;
-    if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
+    if constexpr (requires { shader.refresh(*owner_); }) shader.refresh(*owner_);
     add_regions(shader, S::kRegions, all);
     return all;
   }
@@ -332,10 +345,10 @@ class ShaderElement final : public ShaderElementBase {
       if (slots[i].header.at == at) nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
   }
   void add_counts(const uint64_t* counts) override {
-    if constexpr (requires(S s) { s.refresh(owner_); }) {
+    if constexpr (requires(S s) { s.refresh(*owner_); }) {
       // Rates and the like are brought up to date where a batch on the CPU would do it: before it counts.
       S copy = shader_;
-      copy.refresh(owner_);
+      copy.refresh(*owner_);
     }
     for (int i = 0; i < S::kCounters.kCount; ++i)
       if (counts[i] != 0) counters_.add(i, counts[i]);
@@ -367,8 +380,8 @@ class ShaderElement final : public ShaderElementBase {
 
  protected:
   Next escape(Packet*& p, Emitter& emit) override {
-    if constexpr (requires { shader_.escape(p, emit, owner_); }) {
-      return shader_.escape(p, emit, owner_);
+    if constexpr (requires { shader_.escape(p, emit, *owner_); }) {
+      return shader_.escape(p, emit, *owner_);
     } else if constexpr (requires { shader_.escape(p, emit); }) {
       return shader_.escape(p, emit);
     }
@@ -390,7 +403,7 @@ class ShaderElement final : public ShaderElementBase {
     // A copy on the stack: stores to packets cannot change it, so its members stay in registers.
     S shader = shader_;
     NextSet set;
-    if constexpr (requires { shader.refresh(owner_); }) shader.refresh(owner_);
+    if constexpr (requires { shader.refresh(*owner_); }) shader.refresh(*owner_);
     if constexpr (requires { shader.shade_batch(packets, n, nexts, counters); }) {
       shader.shade_batch(packets, n, nexts, counters);
       for (int i = 0; i < n; ++i) set.add(nexts[i]);
@@ -452,7 +465,7 @@ class ShaderElement final : public ShaderElementBase {
   }
 
   S shader_{};
-  [[no_unique_address]] Owner owner_;
+  std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
 };
 
 namespace detail {

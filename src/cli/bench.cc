@@ -73,13 +73,13 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   Errors errors(Errors::Output::kStderr);
   const uint32_t before = PacketPool::instance().in_use();
   {
-    std::unique_ptr<Router> router =
-        Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
+    std::unique_ptr<Router> router = Router::create(
+        configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
     if (!router) return false;
     bool warm = false;
     double start = 0;
     runtime.run(
-        *router,
+        router,
         [&] {
           const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
           if (start == 0) start = now;
@@ -159,7 +159,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["cycles_per_packet"] =
       r.packets() ? tsc_hz() * r.seconds * options.workers / static_cast<double>(r.packets()) : 0.0;
   nlohmann::ordered_json drops = nlohmann::ordered_json::object();
-  for (const Router::Drop& d : r.drops) drops[d.element->name() + ": " + d.reason] = d.packets;
+  for (const Router::Drop& d : r.drops) drops[d.element + ": " + d.reason] = d.packets;
   j["drops"] = r.end.drops - r.begin.drops;
   j["drops_by_reason"] = drops;
   j["lost"] = r.lost;

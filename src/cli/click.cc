@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/commands.hh"
+#include "cli/live_configuration.hh"
 #include "cli/options.hh"
 #include "cli/read_handlers.hh"
 #include "cli/source.hh"
@@ -103,7 +104,11 @@ Results
   -w, --no-warnings          no warnings
       --help, -v, --version
 
-Control connections (-p, -u, --socket) and new configurations while running (-R) are not part of this version.
+Control
+  -p, --port PORT            handlers can be read and written by this TCP port of this machine; PORT+ takes the next
+                             free one. Like a ControlSocket in the configuration
+  -u, --unix-socket FILE     the same by a UNIX-domain socket
+  -R, --allow-reconfigure    writing the handler 'hotconfig' replaces the configuration while it runs
 )";
 
 struct Settings {
@@ -113,6 +118,8 @@ struct Settings {
   bool quit = false, time = false, warnings = true;
   int threads = 1;
   int first_cpu = -1;
+  bool reconfigure = false;
+  std::vector<std::string> sockets;  // arguments of ControlSockets
 };
 
 /// What the options ask for: to go on, or to end with a status.
@@ -185,8 +192,14 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
         fmt::print("{} (Headrace) {}\n", program, kVersion);
         return Outcome::kEnd;
       case kReconfigure:
-        if (reader.negated()) break;
-        [[fallthrough]];
+        s.reconfigure = !reader.negated();
+        break;
+      case kPort:
+        s.sockets.push_back(tcp_socket(reader.value()));
+        break;
+      case kUnixSocket:
+        s.sockets.push_back(unix_socket(reader.value()));
+        break;
       default:
         reader.complain(fmt::format("option '{}' is not supported in this version", reader.written()));
         good = false;
@@ -253,14 +266,20 @@ int click_command(int argc, char** argv) {
   if (s.first_cpu >= 0)
     for (int i = 0; i < s.threads; ++i) options.cpus.push_back(s.first_cpu + i);
   Runtime runtime(options);
-  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  LiveConfiguration live(runtime, {}, [&](const std::string& text, lang::Configuration& out, Errors& e) {
+    return s.source.parse(text, "hotconfig", out, e, true);
+  });
+  if (s.reconfigure) live.allow_reconfigure();
+  for (const std::string& socket : s.sockets) live.add_socket(socket);
+  const bool empty = configuration.elements.empty();
+  std::unique_ptr<Router> router = live.make(configuration, errors);
   if (!router) return 1;
 
   int status = 0;
   if (!s.output.empty() && !write_flat(*router, s.output, errors)) status = 1;
   const Stopwatch stopwatch;
-  if (!s.quit && !router->elements().empty())
-    runtime.run(*router);
+  if (!s.quit && !(empty && s.sockets.empty()))
+    runtime.run(router);
   else if (!s.quit && s.warnings)
     errors.warning_at({s.source.landmark(), 0}, "configuration has no elements, exiting");
   if (s.time) stopwatch.print();

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 
 #include "cli/commands.hh"
+#include "cli/live_configuration.hh"
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "headrace/packet_pool.hh"
@@ -25,21 +27,40 @@ struct RunOptions {
   bool quiet = false;
   bool pin = true;
   std::vector<std::string> handlers;
+  std::vector<std::string> tcp_sockets, unix_sockets;
+  bool reconfigure = false;
   OffloadOptions offload;
 };
+
+/// Set by SIGHUP: the configuration file is to be read again.
+volatile std::sig_atomic_t g_reload = 0;
+
+/// Reads the configuration file again and lets it take over; what is wrong with it is said, and all stays as it is.
+void reload(const std::string& file, LiveConfiguration& live) {
+  Errors errors(Errors::Output::kStderr);
+  std::string text;
+  const auto begin = std::chrono::steady_clock::now();
+  if (!read_configuration(file, text, errors) || !live.replace(text, errors).ok()) {
+    fmt::print(stderr, "{}: not in effect, the running configuration goes on\n", file);
+    return;
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  fmt::print("{}: in effect after {:.2f} s\n", file, seconds);
+}
 
 /// Prints what happens while the router runs.
 class Reporter {
  public:
-  Reporter(const Router& router, const RunOptions& options) : router_(router), options_(options) {
-    first_ = last_ = read_totals(router);
+  /// \param router that which runs, whichever it is at the time
+  Reporter(const std::unique_ptr<Router>& router, const RunOptions& options) : router_(router), options_(options) {
+    first_ = last_ = read_totals(*router);
   }
 
   /// Called often; prints when an interval is over. False when the duration is over.
   bool poll() {
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     if (now - last_.seconds >= options_.interval) {
-      const Totals totals = read_totals(router_);
+      const Totals totals = read_totals(*router_);
       if (!options_.quiet) print_line(totals);
       last_ = totals;
     }
@@ -47,7 +68,7 @@ class Reporter {
   }
 
   void print_closing() {
-    const Totals end = read_totals(router_);
+    const Totals end = read_totals(*router_);
     const double seconds = end.seconds - first_.seconds;
     print_ports(end, seconds);
     fmt::print("\n");
@@ -55,8 +76,8 @@ class Reporter {
       fmt::print("no drops\n");
     } else {
       fmt::print("{:<28}{:>18}  {}\n", "drops at", "packets", "reason");
-      for (const Router::Drop& d : router_.drops())
-        fmt::print("{:<28}{:>18}  {}\n", d.element->name(), grouped(d.packets), d.reason);
+      for (const Router::Drop& d : router_->drops())
+        fmt::print("{:<28}{:>18}  {}\n", d.element, grouped(d.packets), d.reason);
       if (end.missed) fmt::print("{:<28}{:>18}  no buffer left\n", "(sources)", grouped(end.missed));
     }
     fmt::print("ran {:.1f} s\n", seconds);
@@ -66,19 +87,17 @@ class Reporter {
  private:
   /// Totals of each device port and each worker; nothing for a configuration without ports, such as one of captures.
   void print_ports(const Totals& end, double seconds) {
-    std::vector<std::pair<std::string, const DevicePort*>> ports;
-    for (const auto& e : router_.elements())
-      if (const auto* port = dynamic_cast<const DevicePort*>(e.get())) ports.emplace_back(e->name(), port);
+    const std::vector<PortRecord> ports = router_->ports();
     if (ports.empty()) return;
     fmt::print("\n{:<28}{:>18}{:>20}{:>10}{:>10}\n", "port", "packets", "bytes", "Mpps", "Gbps");
-    for (const auto& [name, port] : ports) {
+    for (const PortRecord& port : ports) {
       PortTotals t;
-      for (int thread = 0; thread < thread_count(); ++thread) {
-        t.packets += port->totals(thread).packets;
-        t.bytes += port->totals(thread).bytes;
+      for (const PortTotals& one : port.of_thread) {
+        t.packets += one.packets;
+        t.bytes += one.bytes;
       }
-      const char* arrow = port->direction() == DevicePort::Direction::kIn ? "in " : "out";
-      fmt::print("{:<28}{:>18}{:>20}{:>10.2f}{:>10.2f}\n", fmt::format("{} {}", arrow, name), grouped(t.packets),
+      const char* arrow = port.direction == DevicePort::Direction::kIn ? "in " : "out";
+      fmt::print("{:<28}{:>18}{:>20}{:>10.2f}{:>10.2f}\n", fmt::format("{} {}", arrow, port.name), grouped(t.packets),
                  grouped(t.bytes), mpps(t.packets, seconds), gbps(t.bytes, seconds));
     }
     fmt::print("\n{:<28}{:>18}{:>20}{:>10}\n", "worker", "packets", "share", "Mpps");
@@ -105,7 +124,7 @@ class Reporter {
     if (now.drops == last_.drops && now.missed == last_.missed) return "drops 0";
     std::string s = fmt::format("drops {:.3f} Mpps", mpps(now.drops - last_.drops, dt));
     std::map<std::string, uint64_t> by_reason;
-    for (const Router::Drop& d : router_.drops()) by_reason[d.reason] += d.packets;
+    for (const Router::Drop& d : router_->drops()) by_reason[d.reason] += d.packets;
     std::string parts;
     for (const auto& [reason, n] : by_reason)
       if (const uint64_t before = reasons_[reason]; n > before)
@@ -114,7 +133,7 @@ class Reporter {
     return s + " (" + parts + ")";
   }
 
-  const Router& router_;
+  const std::unique_ptr<Router>& router_;
   const RunOptions& options_;
   Totals first_, last_;
   std::map<std::string, uint64_t> reasons_;
@@ -153,6 +172,11 @@ int run_command(int argc, char** argv) {
   app.add_flag("-q,--quiet", options.quiet, "No line every interval, only the closing table");
   app.add_flag("!--no-pin", options.pin, "Let workers move between CPUs");
   app.add_option("-r,--read", options.handlers, "Read handler ELEMENT.NAME at the end and print it (repeatable)");
+  app.add_option("-u,--unix-socket", options.unix_sockets, "Let programs read and write handlers by this socket file");
+  app.add_option("-p,--port", options.tcp_sockets,
+                 "The same by a TCP port of this machine; PORT+ takes the next free one");
+  app.add_flag("-R,--allow-reconfigure", options.reconfigure,
+               "Writing handler hotconfig replaces the configuration. SIGHUP, which reads CONF again, does it without");
   add_offload_arguments(app, options.offload);
   try {
     app.parse(argc, argv);
@@ -187,14 +211,31 @@ int run_command(int argc, char** argv) {
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
   const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<Router> router =
-      Router::create(configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload});
+  LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload},
+                         [&](const std::string& text, lang::Configuration& out, Errors& e) {
+                           return parse_configuration(text, file, variables, out, e);
+                         });
+  if (options.reconfigure) live.allow_reconfigure();
+  for (const std::string& port : options.tcp_sockets) live.add_socket(tcp_socket(port));
+  for (const std::string& name : options.unix_sockets) live.add_socket(unix_socket(name));
+  std::unique_ptr<Router> router = live.make(configuration, errors);
   if (!router) return 1;
   print_header(file, *router, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 
-  Reporter reporter(*router, options);
+  struct sigaction on_hangup {};
+  on_hangup.sa_handler = [](int) { g_reload = 1; };
+  if (file != "-") sigaction(SIGHUP, &on_hangup, nullptr);
+  Reporter reporter(router, options);
   runtime.run(
-      *router, [&] { return reporter.poll(); }, 10);
+      router,
+      [&] {
+        if (g_reload) {
+          g_reload = 0;
+          reload(file, live);
+        }
+        return reporter.poll();
+      },
+      10);
   reporter.print_closing();
   int status = 0;
   for (const std::string& name : options.handlers) {

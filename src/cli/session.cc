@@ -17,10 +17,7 @@
 
 namespace headrace::cli {
 
-bool load_configuration(const std::string& file, const std::map<std::string, std::string>& variables,
-                        lang::Configuration& out) {
-  Errors errors(Errors::Output::kStderr);
-  std::string text;
+bool read_configuration(const std::string& file, std::string& text, Errors& errors) {
   if (file == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   } else {
@@ -32,10 +29,24 @@ bool load_configuration(const std::string& file, const std::map<std::string, std
     }
     text = whole.str();
   }
+  return true;
+}
+
+Status parse_configuration(const std::string& text, const std::string& file,
+                           const std::map<std::string, std::string>& variables, lang::Configuration& out,
+                           Errors& errors) {
   lang::Options options;
   options.variables = variables;
   options.library_path = {""};
-  return lang::parse(text, file == "-" ? "<stdin>" : file, options, out, errors).ok() && errors.error_count() == 0;
+  return lang::parse(text, file == "-" ? "<stdin>" : file, options, out, errors);
+}
+
+bool load_configuration(const std::string& file, const std::map<std::string, std::string>& variables,
+                        lang::Configuration& out) {
+  Errors errors(Errors::Output::kStderr);
+  std::string text;
+  return read_configuration(file, text, errors) && parse_configuration(text, file, variables, out, errors).ok() &&
+         errors.error_count() == 0;
 }
 
 bool split_variable(const std::string& word, std::map<std::string, std::string>& variables) {
@@ -113,13 +124,11 @@ Totals read_totals(const Router& router) {
   Totals t;
   t.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   t.in_of_worker.resize(router.worker_count());
-  for (const auto& e : router.elements()) {
-    const auto* port = dynamic_cast<const DevicePort*>(e.get());
-    if (!port) continue;
-    const bool in = port->direction() == DevicePort::Direction::kIn;
-    t.missed += port->missed();
+  for (const PortRecord& port : router.ports()) {
+    const bool in = port.direction == DevicePort::Direction::kIn;
+    t.missed += port.missed;
     for (int thread = 0; thread < thread_count(); ++thread) {
-      const PortTotals one = port->totals(thread);
+      const PortTotals& one = port.of_thread[thread];
       PortTotals& sum = in ? t.in : t.out;
       sum.packets += one.packets;
       sum.bytes += one.bytes;

@@ -17,6 +17,11 @@ namespace headrace::cli {
 /// Reads and parses a configuration file ("-": standard input); errors have been printed when it fails.
 bool load_configuration(const std::string& file, const std::map<std::string, std::string>& variables,
                         lang::Configuration& out);
+/// The same in two steps: the text of a file, and what it says.
+bool read_configuration(const std::string& file, std::string& text, Errors& errors);
+Status parse_configuration(const std::string& text, const std::string& file,
+                           const std::map<std::string, std::string>& variables, lang::Configuration& out,
+                           Errors& errors);
 
 /// Separates "NAME=value" words from file names.
 bool split_variable(const std::string& word, std::map<std::string, std::string>& variables);

@@ -91,8 +91,11 @@ std::optional<std::string> ConfigurationSource::read_text(Errors& errors) const 
 
 Status ConfigurationSource::load(lang::Configuration& configuration, Errors& errors, bool check_classes) const {
   const std::optional<std::string> text = read_text(errors);
-  if (!text) return Status::failed();
+  return text ? parse(*text, landmark(), configuration, errors, check_classes) : Status::failed();
+}
 
+Status ConfigurationSource::parse(const std::string& text, const std::string& landmark,
+                                  lang::Configuration& configuration, Errors& errors, bool check_classes) const {
   lang::Options options;
   options.variables = variables_;
   const char* environment = std::getenv("CLICKPATH");
@@ -103,16 +106,16 @@ Status ConfigurationSource::load(lang::Configuration& configuration, Errors& err
       if (!folder.empty()) add_package_path(folder + "/lib");
   }
   if (const std::string folder = installed_data(); !folder.empty()) options.library_path.push_back(folder);
-  if (!check_classes) return lang::parse(*text, landmark(), options, configuration, errors);
+  if (!check_classes) return lang::parse(text, landmark, options, configuration, errors);
 
   // A package brings classes, and the text says which packages it needs: so it is read once to load them.
   Errors ignored;
   lang::Configuration draft;
-  (void)lang::parse(*text, landmark(), options, draft, ignored);
+  (void)lang::parse(text, landmark, options, draft, ignored);
   for (const lang::Requirement& r : draft.requirements)
     if (r.kind == "package") (void)load_package(r.value, r.landmark, ignored);
   options.is_class = [](std::string_view name) { return find_element_info(name) != nullptr; };
-  return lang::parse(*text, landmark(), options, configuration, errors);
+  return lang::parse(text, landmark, options, configuration, errors);
 }
 
 }  // namespace headrace::cli

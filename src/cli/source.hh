@@ -28,6 +28,9 @@ class ConfigurationSource {
   /// Reads and parses. Standard input is read when nothing was named.
   /// \param check_classes report classes that are not in the registry, after loading the packages that are required
   Status load(lang::Configuration& configuration, Errors& errors, bool check_classes) const;
+  /// The same for a text, which messages call `landmark`; with the variables and search path of the command line.
+  Status parse(const std::string& text, const std::string& landmark, lang::Configuration& configuration, Errors& errors,
+               bool check_classes) const;
 
  private:
   std::optional<std::string> read_text(Errors& errors) const;

@@ -75,7 +75,7 @@ void Script::install_signals() {
   for (size_t i = 0; i < signals_.size(); ++i) {
     if (installed_[i]) continue;
     installed_[i] = true;
-    engine_->runtime().on_signal(signals_[i], [this, i, alive = std::weak_ptr<Engine>(engine_)] {
+    engine_->runtime().on_signal(router(), signals_[i], [this, i, alive = std::weak_ptr<Engine>(engine_)] {
       const std::shared_ptr<Engine> engine = alive.lock();
       if (!engine) return;
       installed_[i] = false;

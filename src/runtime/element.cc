@@ -86,7 +86,7 @@ void Element::push_split(Batch& batch, Next* nexts) {
 
 int Element::home_thread() const { return router_ ? router_->home_thread(this) : 0; }
 
-void Element::select(int fd, int mask) { router_->runtime().worker(home_thread()).select(this, fd, mask); }
+void Element::select(int fd, int mask) { router_->worker(home_thread()).select(this, fd, mask); }
 
 Status Element::reconfigure(const std::string& configuration, Errors& errors) {
   if (!can_live_reconfigure()) return errors.error("element does not support live reconfiguration");
@@ -189,15 +189,15 @@ Task::Task(Element* owner, std::function<bool(Task&)> body) : owner_(owner), bod
 }
 
 void Task::initialize(bool schedule, int thread) {
-  Runtime& runtime = owner_->router().runtime();
+  Router& router = owner_->router();
   if (thread < 0) thread = owner_->home_thread();
-  worker_ = &runtime.worker(std::min(thread, runtime.threads() - 1));
+  worker_ = &router.worker(std::min(thread, router.threads() - 1));
   worker_->attach(this);
   if (schedule) reschedule();
 }
 
 void Task::move_to(int thread) {
-  Worker& to = owner_->router().runtime().worker(thread);
+  Worker& to = owner_->router().worker(thread);
   if (&to == worker_) return;
   const bool was_scheduled = scheduled();
   worker_->detach(this);
@@ -208,9 +208,9 @@ void Task::move_to(int thread) {
 }
 
 void Timer::initialize(int thread) {
-  Runtime& runtime = owner_->router().runtime();
+  Router& router = owner_->router();
   if (thread < 0) thread = owner_->home_thread();
-  worker_ = &runtime.worker(std::min(thread, runtime.threads() - 1));
+  worker_ = &router.worker(std::min(thread, router.threads() - 1));
 }
 
 // --- Notifiers

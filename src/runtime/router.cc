@@ -20,8 +20,14 @@
 
 namespace headrace {
 
-Router::Router(Runtime& runtime, const RouterOptions& options)
-    : runtime_(runtime), options_(options), names_(std::make_unique<Names>()), graph_(std::make_unique<Graph>()) {}
+Router::Router(Runtime& runtime, const RouterOptions& options, Router* predecessor)
+    : runtime_(runtime),
+      options_(options),
+      predecessor_(predecessor),
+      names_(std::make_unique<Names>()),
+      graph_(std::make_unique<Graph>()) {
+  for (int id = 0; id < runtime.threads(); ++id) workers_.push_back(std::make_unique<Worker>(runtime, id));
+}
 
 Router::~Router() {
   engine_.reset();
@@ -34,8 +40,8 @@ Router::~Router() {
 }
 
 std::unique_ptr<Router> Router::create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
-                                       const RouterOptions& options) {
-  std::unique_ptr<Router> router(new Router(runtime, options));
+                                       const RouterOptions& options, Router* predecessor) {
+  std::unique_ptr<Router> router(new Router(runtime, options, predecessor));
   const int before = errors.error_count();
   const Status status = router->build(configuration, errors);
   if (status.ok() && errors.error_count() == before) return router;
@@ -76,6 +82,8 @@ Status Router::make_elements(const lang::Configuration& configuration, Errors& e
     e->configuration_ = decl.config;
     e->arguments_ = lang::split_arguments(decl.config);
     e->landmark_ = decl.landmark;
+    if (predecessor_)
+      if (Element* before = predecessor_->find(decl.name); before && before->info_ == info) e->predecessor_ = before;
     by_name_.emplace(decl.name, e.get());
     elements_.push_back(std::move(e));
   }
@@ -198,6 +206,51 @@ Status Router::initialize_all(Errors& errors) {
       for (Task* task : e.tasks_) task->profile_ = profiles_[i].get();
   }
   return {};
+}
+
+void Router::take_over(Router& old) {
+  Errors errors(Errors::Output::kStderr);
+  for (const int i : order_) {
+    Element& e = *elements_[static_cast<size_t>(i)];
+    if (e.predecessor_) e.take_state(*e.predecessor_, errors);
+    e.predecessor_ = nullptr;
+  }
+  for (const auto& e : old.elements_)
+    if (const uint64_t lost = e->held_packets())
+      past_drops_.push_back({e->name(), "inside when a new configuration took over", lost});
+  predecessor_ = nullptr;
+}
+
+void Router::remember(const Router& old) {
+  for (const PortRecord& p : old.ports()) past_ports_.push_back(p);
+  for (const Drop& d : old.drops()) past_drops_.push_back(d);
+}
+
+std::vector<PortRecord> Router::ports() const {
+  std::vector<PortRecord> all;
+  const auto add = [&all](const PortRecord& record) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const PortRecord& r) {
+      return r.name == record.name && r.direction == record.direction;
+    });
+    if (same == all.end()) {
+      all.push_back(record);
+      return;
+    }
+    same->missed += record.missed;
+    for (size_t t = 0; t < record.of_thread.size(); ++t) {
+      same->of_thread[t].packets += record.of_thread[t].packets;
+      same->of_thread[t].bytes += record.of_thread[t].bytes;
+    }
+  };
+  for (const auto& e : elements_) {
+    const auto* port = dynamic_cast<const DevicePort*>(e.get());
+    if (!port) continue;
+    PortRecord record{e->name(), port->direction(), {}, port->missed()};
+    for (int t = 0; t < thread_count(); ++t) record.of_thread.push_back(port->totals(t));
+    add(record);
+  }
+  for (const PortRecord& p : past_ports_) add(p);
+  return all;
 }
 
 Element* Router::find(std::string_view name, const Element* context) const {
@@ -348,10 +401,19 @@ void Router::reset_profile() {
 
 std::vector<Router::Drop> Router::drops() const {
   std::vector<Drop> all;
-  for (const auto& e : elements_)
-    for (const Element::DropCount& d : e->drop_counts()) all.push_back({e.get(), d.reason, d.packets});
-  for (const auto& g : guards_)
-    for (const Element::DropCount& d : g->drop_counts()) all.push_back({g.get(), d.reason, d.packets});
+  const auto add = [&all](const Element& e) {
+    for (Element::DropCount& d : e.drop_counts()) all.push_back({e.name(), std::move(d.reason), d.packets});
+  };
+  for (const auto& e : elements_) add(*e);
+  for (const auto& g : guards_) add(*g);
+  for (const Drop& past : past_drops_) {
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const Drop& d) { return d.element == past.element && d.reason == past.reason; });
+    if (same != all.end())
+      same->packets += past.packets;
+    else
+      all.push_back(past);
+  }
   return all;
 }
 

@@ -109,6 +109,10 @@ void Router::add_root_handlers() {
     const bool compact = std::find(requirements_.begin(), requirements_.end(), "compact_config") != requirements_.end();
     return compact ? flat_configuration() : source_;
   });
+  if (options_.hotconfig)
+    h.write(
+        "hotconfig", [this](const std::string& text, Errors& errors) { return options_.hotconfig(text, errors); },
+        Handler::kThreadSafe);
   h.read("flatconfig", [this] { return flat_configuration(); });
   h.read("packages", [] {
     std::string s;
@@ -126,7 +130,7 @@ void Router::add_root_handlers() {
   h.read("threads", [this] { return std::to_string(runtime_.threads()); });
   h.read("drops", [this] {
     std::string s;
-    for (const Drop& d : drops()) s += fmt::format("{}\t{}\t{}\n", d.packets, d.element->name(), d.reason);
+    for (const Drop& d : drops()) s += fmt::format("{}\t{}\t{}\n", d.packets, d.element, d.reason);
     return s;
   });
   h.read("active_ports", [this] {

@@ -2,8 +2,12 @@
 /// \file
 /// The process's workers. They outlive a router.
 
+#include <poll.h>
+
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +17,7 @@
 
 #include "headrace/rcu.hh"
 #include "headrace/task.hh"
+#include "headrace/worker.hh"
 #include "runtime/real_time.hh"
 
 namespace headrace {
@@ -21,11 +26,40 @@ class Element;
 class Router;
 class Runtime;
 
-/// One thread's tasks, timers and file descriptors.
+/// Where a thread of the runtime sleeps, and what it has done. It outlives routers.
+class WorkerThread {
+ public:
+  WorkerThread();
+  ~WorkerThread();
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  /// Ends the thread's sleep, or its next one; any thread, also a signal handler.
+  void wake();
+  int wake_fd() const { return event_fd_; }
+  void clear_wake();
+
+  /// Awake: it runs elements. Asleep: it holds nothing of a router and asks before it touches one again. Held: a new
+  /// router takes over meanwhile, and the thread counts as standing.
+  enum State : int { kAwake, kAsleep, kHeld };
+  std::atomic<int> state{kAwake};
+  /// A polling sleep: it is short, but not one in which another router may take over.
+  std::atomic<bool> napping{false};
+  bool sleeping() const { return state.load() != kAwake || napping.load(); }
+  /// The router generation that the thread was last seen to run.
+  std::atomic<uint64_t> generation{0};
+
+  uint64_t rounds = 0;
+  unsigned quiet_rounds = 0;
+
+ private:
+  int event_fd_ = -1;
+};
+
+/// What one thread does for one router: its tasks, timers and file descriptors.
 class Worker {
  public:
   Worker(Runtime& runtime, int id);
-  ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -50,17 +84,13 @@ class Worker {
   bool has_runnable() const { return !heap_.empty() || noticed_.load(std::memory_order_acquire); }
   /// Sleeps until something may be there to do.
   void idle();
-  void wake();
-
-  /// Rounds and rounds with work since the start, and times slept; for `headrace run`'s live line.
-  uint64_t rounds() const { return rounds_; }
-  uint64_t busy_rounds() const { return busy_rounds_; }
 
  private:
   friend class Runtime;
   bool run_tasks();
   bool run_timers();
-  bool run_selects(int64_t timeout_ns);
+  int poll_watches(int64_t timeout_ns);
+  bool run_selected();
   void list_noticed();
   static bool later(const Task* a, const Task* b);
   void push_heap(Task* task);
@@ -72,6 +102,7 @@ class Worker {
   };
 
   Runtime& runtime_;
+  WorkerThread& thread_;
   const int id_;
   std::vector<Task*> tasks_;  // attached; guarded by lock_
   std::vector<Task*> heap_;   // scheduled, lowest pass first; this thread only
@@ -84,12 +115,8 @@ class Worker {
   std::atomic<int64_t> next_expiry_;
   std::vector<Watch> watches_;
   std::atomic<bool> have_watches_{false};
-
-  int event_fd_ = -1;
-  std::atomic<bool> sleeping_{false};
-  uint64_t rounds_ = 0;
-  uint64_t busy_rounds_ = 0;
-  unsigned quiet_rounds_ = 0;
+  std::vector<Watch> polled_;  // this thread only, as the next
+  std::vector<pollfd> fds_;
 };
 
 class Runtime {
@@ -110,19 +137,37 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()); }
-  Worker& worker(int id) { return *workers_[id]; }
+  int threads() const { return static_cast<int>(threads_.size()); }
+  WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
   /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called
-  /// on the calling thread every `control_period_ms` while workers run; it returns false to stop.
-  void run(Router& router, const std::function<bool()>& control = {}, int control_period_ms = 100);
+  /// on the calling thread every `control_period_ms` while workers run; it returns false to stop. Another router may
+  /// take the place of `router` meanwhile, see replace().
+  void run(std::unique_ptr<Router>& router, const std::function<bool()>& control = {}, int control_period_ms = 100);
   /// Ends run(); any thread, also a signal handler.
   void stop() { stopping_.store(true, std::memory_order_release); }
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
   bool running() const { return running_.load(std::memory_order_acquire); }
+  /// The router that run() runs.
+  Router* current() const { return current_.load(std::memory_order_acquire); }
 
   /// Runs `action` while every other thread stands between two rounds. An action may call quiesce() again.
   void quiesce(const std::function<void()>& action);
+
+  /// `next`, made for this runtime while the current router runs, takes over: every worker finishes its round and what
+  /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. The old
+  /// router is destroyed before this returns. On the control thread, in run().
+  /// Returns how long the workers stood, in nanoseconds: from the first that stopped until the state had moved.
+  int64_t replace(std::unique_ptr<Router> next);
+
+  /// Runs `action` on the control thread: at once if this is it, else soon.
+  void post(std::function<void()> action);
+  /// Calls `ready` on the control thread whenever `fd` can be read; null ends that. Any thread. There is a control
+  /// thread from then on (in simulated time, and when run() is not called with one, too).
+  void watch(int fd, std::function<void()> ready);
+  /// There shall be a control thread, though nothing is watched yet.
+  void want_control_thread() { control_wanted_.store(true); }
+  bool on_control_thread() const { return thread_id() == threads() || simulated_; }
 
   /// Holds off other threads that also want to be the exclusive one, until it is destroyed; a thread may be so more
   /// than once. For elements whose state lives on across handler calls, such as Script: unlike a mutex it goes together
@@ -140,24 +185,56 @@ class Runtime {
     std::thread::id previous_;
   };
 
-  /// Calls `action` on worker 0 after signal `number` arrived. Without an action SIGINT and SIGTERM stop the router.
-  void on_signal(int number, std::function<void()> action);
+  /// Calls `action` on worker 0 after signal `number` arrived while `router` is the current one. Without an action
+  /// SIGINT and SIGTERM stop the router.
+  void on_signal(const Router& router, int number, std::function<void()> action);
   /// Forgets on_signal() actions, so that the default applies again.
   void clear_signals();
 
  private:
   friend class Worker;
-  void loop(Router& router, int id);
-  void loop_simulated(Router& router);
-  void between_rounds(Router& router, int id);
+  void loop(int id);
+  void loop_simulated();
+  Router& between_rounds(int id);
   void park();
+  void arrive(std::unique_lock<std::mutex>& lock);
+  bool take_over_if_all_stand();
+  void wait_while_held(WorkerThread& thread);
   void run_signals();
+  void forget_signals(const Router& router);
   void pin(int id);
+  void control_loop(const std::function<bool()>& control, int period_ms);
+  /// Posted actions, and watched descriptors that are ready within `timeout_ms`.
+  void control_step(int timeout_ms);
+  bool control_needed() const { return control_wanted_.load(); }
 
   Options options_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<WorkerThread>> threads_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> running_{false};
+  bool simulated_ = false;
+
+  std::atomic<Router*> current_{nullptr};
+  std::unique_ptr<Router>* owner_ = nullptr;  // what run() was called with
+  std::atomic<uint64_t> generation_{0};
+
+  // A router that waits to take over; guarded by pause_lock_.
+  std::atomic<bool> swap_wanted_{false};
+  Router* swap_next_ = nullptr;
+  int arrived_ = 0;
+  int held_ = 0;
+  std::chrono::steady_clock::time_point first_arrival_;
+  int64_t stood_ns_ = 0;
+
+  struct Watch {
+    int fd;
+    std::function<void()> ready;
+  };
+  std::mutex control_lock_;
+  std::deque<std::function<void()>> posted_;
+  std::vector<Watch> watches_;
+  WorkerThread control_;  // for its wake-up
+  std::atomic<bool> control_wanted_{false};
 
   std::mutex pause_lock_;
   std::condition_variable pause_changed_;
@@ -169,7 +246,12 @@ class Runtime {
   std::thread::id exclusive_thread_;
   bool exclusive_waits_ = false;  // its holder waits for another thread's action to end
 
-  std::map<int, std::vector<std::function<void()>>> signal_actions_;
+  struct SignalAction {
+    const Router* router;
+    std::function<void()> action;
+  };
+  std::mutex signal_lock_;
+  std::map<int, std::vector<SignalAction>> signal_actions_;
 };
 
 /// How many CPUs this process may use.

@@ -1,6 +1,4 @@
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -27,13 +25,8 @@ constexpr int64_t kNever = INT64_MAX;
 
 }  // namespace
 
-Worker::Worker(Runtime& runtime, int id) : runtime_(runtime), id_(id), next_expiry_(kNever) {
-  event_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-}
-
-Worker::~Worker() {
-  if (event_fd_ >= 0) close(event_fd_);
-}
+Worker::Worker(Runtime& runtime, int id)
+    : runtime_(runtime), thread_(runtime.thread(id)), id_(id), next_expiry_(kNever) {}
 
 void Worker::attach(Task* task) {
   std::lock_guard guard(lock_);
@@ -53,12 +46,7 @@ void Worker::detach(Task* task) {
 
 void Worker::notice() {
   noticed_.store(true, std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_seq_cst)) wake();
-}
-
-void Worker::wake() {
-  const uint64_t one = 1;
-  if (write(event_fd_, &one, sizeof one) < 0 && errno != EAGAIN) return;
+  if (thread_.sleeping()) thread_.wake();
 }
 
 bool Worker::later(const Task* a, const Task* b) {
@@ -116,7 +104,7 @@ void Worker::schedule(Timer* timer, Timestamp expiry) {
   timers_.insert(at, timer);
   timer->index_ = 0;
   next_expiry_.store(timers_.front()->expiry_.ns, std::memory_order_release);
-  if (sleeping_.load(std::memory_order_seq_cst)) wake();
+  if (thread_.sleeping()) thread_.wake();
 }
 
 void Worker::unschedule(Timer* timer) {
@@ -158,55 +146,50 @@ void Worker::select(Element* element, int fd, int mask) {
   std::erase_if(watches_, [&](const Watch& w) { return w.element == element && w.fd == fd; });
   if (mask) watches_.push_back({element, fd, mask});
   have_watches_.store(!watches_.empty(), std::memory_order_release);
-  if (sleeping_.load(std::memory_order_seq_cst)) wake();
+  if (thread_.sleeping()) thread_.wake();
 }
 
-bool Worker::run_selects(int64_t timeout_ns) {
-  std::vector<Watch> watches;
+int Worker::poll_watches(int64_t timeout_ns) {
   {
     std::lock_guard guard(lock_);
-    watches = watches_;
+    polled_ = watches_;
   }
-  std::vector<pollfd> fds;
-  fds.push_back({event_fd_, POLLIN, 0});
-  for (const Watch& w : watches)
-    fds.push_back({w.fd, static_cast<short>((w.mask & 1 ? POLLIN : 0) | (w.mask & 2 ? POLLOUT : 0)), 0});
+  fds_.clear();
+  fds_.push_back({thread_.wake_fd(), POLLIN, 0});
+  for (const Watch& w : polled_)
+    fds_.push_back({w.fd, static_cast<short>((w.mask & 1 ? POLLIN : 0) | (w.mask & 2 ? POLLOUT : 0)), 0});
   timespec ts{static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
-  const int n = ppoll(fds.data(), fds.size(), &ts, nullptr);
-  if (n <= 0) return false;
-  if (fds[0].revents) {
-    uint64_t count;
-    if (read(event_fd_, &count, sizeof count) < 0) count = 0;
-  }
+  const int n = ppoll(fds_.data(), fds_.size(), &ts, nullptr);
+  if (n > 0 && fds_[0].revents) thread_.clear_wake();
+  return n;
+}
+
+bool Worker::run_selected() {
   bool worked = false;
-  for (size_t i = 0; i < watches.size(); ++i) {
-    const short events = fds[i + 1].revents;
+  for (size_t i = 0; i < polled_.size(); ++i) {
+    const short events = fds_[i + 1].revents;
     if (!events) continue;
     const int mask = ((events & (POLLIN | POLLHUP | POLLERR)) ? 1 : 0) | ((events & POLLOUT) ? 2 : 0);
     worked = true;
-    watches[i].element->selected(watches[i].fd, mask & watches[i].mask);
+    polled_[i].element->selected(polled_[i].fd, mask & polled_[i].mask);
   }
   return worked;
 }
 
 bool Worker::step() {
-  ++rounds_;
+  ++thread_.rounds;
   bool worked = run_tasks();
   if (id_ == 0) runtime_.run_signals();
   worked |= run_timers();
-  if (have_watches_.load(std::memory_order_relaxed) && rounds_ % kRoundsPerSelect == 0) worked |= run_selects(0);
-  if (worked) {
-    ++busy_rounds_;
-    quiet_rounds_ = 0;
-  } else {
-    ++quiet_rounds_;
-  }
+  if (have_watches_.load(std::memory_order_relaxed) && thread_.rounds % kRoundsPerSelect == 0)
+    worked |= poll_watches(0) > 0 && run_selected();
+  thread_.quiet_rounds = worked ? 0 : thread_.quiet_rounds + 1;
   return worked;
 }
 
 void Worker::idle() {
   const bool polling = has_runnable();
-  if (polling && quiet_rounds_ < kQuietRounds) {
+  if (polling && thread_.quiet_rounds < kQuietRounds) {
     __builtin_ia32_pause();
     return;
   }
@@ -215,12 +198,21 @@ void Worker::idle() {
   if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
   if (polling) wait = std::min(wait, kPollingSleepNs);
   if (wait <= 0) return;
-  sleeping_.store(true, std::memory_order_seq_cst);
-  // Whoever schedules from now on sees sleeping_ and wakes us; what came before shows here.
+  const uint64_t generation = runtime_.generation_.load(std::memory_order_acquire);
+  if (polling)
+    thread_.napping.store(true, std::memory_order_seq_cst);
+  else
+    thread_.state.store(WorkerThread::kAsleep, std::memory_order_seq_cst);
+  // Whoever schedules from now on sees that and wakes us; what came before shows here.
   const bool stop_now = runtime_.stopping() || runtime_.pause_wanted_.load(std::memory_order_seq_cst) ||
                         (!polling && noticed_.load(std::memory_order_seq_cst)) || next_expiry() != expiry;
-  if (!stop_now) run_selects(wait);
-  sleeping_.store(false, std::memory_order_seq_cst);
+  const int ready = stop_now ? 0 : poll_watches(wait);
+  if (polling)
+    thread_.napping.store(false, std::memory_order_seq_cst);
+  else
+    runtime_.wait_while_held(thread_);
+  // Behind a take-over, what was waited for belongs to the router that was.
+  if (ready > 0 && generation == runtime_.generation_.load(std::memory_order_acquire)) (void)run_selected();
 }
 
 // --- Task and Timer

@@ -196,7 +196,7 @@ class Fixture {
   }
 
   void run_tasks() {
-    Worker& worker = runtime_.worker(0);
+    Worker& worker = router_->worker(0);
     for (int i = 0; i < kMaxSteps; ++i)
       if (!worker.step() && !worker.has_runnable()) return;
     fail("the tasks never come to an end");

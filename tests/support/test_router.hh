@@ -30,7 +30,7 @@ class TestRouter {
   void run() {
     if (ran_) router_->adjust_run_count(1 - router_->run_count());
     ran_ = true;
-    runtime_.run(*router_);
+    runtime_.run(router_);
   }
   /// "element.handler", with parameters behind a blank. Fails the test when there is none.
   std::string read(const std::string& handler);

@@ -322,7 +322,7 @@ Outcome outcome_of(TestRouter& r) {
         all.counts.push_back(fmt::format("{} counter {}: {}", e->declaration(), i, shader->counter(i)));
   }
   for (const Router::Drop& d : r.router().drops())
-    all.counts.push_back(fmt::format("{} dropped {}: {}", d.element->declaration(), d.packets, d.reason));
+    all.counts.push_back(fmt::format("{} dropped {}: {}", d.element, d.packets, d.reason));
   // Only flows have an order; what belongs to none is compared as a set.
   std::stable_sort(all.arrivals.begin(), all.arrivals.end(), [](const Arrival& a, const Arrival& b) {
     if (a.where != b.where) return a.where < b.where;
@@ -352,7 +352,7 @@ LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, i
   router_ = Router::create(configuration, runtime_, errors_, RouterOptions{.profile = false, .offload = options});
 }
 
-void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(*router_, control, 1); }
+void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(router_, control, 1); }
 
 bool LiveRouter::write(const std::string& handler, const std::string& value) {
   Element* element = nullptr;

@@ -111,7 +111,7 @@ TEST(Exclusive, AnyOrderWithQuiesceEnds) {
   Errors errors;
   lang::Configuration configuration;
   ASSERT_TRUE(lang::parse("TakesBoth", "config", {}, configuration, errors).ok()) << errors.str();
-  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
   ASSERT_TRUE(router) << errors.str();
 
   // A thread that is no worker takes part, as the control thread of `headrace run` does.
@@ -122,7 +122,7 @@ TEST(Exclusive, AnyOrderWithQuiesceEnds) {
       const Alone alone(g_inside_exclusive);
     }
   });
-  runtime.run(*router);
+  runtime.run(router);
   done = true;
   outsider.join();
   EXPECT_GE(g_rounds.load(), 3000);

@@ -1,0 +1,235 @@
+#include "control/control_server.hh"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "elements/control/ControlSocket.hh"
+#include "headrace/router.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace::control {
+
+namespace {
+
+constexpr int kPortsTried = 20;
+/// A client that reads nothing must not fill the memory.
+constexpr size_t kMostUnsent = 256u << 20;
+constexpr int kSendPatience_ms = 2000;
+
+std::mutex g_lock;
+std::map<ControlServer::Place, std::weak_ptr<ControlServer>> g_servers;
+
+int listen_unix(const std::string& file, Errors& errors) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (file.size() >= sizeof address.sun_path) {
+    (void)errors.error("FILENAME: at most {} characters", sizeof address.sun_path - 1);
+    return -1;
+  }
+  std::memcpy(address.sun_path, file.c_str(), file.size() + 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  // A socket that nobody listens at is what a process left that could not clean up; anything else is not ours to
+  // remove.
+  struct stat status {};
+  if (lstat(file.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 && errno == ECONNREFUSED)
+      unlink(file.c_str());
+    close(probe);
+  }
+  const mode_t mask = umask(0177);
+  const bool good =
+      fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 8) == 0;
+  umask(mask);
+  if (good) return fd;
+  (void)errors.error("{}: {}", file, std::strerror(errno));
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+int listen_tcp(uint16_t first, bool next_free, bool local, uint16_t& port, Errors& errors) {
+  for (int n = 0; n < (next_free ? kPortsTried : 1) && first + n <= 65535; ++n) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) break;
+    const int one = 1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(first + n));
+    address.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 8) == 0) {
+      socklen_t length = sizeof address;
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+      port = ntohs(address.sin_port);
+      return fd;
+    }
+    const int why = errno;
+    close(fd);
+    errno = why;
+    if (why != EADDRINUSE) break;
+  }
+  (void)errors.error("TCP port {}: {}", first, std::strerror(errno));
+  return -1;
+}
+
+}  // namespace
+
+/// What worker threads (which make and destroy elements) and the control thread both see.
+struct ControlServer::Shared {
+  struct Connection {
+    ControlSession session;
+    std::string peer;
+  };
+  mutable std::mutex lock;
+  std::vector<ControlSocket*> elements;
+  std::map<int, std::unique_ptr<Connection>> connections;
+};
+
+std::shared_ptr<ControlServer> ControlServer::at(const Place& place, Runtime& runtime, Errors& errors) {
+  const std::lock_guard guard(g_lock);
+  std::weak_ptr<ControlServer>& known = g_servers[place];
+  if (std::shared_ptr<ControlServer> server = known.lock(); server && &server->runtime_ == &runtime) return server;
+  uint16_t port = 0;
+  int fd;
+  if (place.is_unix) {
+    fd = listen_unix(place.name, errors);
+  } else {
+    const bool next_free = place.name.ends_with('+');
+    fd = listen_tcp(static_cast<uint16_t>(std::stoi(place.name)), next_free, place.local, port, errors);
+  }
+  if (fd < 0) return nullptr;
+  std::shared_ptr<ControlServer> server(new ControlServer(runtime, fd, place, port));
+  known = server;
+  return server;
+}
+
+ControlServer::ControlServer(Runtime& runtime, int fd, Place place, uint16_t port)
+    : runtime_(runtime), fd_(fd), place_(std::move(place)), port_(port), shared_(std::make_unique<Shared>()) {
+  runtime_.watch(fd_, [this] { accept_one(); });
+}
+
+ControlServer::~ControlServer() {
+  runtime_.watch(fd_, nullptr);
+  close(fd_);
+  for (const auto& [fd, connection] : shared_->connections) {
+    runtime_.watch(fd, nullptr);
+    close(fd);
+  }
+  if (place_.is_unix) unlink(place_.name.c_str());
+}
+
+void ControlServer::join(ControlSocket* element) {
+  const std::lock_guard guard(shared_->lock);
+  shared_->elements.push_back(element);
+}
+
+void ControlServer::leave(ControlSocket* element) {
+  const std::lock_guard guard(shared_->lock);
+  std::erase(shared_->elements, element);
+}
+
+ControlSocket* ControlServer::element() const {
+  const std::lock_guard guard(shared_->lock);
+  for (ControlSocket* e : shared_->elements)
+    if (&e->router() == runtime_.current()) return e;
+  return nullptr;
+}
+
+size_t ControlServer::connections() const {
+  const std::lock_guard guard(shared_->lock);
+  return shared_->connections.size();
+}
+
+void ControlServer::accept_one() {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  const int fd = accept4(fd_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return;
+  auto connection = std::make_unique<Shared::Connection>();
+  connection->peer = fmt::format("connection {}", fd);
+  if (address.ss_family == AF_INET) {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(address);
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+    connection->peer += fmt::format(" from {}.{}", text, ntohs(in.sin_port));
+  }
+  if (const ControlSocket* e = element(); e && e->verbose())
+    fmt::print(stderr, "{}: opened {}\n", e->declaration(), connection->peer);
+  const std::string greeting = ControlSession::greeting();
+  (void)!write(fd, greeting.data(), greeting.size());
+  {
+    const std::lock_guard guard(shared_->lock);
+    shared_->connections.emplace(fd, std::move(connection));
+  }
+  runtime_.watch(fd, [this, fd] { serve(fd); });
+}
+
+void ControlServer::serve(int fd) {
+  // A command may end the configuration and with it the last element that holds this server.
+  std::shared_ptr<ControlServer> self;
+  {
+    const std::lock_guard guard(g_lock);
+    self = g_servers[place_].lock();
+  }
+  Shared::Connection* connection = nullptr;
+  {
+    const std::lock_guard guard(shared_->lock);
+    if (const auto it = shared_->connections.find(fd); it != shared_->connections.end()) connection = it->second.get();
+  }
+  if (!self || !connection) return;
+  char bytes[65536];
+  const ssize_t n = read(fd, bytes, sizeof bytes);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  std::string out;
+  bool open = n > 0;
+  if (open) {
+    ControlSession::Rights rights;
+    if (const ControlSocket* e = element()) rights = {.write = !e->read_only(), .proxy = e->proxy()};
+    open = connection->session.take(
+        {bytes, static_cast<size_t>(n)}, [this] { return runtime_.current(); }, rights, out);
+  }
+  // Answers are sent at once: whoever asks for more than the socket holds is waited for, but not for long.
+  for (size_t sent = 0; sent < out.size();) {
+    const ssize_t w = send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    if (w > 0) {
+      sent += static_cast<size_t>(w);
+      continue;
+    }
+    pollfd wait{fd, POLLOUT, 0};
+    if ((w < 0 && errno != EAGAIN && errno != EINTR) || out.size() - sent > kMostUnsent ||
+        poll(&wait, 1, kSendPatience_ms) <= 0) {
+      open = false;
+      break;
+    }
+  }
+  if (!open) close_connection(fd);
+}
+
+void ControlServer::close_connection(int fd) {
+  runtime_.watch(fd, nullptr);
+  close(fd);
+  std::unique_ptr<Shared::Connection> connection;
+  {
+    const std::lock_guard guard(shared_->lock);
+    if (const auto it = shared_->connections.find(fd); it != shared_->connections.end()) {
+      connection = std::move(it->second);
+      shared_->connections.erase(it);
+    }
+  }
+  if (const ControlSocket* e = element(); e && e->verbose() && connection)
+    fmt::print(stderr, "{}: closed {}\n", e->declaration(), connection->peer);
+}
+
+}  // namespace headrace::control

@@ -1,0 +1,107 @@
+#pragma once
+/// \file
+/// The server behind ControlSocket elements: listens, and speaks the protocol on the runtime's control thread. It
+/// belongs to the process: elements of one configuration after the other share it.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/error.hh"
+
+namespace headrace {
+class ControlSocket;
+class Router;
+class Runtime;
+}  // namespace headrace
+
+namespace headrace::control {
+
+class ControlServer {
+ public:
+  struct Place {
+    bool is_unix = true;
+    std::string name;   // of the file, or the port, with a '+' if the next free one will do
+    bool local = true;  // TCP: only from this machine
+    auto operator<=>(const Place&) const = default;
+  };
+
+  /// The server at `place`, which is opened unless there is one. Null with an error if that fails.
+  static std::shared_ptr<ControlServer> at(const Place& place, Runtime& runtime, Errors& errors);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  /// `element` says how connections are treated while its router is the current one.
+  void join(ControlSocket* element);
+  void leave(ControlSocket* element);
+  /// The element of the router that runs, or null.
+  ControlSocket* element() const;
+
+  Runtime& runtime() const { return runtime_; }
+  uint16_t port() const { return port_; }
+  size_t connections() const;
+
+ private:
+  ControlServer(Runtime& runtime, int fd, Place place, uint16_t port);
+  void accept_one();
+  void serve(int fd);
+  void close_connection(int fd);
+
+  struct Shared;
+  Runtime& runtime_;
+  const int fd_;
+  const Place place_;
+  const uint16_t port_;
+  std::unique_ptr<Shared> shared_;
+};
+
+/// One client. Takes bytes in, gives answers out; knows nothing of sockets, so that tests can feed it.
+class ControlSession {
+ public:
+  struct Rights {
+    bool write = true;
+    std::string proxy;
+  };
+  /// Most bytes that one command may bring.
+  static constexpr size_t kMostData = 64u << 20;
+
+  /// What a client is told first.
+  static std::string greeting();
+  /// Takes `bytes` in and appends what is to be answered to `out`. Every whole command is carried out; `router` is
+  /// asked for before each, as a command may replace it. False when the connection is to be closed.
+  template <typename RouterNow>
+  bool take(std::string_view bytes, const RouterNow& router, const Rights& rights, std::string& out) {
+    if (!add(bytes, out)) return false;
+    while (command_complete()) {
+      Router* r = router();
+      if (!carry_out(r, rights, out)) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Command {
+    std::string verb;
+    std::vector<std::string> words;  // behind the verb
+    std::string data;
+    int code = 0;  // of the error with which it is answered, when it cannot be carried out
+    std::string error;
+  };
+  bool add(std::string_view bytes, std::string& out);
+  /// Whether in_ begins with a whole command; it is then in command_ and no longer in in_.
+  bool command_complete();
+  bool take_line(std::string& line, size_t& end) const;
+  bool carry_out(Router* router, const Rights& rights, std::string& out);
+  void read_or_write(Router& router, const Rights& rights, bool write, std::string& out);
+  void check(Router& router, const Rights& rights, bool write, std::string& out);
+
+  std::string in_;
+  Command command_;
+  uint64_t skip_ = 0;  // bytes of refused data that are still to come
+};
+
+}  // namespace headrace::control
