@@ -1,0 +1,129 @@
+#include "headrace/software_rss.hh"
+
+#include <algorithm>
+
+#include "headrace/element.hh"
+#include "headrace/router.hh"
+#include "io/memory/traffic.hh"
+
+namespace headrace {
+
+namespace {
+/// Most packets delivered of one ring before the next has its turn.
+constexpr int kDeliveryBurst = 64;
+}  // namespace
+
+struct SoftwareRss::Row {
+  Row(int workers, int receiver, uint32_t capacity) : rings(workers), parts(new Batch[workers]) {
+    for (int to = 0; to < workers; ++to)
+      if (to != receiver) rings[to] = std::make_unique<PacketRing>(capacity, capacity);
+  }
+  std::vector<std::unique_ptr<PacketRing>> rings;  // by worker; null for the receiver itself
+  /// The packets of a batch, sorted by worker. Only the receiver uses them, empty between calls.
+  std::unique_ptr<Batch[]> parts;
+};
+
+SoftwareRss::SoftwareRss(Element& owner, std::function<void(Batch&)> deliver)
+    : owner_(owner), deliver_(std::move(deliver)) {}
+
+SoftwareRss::~SoftwareRss() { clear(); }
+
+void SoftwareRss::initialize(const std::vector<int>& receivers, int reason, uint32_t capacity, bool spread) {
+  workers_ = owner_.router().threads();
+  reason_ = reason;
+  if (workers_ < 2 || !spread) return;
+  rings_.resize(workers_);
+  for (const int receiver : receivers)
+    if (!rings_[receiver]) rings_[receiver] = std::make_unique<Row>(workers_, receiver, capacity);
+  for (int worker = 0; worker < workers_; ++worker) {
+    tasks_.push_back(
+        std::make_unique<Task>(&owner_, [this, worker](Task& task) { return deliver_handed(task, worker); }));
+    tasks_.back()->initialize(false, worker);
+  }
+}
+
+SoftwareRss::Lost SoftwareRss::spread(Batch& batch, Begin begin) {
+  if (begin == Begin::kEthernet) {
+    for (Packet* p : batch) p->set_rx_hash(toeplitz_frame(p->data(), p->length()));
+  }
+  if (rings_.empty()) {
+    deliver_(batch);
+    return {};
+  }
+  return hand_over(*rings_[thread_id()], batch);
+}
+
+SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
+  Lost lost;
+  for (Packet* p : batch) row.parts[rss_worker(p->rx_hash(), workers_)].push_back(p);
+  for (int to = 0; to < workers_; ++to) {
+    Batch& part = row.parts[to];
+    if (part.empty() || !row.rings[to]) continue;
+    const int n = part.size();
+    const int taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
+    tasks_[to]->reschedule();
+    for (int i = taken; i < n; ++i) {
+      ++lost.packets;
+      lost.bytes += part[i]->length();
+      owner_.drop(part[i], reason_);
+    }
+    part.clear();
+  }
+  // One's own last: the others begin meanwhile.
+  Batch& own = row.parts[thread_id()];
+  if (!own.empty()) deliver_(own);
+  own.clear();
+  return lost;
+}
+
+bool SoftwareRss::deliver_handed(Task& task, int worker) {
+  bool worked = false, more = false;
+  for (const std::unique_ptr<Row>& row : rings_) {
+    if (!row || !row->rings[worker]) continue;
+    PacketRing& ring = *row->rings[worker];
+    Batch batch;
+    batch.resize(static_cast<int>(ring.dequeue(batch.begin(), kDeliveryBurst)));
+    if (batch.empty()) continue;
+    worked = true;
+    more |= ring.size() > 0;
+    deliver_(batch);
+  }
+  if (more) task.fast_reschedule();
+  return worked;
+}
+
+uint64_t SoftwareRss::held() const {
+  uint64_t n = 0;
+  for (const auto& row : rings_)
+    if (row)
+      for (const auto& ring : row->rings)
+        if (ring) n += ring->size();
+  return n;
+}
+
+void SoftwareRss::take_state(SoftwareRss& old) {
+  if (!active() || rings_.size() != old.rings_.size() || old.held() == 0) return;
+  for (size_t from = 0; from < rings_.size(); ++from) {
+    if (!old.rings_[from]) continue;
+    if (!rings_[from])
+      rings_[from] = std::move(old.rings_[from]);
+    else
+      std::swap(rings_[from]->rings, old.rings_[from]->rings);
+  }
+  for (const auto& task : tasks_) task->reschedule();
+}
+
+uint64_t SoftwareRss::clear() {
+  uint64_t n = 0;
+  Packet* packets[kDeliveryBurst];
+  for (const auto& row : rings_)
+    if (row)
+      for (const auto& ring : row->rings)
+        while (const uint32_t got = ring ? ring->dequeue(packets, kDeliveryBurst) : 0) {
+          for (uint32_t i = 0; i < got; ++i) packets[i]->kill();
+          n += got;
+        }
+  return n;
+}
+
+}  // namespace headrace
