@@ -73,8 +73,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   Errors errors(Errors::Output::kStderr);
   const uint32_t before = PacketPool::instance().in_use();
   {
-    std::unique_ptr<Router> router = Router::create(
-        configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
+    std::unique_ptr<Router> router =
+        Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
     if (!router) return false;
     bool warm = false;
     double start = 0;

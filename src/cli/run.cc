@@ -36,7 +36,7 @@ struct RunOptions {
 volatile std::sig_atomic_t g_reload = 0;
 
 /// Reads the configuration file again and lets it take over; what is wrong with it is said, and all stays as it is.
-void reload(const std::string& file, LiveConfiguration& live) {
+void reload(const std::string& file, LiveConfiguration& live, const Runtime& runtime) {
   Errors errors(Errors::Output::kStderr);
   std::string text;
   const auto begin = std::chrono::steady_clock::now();
@@ -45,7 +45,8 @@ void reload(const std::string& file, LiveConfiguration& live) {
     return;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  fmt::print("{}: in effect after {:.2f} s\n", file, seconds);
+  fmt::print("{}: in effect after {:.2f} s, workers stood {:.1f} us\n", file, seconds,
+             static_cast<double>(runtime.swaps().last_ns) * 1e-3);
 }
 
 /// Prints what happens while the router runs.
@@ -231,7 +232,7 @@ int run_command(int argc, char** argv) {
       [&] {
         if (g_reload) {
           g_reload = 0;
-          reload(file, live);
+          reload(file, live, runtime);
         }
         return reporter.poll();
       },

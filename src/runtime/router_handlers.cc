@@ -113,6 +113,11 @@ void Router::add_root_handlers() {
     h.write(
         "hotconfig", [this](const std::string& text, Errors& errors) { return options_.hotconfig(text, errors); },
         Handler::kThreadSafe);
+  h.read("hotswaps", [this] {
+    const Runtime::Swaps swaps = runtime_.swaps();
+    return fmt::format("count {}\nlast_us {:.1f}\nmost_us {:.1f}\n", swaps.count,
+                       static_cast<double>(swaps.last_ns) * 1e-3, static_cast<double>(swaps.most_ns) * 1e-3);
+  });
   h.read("flatconfig", [this] { return flat_configuration(); });
   h.read("packages", [] {
     std::string s;

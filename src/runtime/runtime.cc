@@ -255,6 +255,7 @@ int64_t Runtime::replace(std::unique_ptr<Router> next) {
   }
   (*owner_)->remember(*next);
   forget_signals(*next);
+  swaps_ = {swaps_.count + 1, stood_ns, std::max(swaps_.most_ns, stood_ns)};
   return stood_ns;
 }
 

@@ -159,6 +159,13 @@ class Runtime {
   /// router is destroyed before this returns. On the control thread, in run().
   /// Returns how long the workers stood, in nanoseconds: from the first that stopped until the state had moved.
   int64_t replace(std::unique_ptr<Router> next);
+  /// How often a router took over, and how long workers stood for it, lately and at most.
+  struct Swaps {
+    uint64_t count = 0;
+    int64_t last_ns = 0;
+    int64_t most_ns = 0;
+  };
+  Swaps swaps() const { return swaps_; }
 
   /// Runs `action` on the control thread: at once if this is it, else soon.
   void post(std::function<void()> action);
@@ -225,6 +232,7 @@ class Runtime {
   int held_ = 0;
   std::chrono::steady_clock::time_point first_arrival_;
   int64_t stood_ns_ = 0;
+  Swaps swaps_;  // of the control thread
 
   struct Watch {
     int fd;

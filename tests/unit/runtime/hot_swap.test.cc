@@ -1,0 +1,232 @@
+// One router takes over from another while packets pass: nothing is lost that is not counted, and state moves over.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "elements/standard/Queue.hh"
+#include "headrace/packet_pool.hh"
+#include "headrace/router.hh"
+#include "lang/lang.hh"
+#include "runtime/runtime.hh"
+#include "support/test_router.hh"
+
+namespace headrace {
+namespace {
+
+class HotSwap : public ::testing::Test {
+ protected:
+  void start(int threads, const std::string& text, OffloadOptions offload = {}) {
+    options_.offload = offload;
+    runtime_ = std::make_unique<Runtime>(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true});
+    router_ = build(text, nullptr);
+    ASSERT_TRUE(router_) << errors_.str();
+  }
+  std::unique_ptr<Router> build(const std::string& text, Router* predecessor) {
+    lang::Configuration configuration;
+    if (!lang::parse(text, "config", {}, configuration, errors_)) return nullptr;
+    return Router::create(configuration, *runtime_, errors_, options_, predecessor);
+  }
+  /// On the control thread: `text` takes over.
+  void swap(const std::string& text) {
+    std::unique_ptr<Router> next = build(text, router_.get());
+    ASSERT_TRUE(next) << errors_.str();
+    (void)runtime_->replace(std::move(next));
+  }
+  /// Runs; `control` is called about every millisecond and returns false in the end.
+  void run(const std::function<bool()>& control) { runtime_->run(router_, control, 1); }
+  std::string read(const std::string& name) {
+    Element* element = nullptr;
+    std::string value;
+    const Handler* h = router_->find_handler(name, nullptr, element, errors_);
+    EXPECT_TRUE(h) << name;
+    if (h) (void)router_->call_read(element, *h, "", value, errors_);
+    return value;
+  }
+  struct Account {
+    uint64_t in = 0, out = 0, drops = 0;
+  };
+  Account account() const {
+    Account a;
+    for (const PortRecord& p : router_->ports())
+      for (const PortTotals& t : p.of_thread) (p.direction == DevicePort::Direction::kIn ? a.in : a.out) += t.packets;
+    for (const Router::Drop& d : router_->drops()) a.drops += d.packets;
+    return a;
+  }
+  uint64_t queued() const {
+    uint64_t n = 0;
+    for (const auto& e : router_->elements()) n += e->held_packets();
+    return n;
+  }
+
+  Errors errors_;
+  RouterOptions options_;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Router> router_;
+};
+
+constexpr const char* kSource = "TrafficSource(uniform) -> ";
+
+TEST_F(HotSwap, HundredSwapsUnderLoadAccountForEveryPacket) {
+  const std::string one = std::string(kSource) + "CheckIPHeader(14) -> q :: Queue(500) -> Unqueue -> s :: TrafficSink;";
+  const std::string two = std::string(kSource) + "c :: Counter -> q :: Queue(500) -> Unqueue -> s :: TrafficSink;";
+  const std::string three = std::string(kSource) + "p :: Paint(3) -> r :: Queue(50) -> Unqueue -> s :: TrafficSink;";
+  const uint32_t before = PacketPool::instance().in_use();
+  start(2, one);
+  int swaps = 0;
+  run([&] {
+    const std::string* const all[] = {&two, &one, &three};
+    swap(*all[swaps % 3]);
+    return ++swaps < 100;
+  });
+  EXPECT_EQ(runtime_->swaps().count, 100u);
+  const Account a = account();
+  EXPECT_GT(a.in, 100'000u);
+  EXPECT_GT(a.out, 0u);
+  EXPECT_EQ(a.in, a.out + a.drops + queued());
+  router_.reset();
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
+  OffloadOptions offload;
+  offload.backend = "reference";
+  offload.mode = OffloadOptions::Mode::kDevice;
+  const auto text = [](int paint) {
+    return std::string(kSource) + "Strip(14) -> CheckIPHeader -> Paint(" + std::to_string(paint) +
+           ") -> DecIPTTL -> Unstrip(14) -> s :: TrafficSink;";
+  };
+  const uint32_t before = PacketPool::instance().in_use();
+  start(2, text(1), offload);
+  ASSERT_TRUE(router_->engine());
+  int swaps = 0;
+  run([&] {
+    swap(text(swaps + 2));
+    return ++swaps < 30;
+  });
+  const Account a = account();
+  EXPECT_GT(a.out, 10'000u);
+  EXPECT_EQ(a.in, a.out + a.drops);
+  router_.reset();
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST_F(HotSwap, SleepingWorkersAreNotWaitedFor) {
+  start(2, "i :: Idle -> q :: Queue -> u :: Unqueue -> Discard;");
+  int calls = 0;
+  run([&] {
+    // Both have slept for a while.
+    if (++calls < 100) return true;
+    const auto begin = std::chrono::steady_clock::now();
+    swap("i :: Idle -> q :: Queue -> u :: Unqueue -> Counter -> Discard;");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+    return false;
+  });
+  EXPECT_EQ(runtime_->swaps().count, 1u);
+}
+
+TEST_F(HotSwap, AQueueKeepsItsPacketsAndTheirOrder) {
+  start(1, "InfiniteSource(LIMIT 5, ACTIVE false) -> q :: Queue(10) -> Idle;");
+  Element* q = router_->find("q");
+  for (char c = 'a'; c < 'h'; ++c) {
+    Batch one(Packet::make(&c, 1));
+    q->push(0, one);
+  }
+  int step = 0;
+  run([&] {
+    if (step == 0) swap("Idle -> q :: Queue(10) -> Idle;");
+    if (step == 1) {
+      EXPECT_EQ(read("q.length"), "7");
+      swap("Idle -> q :: Queue(4) -> u :: Unqueue(ACTIVE false) -> k :: Capture;");
+    }
+    if (step == 2) {
+      EXPECT_EQ(read("q.length"), "4");
+      const std::vector<Router::Drop> drops = router_->drops();
+      EXPECT_EQ(drops.size(), 1u);
+      if (drops.size() == 1) {
+        EXPECT_EQ(drops[0].element, "q");
+        EXPECT_EQ(drops[0].packets, 3u);
+      }
+      swap("Idle -> q :: Queue(4) -> u :: Unqueue -> k :: Capture;");
+    }
+    return ++step < 30;
+  });
+  const auto* k = static_cast<testing::Capture*>(router_->find("k"));
+  ASSERT_EQ(k->seen().size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(k->bytes(i), std::string(1, static_cast<char>('a' + i)));
+}
+
+TEST_F(HotSwap, RoutesThatWereAddedStayWhereTheArgumentsAreTheSame) {
+  start(1, "Idle -> r :: RadixIPLookup(1.0.0.0/8 0, 0/0 0) -> Discard;");
+  int step = 0;
+  const auto add = [&](const std::string& route) {
+    Element* element = nullptr;
+    const Handler* h = router_->find_handler("r.add", nullptr, element, errors_);
+    EXPECT_TRUE(router_->call_write(element, *h, route, errors_).ok());
+  };
+  run([&] {
+    if (step == 0) {
+      add("2.0.0.0/8 0");
+      swap("Idle -> c :: Counter -> r :: RadixIPLookup(1.0.0.0/8 0, 0/0 0) -> Discard;");
+    }
+    if (step == 1) {
+      EXPECT_EQ(read("r.count"), "3");
+      // The old router is gone, the table is not.
+      add("3.0.0.0/8 0");
+      EXPECT_EQ(read("r.count"), "4");
+      swap("Idle -> r :: RadixIPLookup(1.0.0.0/8 0) -> Discard;");
+    }
+    if (step == 2) {
+      EXPECT_EQ(read("r.count"), "1");
+    }
+    return ++step < 3;
+  });
+}
+
+TEST_F(HotSwap, ABrokenConfigurationChangesNothing) {
+  start(2, std::string(kSource) + "c :: Counter -> s :: TrafficSink;");
+  int calls = 0;
+  run([&] {
+    if (++calls == 5) {
+      EXPECT_FALSE(build("Nonsense -> Discard;", router_.get()));
+      EXPECT_FALSE(build("c :: Counter(BAD 1);", router_.get()));
+      EXPECT_FALSE(build("f :: FromDump(/nonexistent.pcap) -> c :: Counter -> Discard;", router_.get()));
+    }
+    return calls < 20;
+  });
+  EXPECT_EQ(runtime_->swaps().count, 0u);
+  const Account a = account();
+  EXPECT_GT(a.out, 0u);
+  EXPECT_EQ(a.in, a.out + a.drops);
+}
+
+/// Tasks and timers of a router must not run before it takes over.
+TEST_F(HotSwap, NothingRunsBeforeTheSwap) {
+  start(1, "Idle -> Discard;");
+  int step = 0;
+  std::unique_ptr<Router> next;
+  run([&] {
+    if (step == 0)
+      next =
+          build("t :: TimedSource(INTERVAL 1ms) -> c :: Counter -> Discard; InfiniteSource -> d :: Counter -> Discard;",
+                router_.get());
+    if (step == 20) {
+      for (const char* name : {"c", "d"}) {
+        Element* element = nullptr;
+        std::string value;
+        const Handler* h = next->find_handler(std::string(name) + ".count", nullptr, element, errors_);
+        (void)next->call_read(element, *h, "", value, errors_);
+        EXPECT_EQ(value, "0") << name;
+      }
+      (void)runtime_->replace(std::move(next));
+    }
+    return ++step < 60;
+  });
+  EXPECT_NE(read("c.count"), "0");
+  EXPECT_NE(read("d.count"), "0");
+}
+
+}  // namespace
+}  // namespace headrace
