@@ -64,6 +64,11 @@ std::string rest(const std::string& line, int words) {
   return line.substr(at, end - at);
 }
 
+bool parse_length(const std::string& word, uint64_t& n) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
+  return error == std::errc() && end == word.data() + word.size() && n < uint64_t{1} << 62;
+}
+
 /// Finds a handler by the name that a client gave; null after an answer.
 const Handler* find(Router& router, const std::string& proxy, const std::string& given, Element*& element,
                     std::string& out) {
@@ -137,12 +142,22 @@ bool ControlSession::command_complete() {
       uint64_t n = 0;
       if (given != 2) {
         refuse(kSyntax, "Wrong number of arguments");
-      } else if (const std::string& w = command_.words[1];
-                 std::from_chars(w.data(), w.data() + w.size(), n).ptr != w.data() + w.size() || n > uint64_t{1}
-                                                                                                         << 62) {
+      } else if (!parse_length(command_.words[1], n)) {
         refuse(kSyntax, fmt::format("Syntax error in '{}'", verb));
       } else if (n > kMostData) {
-        refuse(kDataTooBig, fmt::format("Data too large for handler '{}'", command_.words[0]));
+        refuse(kDataTooBig, fmt::format("Dat"
+                                        "a "
+                                        "too"
+                                        " la"
+                                        "rge"
+                                        " fo"
+                                        "r "
+                                        "han"
+                                        "dle"
+                                        "r "
+                                        "'{}"
+                                        "'",
+                                        command_.words[0]));
         const size_t here = std::min<uint64_t>(n, in_.size() - end);
         skip_ = n - here;
         end += here;

@@ -146,10 +146,10 @@ void Router::add_root_handlers() {
   });
   h.write(
       "stop",
-      [this](const std::string& value, Errors& errors) {
+      [this](const std::string& value, Errors&) {
+        // Any other word is a button's value, as in `write stop true`.
         int n = 1;
-        if (!value.empty() && !parse_argument(value, n, ArgContext(nullptr, &errors)))
-          return errors.error("expected an integer");
+        if (!parse_argument(value, n, {})) n = 1;
         adjust_run_count(-n);
         return Status();
       },

@@ -255,6 +255,7 @@ int64_t Runtime::replace(std::unique_ptr<Router> next) {
   }
   (*owner_)->remember(*next);
   forget_signals(*next);
+  replaced_.push_back(std::move(next));
   swaps_ = {swaps_.count + 1, stood_ns, std::max(swaps_.most_ns, stood_ns)};
   return stood_ns;
 }
@@ -282,6 +283,7 @@ void Runtime::watch(int fd, std::function<void()> ready) {
 }
 
 void Runtime::control_step(int timeout_ms) {
+  replaced_.clear();
   std::vector<pollfd> fds;
   {
     const std::lock_guard guard(control_lock_);
@@ -503,6 +505,7 @@ void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& 
     detail::t_thread_id = options_.control_thread ? options_.threads : 0;
   }
   running_.store(false, std::memory_order_release);
+  replaced_.clear();
   simulated_ = false;
   owner_ = nullptr;
   catch_signal(SIGINT, true);

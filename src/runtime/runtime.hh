@@ -156,7 +156,8 @@ class Runtime {
 
   /// `next`, made for this runtime while the current router runs, takes over: every worker finishes its round and what
   /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. The old
-  /// router is destroyed before this returns. On the control thread, in run().
+  /// router is destroyed soon, but not before the call that asked for this is over, which may be one of its handlers. On
+  /// the control thread, in run().
   /// Returns how long the workers stood, in nanoseconds: from the first that stopped until the state had moved.
   int64_t replace(std::unique_ptr<Router> next);
   /// How often a router took over, and how long workers stood for it, lately and at most.
@@ -223,6 +224,7 @@ class Runtime {
 
   std::atomic<Router*> current_{nullptr};
   std::unique_ptr<Router>* owner_ = nullptr;  // what run() was called with
+  std::vector<std::unique_ptr<Router>> replaced_;
   std::atomic<uint64_t> generation_{0};
 
   // A router that waits to take over; guarded by pause_lock_.

@@ -108,7 +108,7 @@ class Rss : public ::testing::TestWithParam<int> {
     ASSERT_TRUE(lang::parse("s :: SpreadingSource(" + arguments + ")", "config", {}, configuration, errors));
     router_ = Router::create(configuration, *runtime_, errors, {});
     ASSERT_TRUE(router_) << errors.str();
-    runtime_->run(*router_);
+    runtime_->run(router_);
   }
   SpreadingSource& source() { return dynamic_cast<SpreadingSource&>(*router_->find("s")); }
   ~Rss() override { router_.reset(); }
