@@ -1,6 +1,7 @@
 #pragma once
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
+#include <headrace/histogram.hh>
 
 #include "src/io/memory/traffic.hh"
 
@@ -50,6 +51,10 @@ class TrafficSource final : public Element, public DevicePort {
 
   Direction direction() const override { return Direction::kIn; }
   PortTotals totals(int thread) const override;
+  /// With a RATE: times, in nanoseconds, between a look of a source that had nothing to send and the next. Long ones
+  /// are pauses of the machine, not of the router.
+  void add_gaps(Histogram& to) const;
+  void reset_gaps();
   uint64_t missed() const override { return counters_.sum(kMissed); }
 
  private:
@@ -61,6 +66,8 @@ class TrafficSource final : public Element, public DevicePort {
     bool reserved = false;
     double interval_ns = 0;  // between frames; 0: no rate
     double due = 0;          // when the next one is to be sent
+    double idle_since = 0;   // the last look that found nothing due; 0: it found something
+    Histogram gaps;
   };
 
   bool send(Task& task, int worker);

@@ -10,6 +10,7 @@
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "elements/io/TrafficSink.hh"
+#include "elements/io/TrafficSource.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"
@@ -52,6 +53,7 @@ struct Result {
   double offered = 0;  // Mpps, with --load
   uint64_t reordered = 0;
   Histogram latency;
+  Histogram spin_gap;
 
   uint64_t packets() const { return end.in.packets - begin.in.packets; }
   uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
@@ -88,7 +90,10 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
             if (profile) router->reset_profile();
             if (router->engine()) router->engine()->reset_statistics();
             for (const auto& e : router->elements())
-              if (auto* sink = dynamic_cast<TrafficSink*>(e.get())) sink->reset();
+              if (auto* sink = dynamic_cast<TrafficSink*>(e.get()))
+                sink->reset();
+              else if (auto* source = dynamic_cast<TrafficSource*>(e.get()))
+                source->reset_gaps();
             result.begin = read_totals(*router);
           }
           if (!warm || now - result.begin.seconds < options.seconds) return true;
@@ -105,7 +110,9 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     result.drops = router->drops();
     result.offload = offload_report(*router);
     for (const auto& e : router->elements())
-      if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
+      if (const auto* source = dynamic_cast<const TrafficSource*>(e.get())) {
+        source->add_gaps(result.spin_gap);
+      } else if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
         sink->add_latency(result.latency);
         result.reordered += sink->reordered();
       }
@@ -117,6 +124,13 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   const uint32_t after = PacketPool::instance().in_use();
   result.lost = after > before ? after - before : 0;
   return true;
+}
+
+nlohmann::ordered_json quantiles_us(const Histogram& h) {
+  return {{"p50", static_cast<double>(h.quantile(0.5)) * 1e-3},
+          {"p99", static_cast<double>(h.quantile(0.99)) * 1e-3},
+          {"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},
+          {"max", static_cast<double>(h.max()) * 1e-3}};
 }
 
 /// Puts the sizes and traffic of the command line into every TrafficSource; false without one.
@@ -166,10 +180,8 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   if (r.timed) {
     j["offered_mpps"] = r.offered;
     j["reordered"] = r.reordered;
-    j["latency_us"] = {{"p50", static_cast<double>(r.latency.quantile(0.5)) * 1e-3},
-                       {"p99", static_cast<double>(r.latency.quantile(0.99)) * 1e-3},
-                       {"p999", static_cast<double>(r.latency.quantile(0.999)) * 1e-3},
-                       {"max", static_cast<double>(r.latency.max()) * 1e-3}};
+    j["latency_us"] = quantiles_us(r.latency);
+    j["spin_gap_us"] = quantiles_us(r.spin_gap);
   }
   j["mode"] = options.offload.mode_text();
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
@@ -309,6 +321,10 @@ int bench_command(int argc, char** argv) {
                static_cast<double>(best.latency.quantile(0.99)) * 1e-3,
                static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
                best.reordered);
+  if (best.spin_gap.count() > 0)
+    fmt::print("the machine's own pauses: p99.9 {:.1f} us, max {:.1f} from a look of an idle source to the next\n",
+               static_cast<double>(best.spin_gap.quantile(0.999)) * 1e-3,
+               static_cast<double>(best.spin_gap.max()) * 1e-3);
   fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

@@ -156,9 +156,9 @@ class Runtime {
 
   /// `next`, made for this runtime while the current router runs, takes over: every worker finishes its round and what
   /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. The old
-  /// router is destroyed soon, but not before the call that asked for this is over, which may be one of its handlers. On
-  /// the control thread, in run().
-  /// Returns how long the workers stood, in nanoseconds: from the first that stopped until the state had moved.
+  /// router is destroyed soon, but not before the call that asked for this is over, which may be one of its handlers.
+  /// On the control thread, in run(). Returns how long the workers stood, in nanoseconds: from the first that stopped
+  /// until the state had moved.
   int64_t replace(std::unique_ptr<Router> next);
   /// How often a router took over, and how long workers stood for it, lately and at most.
   struct Swaps {
