@@ -86,6 +86,8 @@ class Backend {
   /// Prepares the program and lanes for all workers. Errors say what is missing, in figures.
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
   virtual Lane& lane(int worker) = 0;
+  /// The NUMA node that the device is part of; -1 where nobody knows.
+  virtual int numa_node() const { return -1; }
   /// Lines "key: value" about what is in effect: device, link, run, page size.
   virtual std::string describe() const = 0;
 };

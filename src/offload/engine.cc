@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "headrace/worker.hh"
+#include "offload/placement.hh"
 
 namespace headrace {
 
@@ -71,8 +72,9 @@ std::vector<Plan> make_plans(const std::vector<Element*>& elements, const std::v
 }
 
 std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                                       const graph::Resolved& resolved, const OffloadOptions& options, int workers,
-                                       Errors& errors) {
+                                       const graph::Resolved& resolved, const OffloadOptions& options,
+                                       const std::vector<int>& worker_nodes, Errors& errors) {
+  const int workers = static_cast<int>(worker_nodes.size());
   bool any = wants_device(options);
   for (const Element* e : elements) {
     const auto* entry = dynamic_cast<const ChainEntry*>(e);
@@ -109,8 +111,12 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, entry->in_effect());
     return nullptr;
   }
+  std::vector<int> device_nodes;
+  for (const auto& device : engine->devices_) device_nodes.push_back(device->backend->numa_node());
+  engine->first_device_ = place_workers(worker_nodes, device_nodes, node_distance);
   for (int w = 0; w < workers; ++w)
-    engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->plans_, engine->devices_, engine->options_));
+    engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->first_device_[static_cast<size_t>(w)],
+                                                         engine->plans_, engine->devices_, engine->options_));
   if (!engine->update(true, errors).ok()) return nullptr;
   return engine;
 }
@@ -221,6 +227,12 @@ std::string Engine::describe() const {
   for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
   for (size_t d = 0; d < devices_.size(); ++d) {
     text += fmt::format("device {}:{}\n", d, devices_[d]->failed.load(std::memory_order_relaxed) ? " failed" : "");
+    if (devices_.size() > 1) {
+      std::string workers;
+      for (size_t w = 0; w < first_device_.size(); ++w)
+        if (first_device_[w] == static_cast<int>(d)) workers += fmt::format(" {}", w);
+      text += fmt::format("first for workers:{}\n", workers.empty() ? " none" : workers);
+    }
     text += fmt::format("tables: {} MB\n", devices_[d]->parameters->bytes() >> 20);
     text += devices_[d]->backend->describe();
   }

@@ -21,9 +21,10 @@ class Engine final : public ChainGate {
   /// Opens devices and compiles plans. Null without an error when nothing is to be offloaded: then packets are
   /// processed on the CPU as if there were no engine.
   /// \param elements, edges, resolved the graph, by node
+  /// \param worker_nodes the NUMA node of each worker, -1 where it is not known
   static std::unique_ptr<Engine> create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                                        const graph::Resolved& resolved, const OffloadOptions& options, int workers,
-                                        Errors& errors);
+                                        const graph::Resolved& resolved, const OffloadOptions& options,
+                                        const std::vector<int>& worker_nodes, Errors& errors);
   /// Workers begin to look after their jobs. When the entries that the engine made have become part of the router.
   void start();
   Engine(const Engine&) = delete;
@@ -73,6 +74,7 @@ class Engine final : public ChainGate {
   Program program_;
   size_t images_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<int> first_device_;  // of each worker
   std::vector<std::unique_ptr<JobQueue>> queues_;
   std::vector<std::unique_ptr<Task>> polls_;
   std::vector<std::pair<int, std::unique_ptr<ChainEntry>>> made_;  // with their edges

@@ -74,9 +74,14 @@ uint32_t flow_bucket(const Packet& p) {
   return 0;
 }
 
-JobQueue::JobQueue(int worker, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
-                   const OffloadOptions& options)
-    : worker_(worker), plans_(plans), devices_(devices), options_(options), lines_(plans.size()) {
+JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
+                   std::vector<std::unique_ptr<Device>>& devices, const OffloadOptions& options)
+    : worker_(worker),
+      first_device_(first_device),
+      plans_(plans),
+      devices_(devices),
+      options_(options),
+      lines_(plans.size()) {
   size_t places = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<Job> jobs(static_cast<size_t>(options.jobs));
@@ -119,7 +124,7 @@ bool JobQueue::idle() const {
 int JobQueue::usable_device() const {
   const int n = static_cast<int>(devices_.size());
   for (int i = 0; i < n; ++i) {
-    const int d = (worker_ + i) % n;
+    const int d = (first_device_ + i) % n;
     if (!devices_[static_cast<size_t>(d)]->failed.load(std::memory_order_relaxed)) return d;
   }
   return -1;

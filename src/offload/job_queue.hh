@@ -44,7 +44,8 @@ class JobQueue {
  public:
   static constexpr uint32_t kBuckets = 1024;
 
-  JobQueue(int worker, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
+  /// \param first_device the one that the worker uses while it has not failed
+  JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
            const OffloadOptions& options);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
@@ -131,6 +132,7 @@ class JobQueue {
   Lane& lane(const Job& job) { return devices_[job.device]->backend->lane(worker_); }
 
   const int worker_;
+  const int first_device_;
   const std::vector<Plan>& plans_;
   std::vector<std::unique_ptr<Device>>& devices_;
   const OffloadOptions options_;

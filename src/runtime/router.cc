@@ -12,6 +12,7 @@
 #include "lang/argument_text.hh"
 #include "lang/lang.hh"
 #include "offload/engine.hh"
+#include "offload/placement.hh"
 #include "runtime/name_scope.hh"
 #include "runtime/packages.hh"
 #include "runtime/router_graph.hh"
@@ -141,8 +142,10 @@ void Router::insert_back_edge_guards(const std::vector<int>& back_edges) {
 Status Router::insert_engine(Errors& errors) {
   static const ElementInfo kInfo{"Offload", "1/1", "h/h", "x/x", "Offload", false, nullptr};
   const int before = errors.error_count();
-  engine_ = offload::Engine::create(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.offload, threads(),
-                                    errors);
+  std::vector<int> worker_nodes;
+  for (int w = 0; w < threads(); ++w) worker_nodes.push_back(offload::node_of_cpu(runtime_.cpu_of(w)));
+  engine_ = offload::Engine::create(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.offload,
+                                    worker_nodes, errors);
   if (!engine_) return errors.error_count() == before ? Status() : Status::failed();
   for (const offload::Engine::Shim& shim : engine_->shims()) {
     const Connection& c = connections_[static_cast<size_t>(shim.edge)];

@@ -151,7 +151,7 @@ void Runtime::pin(int id) {
   if (options_.cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(options_.cpus[id % options_.cpus.size()], &set);
+  CPU_SET(cpu_of(id), &set);
   // A CPU that is not ours to use leaves the worker where it is.
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }

@@ -138,6 +138,10 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   int threads() const { return static_cast<int>(threads_.size()); }
+  /// The CPU that a worker is pinned to; -1: none.
+  int cpu_of(int id) const {
+    return options_.cpus.empty() ? -1 : options_.cpus[static_cast<size_t>(id) % options_.cpus.size()];
+  }
   WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
   /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called

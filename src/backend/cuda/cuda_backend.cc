@@ -28,6 +28,7 @@ class CudaBackend final : public offload::Backend {
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  int numa_node() const override { return device_->numa_node(); }
   std::string describe() const override;
 
  private:

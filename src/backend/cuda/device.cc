@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -157,11 +158,22 @@ Device::CopyRates Device::copy_rates() {
   return rates_;
 }
 
-std::string Device::link() const {
+std::string Device::pci_address() const {
   char id[32] = "";
-  if (driver_.cuDeviceGetPCIBusId(id, sizeof id, handle_) != CUresult::kSuccess) return "unknown";
+  if (driver_.cuDeviceGetPCIBusId(id, sizeof id, handle_) != CUresult::kSuccess) return {};
   std::string place = id;
   for (char& c : place) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return place;
+}
+
+int Device::numa_node() const {
+  const std::string text = first_line("/sys/bus/pci/devices/" + pci_address() + "/numa_node");
+  return text.empty() ? -1 : std::atoi(text.c_str());
+}
+
+std::string Device::link() const {
+  const std::string place = pci_address();
+  if (place.empty()) return "unknown";
   const std::string folder = "/sys/bus/pci/devices/" + place;
   const int generation = generation_of(first_line(folder + "/current_link_speed"));
   const std::string width = first_line(folder + "/current_link_width");

@@ -74,6 +74,10 @@ class Device {
     double to_device = 0, from_device = 0;
   };
   CopyRates copy_rates();
+  /// "0000:17:00.0"; empty where it is not known.
+  std::string pci_address() const;
+  /// The NUMA node that the kernel counts it to; -1 where nobody knows.
+  int numa_node() const;
   /// "PCIe Gen5 x16", or "unknown".
   std::string link() const;
 
