@@ -42,6 +42,8 @@ Status FlowSource::initialize(Errors&) {
   return {};
 }
 
+void FlowSource::take_state(Element& old, Errors&) { senders_.swap(static_cast<FlowSource&>(old).senders_); }
+
 uint64_t FlowSource::sent() const {
   uint64_t all = 0;
   for (const auto& s : senders_) all += s->sent.load();
@@ -98,6 +100,15 @@ bool FlowSource::send(Task& task, int worker) {
 }
 
 FlowSink::FlowSink() : next_(kFlows) {}
+
+void FlowSink::take_state(Element& old, Errors&) {
+  auto& before = static_cast<FlowSink&>(old);
+  next_.swap(before.next_);
+  received_ = before.received_.load();
+  missing_ = before.missing_.load();
+  late_ = before.late_.load();
+  damaged_ = before.damaged_.load();
+}
 
 void FlowSink::push(int port, Batch& batch) {
   for (Packet* p : batch) {

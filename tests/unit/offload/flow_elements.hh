@@ -24,6 +24,8 @@ class FlowSource final : public Element {
 
   Status configure(Args& args) override;
   Status initialize(Errors& errors) override;
+  /// Goes on with the flows where `old` was.
+  void take_state(Element& old, Errors& errors) override;
 
   uint64_t sent() const;
   /// What later packets say about the state of the tables.
@@ -60,6 +62,8 @@ class FlowSink final : public Element {
 
   FlowSink();
   void push(int port, Batch& batch) override;
+  /// Expects of each flow what `old` would have.
+  void take_state(Element& old, Errors& errors) override;
 
   uint64_t received() const { return received_.load(); }
   uint64_t received_at(int port) const { return at_port_[static_cast<size_t>(port)].load(); }

@@ -169,6 +169,52 @@ TEST_P(OffloadLive, TwoDevices) {
   EXPECT_EQ(r->engine()->describe().find("device 1: failed"), std::string::npos);
 }
 
+/// What the machine has, or two: every worker uses the one it was given, and all packets come back in order.
+TEST_P(OffloadLive, AllDevices) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  if (has_controls()) devices(2);
+  OffloadOptions o = options(Mode::kDevice);
+  o.devices = 0;
+  o.job = 64;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  const std::string about = r->engine()->describe();
+  if (about.find("device 1:") == std::string::npos) GTEST_SKIP() << "there is one device only";
+  const int64_t begin = milliseconds();
+  int updates = 0;
+  r->run([&] {
+    if (++updates % 20 == 0) {
+      EXPECT_TRUE(r->write("rt.set", "0.0.0.0/0 0"));
+    }
+    return milliseconds() - begin < 300;
+  });
+  expect_everything_came();
+  EXPECT_NE(about.find("first for workers: 0"), std::string::npos) << about;
+  EXPECT_EQ(about.find("first for workers: none"), std::string::npos) << about;
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos);
+}
+
+/// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
+TEST_P(OffloadLive, HotSwap) {
+  OffloadOptions o = options(Mode::kDevice);
+  o.delay_us = 50;
+  o.job = 64;
+  const std::string first = forwarder("RARE 30");
+  std::string second = first;
+  second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
+  const std::string third = forwarder("RARE 30", "0.0.0.0/0 1");
+  const auto r = live(first, o);
+  ASSERT_TRUE(r->ok());
+  int swaps = 0;
+  r->run([&] {
+    const std::string* const all[] = {&second, &third, &first};
+    EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
+    return ++swaps < 12;
+  });
+  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  expect_everything_came();
+}
+
 /// Everything at once: jobs of random sizes and delays, lost jobs, deadlines, modes and tables that change.
 /// HEADRACE_STRESS_SECONDS makes it long.
 TEST_P(OffloadLive, Stress) {

@@ -346,13 +346,22 @@ void expect_same(const Outcome& is, const Outcome& should) {
 // --- Real time
 
 LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, int threads)
-    : runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
+    : options_(options), runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
   router_ = Router::create(configuration, runtime_, errors_, RouterOptions{.profile = false, .offload = options});
 }
 
 void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(router_, control, 1); }
+
+bool LiveRouter::swap(const std::string& text) {
+  lang::Configuration configuration;
+  if (!lang::parse(text, "config", {}, configuration, errors_)) return false;
+  std::unique_ptr<Router> next = Router::create(configuration, runtime_, errors_,
+                                                RouterOptions{.profile = false, .offload = options_}, router_.get());
+  if (next) (void)runtime_.replace(std::move(next));
+  return next == nullptr && errors_.error_count() == 0;
+}
 
 bool LiveRouter::write(const std::string& handler, const std::string& value) {
   Element* element = nullptr;

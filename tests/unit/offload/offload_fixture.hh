@@ -129,10 +129,13 @@ class LiveRouter {
   offload::Engine* engine() { return router_->engine(); }
   /// Runs until something stops the router, or `control`, which is called every millisecond, returns false.
   void run(const std::function<bool()>& control);
+  /// From `control`: a router made of `text` takes over. False, with errors(), when it cannot be made.
+  bool swap(const std::string& text);
   bool write(const std::string& handler, const std::string& value);
   std::string read(const std::string& handler);
 
  private:
+  const OffloadOptions options_;
   Errors errors_;
   Runtime runtime_;
   std::unique_ptr<Router> router_;
