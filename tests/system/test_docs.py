@@ -171,6 +171,14 @@ def test_offload_page(prefix, tmp_path):
     assert not walk.problems, "\n".join(walk.problems)
 
 
+def test_control_page(prefix, tmp_path):
+    if not shutil.which("nc"):
+        pytest.skip("nc is not installed (netcat-openbsd)")
+    walk = Walk("control.md", tmp_path, prefix).walk()
+    walk.run("kill $(cat router.pid)")
+    assert not walk.problems, "\n".join(walk.problems)
+
+
 def nvrtc():
     """NVIDIA's run-time compiler from where the binary looks for it (tools/nvrtc puts it into the user's cache)."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
