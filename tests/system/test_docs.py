@@ -95,12 +95,14 @@ class Walk:
         """Exit status and output of a command; what it exports is kept."""
         exported = self.folder / ".environment"
         script = f"trap 'env -0 >\"{exported}\"' EXIT\nset -euo pipefail\n{command}"
-        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              timeout=TIMEOUT_S)
+        # A file and no pipe: what runs on in the background keeps a pipe open.
+        output = self.folder / ".output"
+        with open(output, "w") as file:
+            done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=file, stderr=subprocess.STDOUT, timeout=TIMEOUT_S)
         pairs = exported.read_bytes().split(b"\0")
         self.environment = dict(os.fsdecode(pair).split("=", 1) for pair in pairs if pair)
-        return done.returncode, done.stdout
+        return done.returncode, output.read_text(errors="replace")
 
     def complain(self, block, what):
         self.problems.append(f"docs/{self.page}:{block.line}: {what}")
