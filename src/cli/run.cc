@@ -47,6 +47,7 @@ void reload(const std::string& file, LiveConfiguration& live, const Runtime& run
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   fmt::print("{}: in effect after {:.2f} s, workers stood {:.1f} us\n", file, seconds,
              static_cast<double>(runtime.swaps().last_ns) * 1e-3);
+  std::fflush(stdout);
 }
 
 /// Prints what happens while the router runs.
