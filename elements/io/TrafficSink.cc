@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <ctime>
-
+#include "elements/io/frame_stamp.hh"
 #include "headrace/router.hh"
 
 namespace headrace {
@@ -20,6 +19,7 @@ Status TrafficSink::configure(Args& args) {
       .read("TABLE", table_)
       .read("PORT", table_port_)
       .read("LATENCY", measures_)
+      .read("STAMP", stamp_)
       .read("BURST", burst_, Between{1, Batch::kCapacity})
       .complete();
 }
@@ -29,7 +29,7 @@ Status TrafficSink::initialize(Errors& errors) {
     lookup_ = table_->handlers().find("lookup");
     if (!lookup_) return errors.error("TABLE: '{}' has no 'lookup' handler", table_->declaration());
   }
-  if (measures_) times_ = std::make_unique<PerThread<Times>>();
+  if (measures_ || stamp_) times_ = std::make_unique<PerThread<Times>>();
   if (input_is_pull(0)) {
     task_.initialize(true);
     signal_ = Signal::upstream_nonempty(this, 0, &task_);
@@ -53,10 +53,14 @@ void TrafficSink::push(int, Batch& batch) {
 }
 
 void TrafficSink::measure(const Batch& batch) {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  const uint64_t now = static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  const uint64_t now = FrameStamp::now_ns();
   Times& times = times_->local();
+  if (stamp_) {
+    for (int i = 0; i < batch.size(); ++i)
+      if (const uint64_t due = FrameStamp::read(batch[i]->data(), batch[i]->length()))
+        times.latency.add(now > due ? now - due : 0);
+    return;
+  }
   uint64_t overtaken = 0;
   for (int i = 0; i < batch.size(); ++i) {
     const uint64_t due = batch[i]->anno_u64(anno_offset::kFirstTimestamp);

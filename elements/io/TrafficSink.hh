@@ -9,7 +9,7 @@ namespace headrace {
 
 /// Takes Ethernet frames out of the router and counts them, by thread; checks them on request.
 ///
-///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, LATENCY, BURST])
+///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, LATENCY, STAMP, BURST])
 ///
 /// Push or pull.
 ///
@@ -18,7 +18,9 @@ namespace headrace {
 /// every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup element and the output of it that packets
 /// here must have left by, according to the route that its `lookup` handler gives for the destination. LATENCY true:
 /// measures the time since each frame was due at a TrafficSource with a RATE, and counts frames that overtook an
-/// earlier one of their flow. Default false. BURST: packets pulled at a time, default 64.
+/// earlier one of their flow. Default false. STAMP true: the same by the time that a TrafficSource with STAMP wrote
+/// into the frame, which may have gone over devices; the order of flows is not looked at. Default false. BURST: packets
+/// pulled at a time, default 64.
 ///
 /// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an
 /// example; `latency` (r) quantiles in microseconds; `reordered` (r); `reset_counts` (w).
@@ -59,6 +61,7 @@ class TrafficSink final : public Element, public DevicePort {
 
   bool check_ = false;
   bool measures_ = false;
+  bool stamp_ = false;
   int ttl_ = -1;
   Element* table_ = nullptr;
   int table_port_ = -1;

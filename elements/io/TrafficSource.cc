@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <ctime>
-
+#include "elements/io/frame_stamp.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "tables/lpm6/route_file6.hh"
@@ -49,13 +48,15 @@ Status TrafficSource::configure(Args& args) {
                       .read("BUFFERS", buffers_, Between{8192, 16384})
                       .read("STOP", stop_)
                       .read("ACTIVE", active)
+                      .read("STAMP", stamp_)
                       .complete();
   active_ = active;
   spec_.kind = traffic.kind;
   spec_.file = traffic.file;
   if (!status.ok() || prefixes.empty()) return status;
   if (spec_.kind == TrafficSpec::Kind::kReplay) return args.errors().error("PREFIXES: TRAFFIC is a file of frames");
-  if (spec_.length < kShortestIp6) return args.errors().error("LENGTH: out of range, bound {}", kShortestIp6);
+  const uint32_t shortest = stamp_ ? FrameStamp::kAtIp6 + FrameStamp::kSize : kShortestIp6;
+  if (spec_.length < shortest) return args.errors().error("LENGTH: out of range, bound {}", shortest);
   std::vector<TextRoute6> lines;
   if (!read_routes6(prefixes, lines, args.errors())) return Status::failed();
   if (lines.empty()) return args.errors().error("PREFIXES: {}: no prefixes", prefixes);
@@ -134,14 +135,17 @@ bool TrafficSource::send(Task& task, int worker) {
   if (sender.interval_ns > 0)
     for (int i = 0; i < batch.size(); ++i)
       batch[i]->set_anno_u64(anno_offset::kFirstTimestamp, static_cast<uint64_t>(first_due + i * sender.interval_ns));
+  if (stamp_) {
+    const double first = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
+    for (int i = 0; i < batch.size(); ++i)
+      FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(first + i * sender.interval_ns));
+  }
   output(0).push(batch);
   return true;
 }
 
 int TrafficSource::due_frames(Sender& sender, int most) {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  const double now = static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+  const auto now = static_cast<double>(FrameStamp::now_ns());
   if (sender.due == 0) sender.due = now;
   if (sender.idle_since > 0) sender.gaps.add(static_cast<uint64_t>(now - sender.idle_since));
   sender.idle_since = now < sender.due ? now : 0;

@@ -10,7 +10,7 @@ namespace headrace {
 /// Sends Ethernet frames made in memory: a device port that needs no device.
 ///
 ///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS, STOP,
-///                   ACTIVE])
+///                   ACTIVE, STAMP])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
@@ -38,6 +38,8 @@ namespace headrace {
 /// BUFFERS: buffers that each worker cycles through, at least 8192.
 /// STOP true: stops the router at the end of LIMIT.
 /// ACTIVE: default true.
+/// STAMP true: that time is also written behind the UDP header, for a TrafficSink with STAMP on the far side of devices
+/// on the same machine. IPv6 frames then have at least 74 bytes. Default false.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; no buffer was left), `active` (rw), `reset_counts` (w).
 class TrafficSource final : public Element, public DevicePort {
@@ -86,6 +88,7 @@ class TrafficSource final : public Element, public DevicePort {
   int burst_ = 128;
   uint32_t buffers_ = 8192;
   bool stop_ = false;
+  bool stamp_ = false;
   std::atomic<bool> active_{true};
   std::atomic<int> unfinished_{0};
   std::vector<std::unique_ptr<Sender>> senders_;

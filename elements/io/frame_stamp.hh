@@ -1,0 +1,44 @@
+#pragma once
+/// \file
+/// A time in a frame's payload, where annotations do not reach: through devices, from one router to another.
+
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+namespace headrace {
+
+/// Behind the UDP header of a frame made by TrafficSource: four bytes that mark it, eight of time in nanoseconds of the
+/// monotonic clock, in the machine's own order. Both ends are on one machine, or the times mean nothing.
+struct FrameStamp {
+  static constexpr uint32_t kMark = 0x4d545248;  // "HRTM"
+  static constexpr uint32_t kSize = 12;
+  static constexpr uint32_t kAtIp4 = 14 + 20 + 8;
+  static constexpr uint32_t kAtIp6 = 14 + 40 + 8;
+
+  static uint64_t now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  }
+  static uint32_t place(const uint8_t* frame) { return frame[12] == 0x86 && frame[13] == 0xdd ? kAtIp6 : kAtIp4; }
+  static void write(uint8_t* frame, uint32_t length, uint64_t ns) {
+    const uint32_t at = place(frame);
+    if (length < at + kSize) return;
+    std::memcpy(frame + at, &kMark, sizeof kMark);
+    std::memcpy(frame + at + sizeof kMark, &ns, sizeof ns);
+  }
+  /// 0: the frame has none.
+  static uint64_t read(const uint8_t* frame, uint32_t length) {
+    if (length < kAtIp4 + kSize) return 0;
+    const uint32_t at = place(frame);
+    uint32_t mark;
+    uint64_t ns;
+    if (length < at + kSize) return 0;
+    std::memcpy(&mark, frame + at, sizeof mark);
+    std::memcpy(&ns, frame + at + sizeof mark, sizeof ns);
+    return mark == kMark ? ns : 0;
+  }
+};
+
+}  // namespace headrace
