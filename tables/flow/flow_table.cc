@@ -287,7 +287,8 @@ bool FlowTable::expire(int64_t now, int steps) {
       return false;
     } else if (heaps_[0].empty() && heaps_[1].first_due() > now) {
       if (size() <= capacity()) return false;
-      remove(*heaps_[1].top());
+      FlowRecord* first = heaps_[1].top();
+      if (!update(*first, now)) remove(*first);
     }
   }
   return true;
