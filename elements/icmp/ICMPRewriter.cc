@@ -25,6 +25,7 @@ class Words {
   }
   /// Repairs a checksum.
   void repair(Net16& checksum) const {
+    if (sum_ % 0xffff == 0) return;  // nothing changed
     uint32_t sum = static_cast<uint16_t>(~static_cast<uint16_t>(checksum)) + sum_;
     while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
     checksum = static_cast<uint16_t>(~sum);
@@ -133,13 +134,18 @@ int ICMPRewriter::rewrite(Packet& p, Ip4Header& ip) const {
   const IpAddress new_src = entry->id().dst ? to.dst : IpAddress(quoted.src);
   const IpAddress new_dst = entry->id().src ? to.src : IpAddress(quoted.dst);
 
+  // The message goes to who sent the quoted packet, and may come from who got it.
+  Words outer;
+  if (IpAddress(ip.src) == IpAddress(quoted.dst)) {
+    outer.replace(ip.src, new_dst);
+    ip.src = new_dst;
+  }
   if (IpAddress(ip.dst) == IpAddress(quoted.src)) {
-    Words words;
-    words.replace(ip.dst, new_src);
+    outer.replace(ip.dst, new_src);
     ip.dst = new_src;
-    words.repair(ip.checksum);
     if (dst_anno_) new_src.copy_to(p.anno() + anno_offset::kDstIp);
   }
+  outer.repair(ip.checksum);
   if (entry->is_reply() && reply_anno_ >= 0) p.set_anno_u8(reply_anno_, entry->flow().reply_anno());
 
   Words addresses, message;

@@ -13,8 +13,8 @@ namespace headrace {
 ///
 /// Input: IP packets with a network header. An unreachable, time exceeded, parameter problem, source quench or redirect
 /// message quotes the packet that it is about. If one of the rewriters in MAPS has rewritten that, the quoted addresses,
-/// ports and checksums become those that it had before, and the destination of the message, if it was sent to the quoted
-/// source. ICMP and IP checksums are repaired. Output 0: messages that were rewritten. Output 1 (optional): other ICMP
+/// ports and checksums become those that it had before, and so do the destination of the message, if it was sent to the
+/// quoted source, and its source, if that is the quoted destination. ICMP and IP checksums are repaired. Output 0: messages that were rewritten. Output 1 (optional): other ICMP
 /// messages; without it they are dropped. Packets that are not ICMP are dropped.
 ///
 /// MAPS: names of rewriters (IPRewriter, UDPRewriter, TCPRewriter, IPAddrRewriter, IPAddrPairRewriter, ICMPPingRewriter),
