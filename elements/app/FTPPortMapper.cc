@@ -72,11 +72,11 @@ Packet* FTPPortMapper::act(Packet* p, Emitter&) {
   PortCommand command;
   if (!parse(text, command)) return p;
 
-  FlowEntry* connection = control_->find_flow(ip_protocol::kTcp, {ip->src, ip->dst, tcp->src_port, tcp->dst_port}, -1, 0);
+  FlowEntry* connection =
+      control_->find_flow(ip_protocol::kTcp, {ip->src, ip->dst, tcp->src_port, tcp->dst_port}, -1, 0);
   if (!connection) return p;
   const FlowId announced{command.address, ip->dst, command.port, static_cast<uint16_t>(tcp->dst_port - 1)};
-  const FlowEntry* data =
-      data_->find_flow(ip_protocol::kTcp, announced, data_input_, connection->flow().reply_anno());
+  const FlowEntry* data = data_->find_flow(ip_protocol::kTcp, announced, data_input_, connection->flow().reply_anno());
   if (!data) return p;
 
   const FlowId outside = data->rewritten();

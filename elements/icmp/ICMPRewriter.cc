@@ -75,7 +75,6 @@ Status ICMPRewriter::configure(Args& args) {
     else
       maps_.push_back(map);
   }
-  if (status && maps_.empty()) return args.errors().error("no IP rewriters supplied");
   return status;
 }
 

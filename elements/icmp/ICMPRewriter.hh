@@ -12,16 +12,17 @@ namespace headrace {
 ///     ICMPRewriter(MAPS [, keyword DST_ANNO, REPLY_ANNO])
 ///
 /// Input: IP packets with a network header. An unreachable, time exceeded, parameter problem, source quench or redirect
-/// message quotes the packet that it is about. If one of the rewriters in MAPS has rewritten that, the quoted addresses,
-/// ports and checksums become those that it had before, and so do the destination of the message, if it was sent to the
-/// quoted source, and its source, if that is the quoted destination. ICMP and IP checksums are repaired. Output 0: messages that were rewritten. Output 1 (optional): other ICMP
-/// messages; without it they are dropped. Packets that are not ICMP are dropped.
+/// message quotes the packet that it is about. If one of the rewriters in MAPS has rewritten that, the quoted
+/// addresses, ports and checksums become those that it had before, and so do the destination of the message, if it was
+/// sent to the quoted source, and its source, if that is the quoted destination. ICMP and IP checksums are repaired.
+/// Output 0: messages that were rewritten. Output 1 (optional): other ICMP messages; without it they are dropped.
+/// Packets that are not ICMP are dropped.
 ///
-/// MAPS: names of rewriters (IPRewriter, UDPRewriter, TCPRewriter, IPAddrRewriter, IPAddrPairRewriter, ICMPPingRewriter),
-/// separated by blanks. With `NAME:OFFSET` messages about flows of that rewriter leave by output OFFSET plus the output
-/// by which the rewriter sends what comes back.
-/// DST_ANNO true: the destination address annotation is set to the new destination. Default true.
-/// REPLY_ANNO: as in the rewriters: an annotation of the flow's first packet, set in messages about it.
+/// MAPS: names of rewriters (IPRewriter, UDPRewriter, TCPRewriter, IPAddrRewriter, IPAddrPairRewriter,
+/// ICMPPingRewriter), separated by blanks. With `NAME:OFFSET` messages about flows of that rewriter leave by output
+/// OFFSET plus the output by which the rewriter sends what comes back. DST_ANNO true: the destination address
+/// annotation is set to the new destination. Default true. REPLY_ANNO: as in the rewriters: an annotation of the flow's
+/// first packet, set in messages about it.
 class ICMPRewriter final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1-"};

@@ -7,9 +7,9 @@ namespace headrace {
 ///
 ///     IPAddrPairRewriter(INPUTSPEC, ... [, keyword TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, REPLY_ANNO])
 ///
-/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all that goes from one address
-/// to another and back, of any protocol; fragments are rewritten, too. Checksums of TCP and UDP are repaired. The
-/// destination address annotation is set.
+/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all that goes from one
+/// address to another and back, of any protocol; fragments are rewritten, too. Checksums of TCP and UDP are repaired.
+/// The destination address annotation is set.
 ///
 /// Patterns are `SADDR DADDR`; SADDR may be a range or a prefix, see IPAddrRewriter. The new source address is one that
 /// is not in use towards the destination.

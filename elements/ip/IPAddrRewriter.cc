@@ -41,7 +41,8 @@ FlowEntry* IPAddrRewriter::find_reply(uint8_t, const FlowId& id) const {
 FlowEntry* IPAddrRewriter::find_flow(uint8_t, const FlowId& id, int input, uint8_t reply_anno) {
   FlowEntry* entry = find_reply(0, id);
   if (entry || input < 0) return entry;
-  return add_flow(input, 0, {id.src, {}, 0, 0}, 0, RewriterPattern::Ports::kPorts, reply_anno, clock::steady().ns).entry;
+  return add_flow(input, 0, {id.src, {}, 0, 0}, 0, RewriterPattern::Ports::kPorts, reply_anno, clock::steady().ns)
+      .entry;
 }
 
 }  // namespace headrace

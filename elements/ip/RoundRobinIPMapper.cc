@@ -22,8 +22,7 @@ Status RoundRobinIPMapper::configure(Args& args) {
 Status RoundRobinIPMapper::check_user(const RewriterBase& user, Errors& errors) const {
   Status status;
   for (size_t i = 0; i < patterns_.size(); ++i)
-    if (!patterns_[i].fits(user))
-      status = errors.error("output port out of range in {} pattern {}", declaration(), i);
+    if (!patterns_[i].fits(user)) status = errors.error("output port out of range in {} pattern {}", declaration(), i);
   return status;
 }
 

@@ -21,9 +21,12 @@ bool parse_number(const std::string& text, int& value) {
 /// of the addresses, and of addresses and ports. 0: nothing changes.
 void find_changes(const FlowId& a, const FlowId& b, uint16_t& ip_change, uint16_t& port_change) {
   const auto words = [](const FlowId& id) {
-    return std::array{static_cast<uint16_t>(id.src.host_order() >> 16), static_cast<uint16_t>(id.src.host_order()),
-                      static_cast<uint16_t>(id.dst.host_order() >> 16), static_cast<uint16_t>(id.dst.host_order()),
-                      id.sport, id.dport};
+    return std::array{static_cast<uint16_t>(id.src.host_order() >> 16),
+                      static_cast<uint16_t>(id.src.host_order()),
+                      static_cast<uint16_t>(id.dst.host_order() >> 16),
+                      static_cast<uint16_t>(id.dst.host_order()),
+                      id.sport,
+                      id.dport};
   };
   const auto fold = [](uint32_t sum) {
     while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
@@ -153,7 +156,8 @@ Status RewriterBase::initialize(Errors& errors) {
   for (size_t i = 0; i < inputs_.size(); ++i) status &= check_input(inputs_[i], static_cast<int>(i), errors);
   size_t steps = 0;
   for (owner_ = this; owner_->shared_with_; owner_ = owner_->shared_with_)
-    if (++steps > router().elements().size()) return errors.error("MAPPING_CAPACITY: the rewriters refer to each other");
+    if (++steps > router().elements().size())
+      return errors.error("MAPPING_CAPACITY: the rewriters refer to each other");
   if (!owner_->table_) owner_->table_ = std::make_shared<FlowTable>(owner_->capacity_);
   owner_->users_.push_back(this);
   join(*owner_->table_);
@@ -163,7 +167,8 @@ Status RewriterBase::initialize(Errors& errors) {
 }
 
 void RewriterBase::join(FlowTable& table) {
-  for (Protocol& protocol : protocols_) protocol.space = table.add_space(space_name(protocol), protocol.lifetimes, ninputs());
+  for (Protocol& protocol : protocols_)
+    protocol.space = table.add_space(space_name(protocol), protocol.lifetimes, ninputs());
 }
 
 void RewriterBase::take_state(Element& old, Errors&) {

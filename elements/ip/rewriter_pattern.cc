@@ -25,7 +25,9 @@ bool parse_address_range(std::string_view text, IpAddress& first, uint32_t& last
     return false;
   const int length = prefix.length();
   // The addresses of a network without its own and the broadcast address, but where there are only these two.
-  first = length == 32 ? prefix.address : length == 31 ? prefix.network() : prefix.network() | IpAddress::from_host_order(1);
+  first = length == 32   ? prefix.address
+          : length == 31 ? prefix.network()
+                         : prefix.network() | IpAddress::from_host_order(1);
   last = length == 32 ? 0 : length == 31 ? 1 : (~prefix.mask).host_order() - 2;
   return true;
 }
@@ -66,7 +68,8 @@ bool RewriterPattern::parse_port(std::string_view text) {
   uint32_t low, high;
   if (!parse_number(text.substr(0, dash), low)) return false;
   high = low;
-  if (dash == std::string_view::npos ? low == 0 : !parse_number(text.substr(dash + 1), high) || high < low) return false;
+  if (dash == std::string_view::npos ? low == 0 : !parse_number(text.substr(dash + 1), high) || high < low)
+    return false;
   sport_ = static_cast<uint16_t>(low);
   if (high > low) {
     if (range_ != Range::kNone) return false;

@@ -13,9 +13,9 @@
 
 namespace headrace {
 
-/// `SADDR SPORT DADDR DPORT`, `SADDR DADDR SPORT`, or `SADDR DADDR`: each a value or `-` for the packet's own. SADDR may
-/// be a range `L-H` or a prefix, or SPORT a range; a suffix `#` takes its values in turn, `?` at random. Without one, a
-/// port is the packet's own if that is in the range and free, else random.
+/// `SADDR SPORT DADDR DPORT`, `SADDR DADDR SPORT`, or `SADDR DADDR`: each a value or `-` for the packet's own. SADDR
+/// may be a range `L-H` or a prefix, or SPORT a range; a suffix `#` takes its values in turn, `?` at random. Without
+/// one, a port is the packet's own if that is in the range and free, else random.
 class RewriterPattern {
  public:
   /// Reads a pattern. Null, with what is wrong in `error`, when it is none.
@@ -43,8 +43,8 @@ class RewriterPattern {
       if (ports == Ports::kPingIds) out.dport = static_cast<uint16_t>(out.sport + 1);
       return is_free(out.reversed());
     };
-    if (order_ == Order::kOwnFirst && range_ == Range::kPort && id.sport >= sport_ && static_cast<uint32_t>(id.sport - sport_) <= last_ &&
-        is_free_at(static_cast<uint32_t>(id.sport - sport_)))
+    if (order_ == Order::kOwnFirst && range_ == Range::kPort && id.sport >= sport_ &&
+        static_cast<uint32_t>(id.sport - sport_) <= last_ && is_free_at(static_cast<uint32_t>(id.sport - sport_)))
       return true;
     if (exhausted(out, now)) return false;
     // All values of a small range are tried. In a large one that many tries fail only when it is all but full.

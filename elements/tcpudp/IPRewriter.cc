@@ -8,9 +8,7 @@ Status IPRewriter::configure(Args& args) {
   Interval udp_guarantee = Interval::from_sec(5);
   read_annos(args, true);
   read_times(args, tcp);
-  args.read("UDP_TIMEOUT", udp.idle)
-      .read("UDP_STREAMING_TIMEOUT", udp.streaming)
-      .read("UDP_GUARANTEE", udp_guarantee);
+  args.read("UDP_TIMEOUT", udp.idle).read("UDP_STREAMING_TIMEOUT", udp.streaming).read("UDP_GUARANTEE", udp_guarantee);
   if (!args.consume() || !configure_base(args)) return Status::failed();
   protocols_ = {{"tcp", tcp.lifetimes(guarantee_)}, {"udp", udp.lifetimes(udp_guarantee)}};
   return {};
@@ -38,8 +36,8 @@ bool IPRewriter::key_of(const Packet& p, const Ip4Header& ip, Key& key) const {
 }
 
 RewriterBase::Outcome IPRewriter::add(int input, const Key& key, const Packet& p, int64_t now) {
-  return add_flow(input, index_of(key.protocol), key.id, key.protocol, RewriterPattern::Ports::kPorts,
-                  reply_anno_of(p), now);
+  return add_flow(input, index_of(key.protocol), key.id, key.protocol, RewriterPattern::Ports::kPorts, reply_anno_of(p),
+                  now);
 }
 
 void IPRewriter::apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int64_t now) {

@@ -8,9 +8,9 @@ namespace headrace {
 ///     TCPRewriter(INPUTSPEC, ... [, keyword TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE,
 ///                 REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO])
 ///
-/// As IPRewriter, where input specs, the table of flows and the keywords are explained, but for TCP only. An element such
-/// as FTPPortMapper may make segments longer or shorter; then the sequence numbers and acknowledgements of the connection
-/// are shifted, also those in selective acknowledgements (RFC 2018).
+/// As IPRewriter, where input specs, the table of flows and the keywords are explained, but for TCP only. An element
+/// such as FTPPortMapper may make segments longer or shorter; then the sequence numbers and acknowledgements of the
+/// connection are shifted, also those in selective acknowledgements (RFC 2018).
 ///
 /// Handlers: `table` (r), where shifted sequence numbers are shown as `seq +BYTES`; `lookup` (r) with the parameters
 /// SADDR SPORT DADDR DPORT, the same as they are when they leave; and those of IPRewriter but for `tcp_table`,

@@ -8,8 +8,9 @@ namespace headrace {
 ///     UDPRewriter(INPUTSPEC, ... [, keyword TIMEOUT, STREAMING_TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY,
 ///                 DST_ANNO, REPLY_ANNO])
 ///
-/// As IPRewriter, where input specs, the table of flows and most keywords are explained. It does not look at TCP's flags:
-/// all flows are treated alike, and TCP, UDP and DCCP packets with the same addresses and ports belong to one flow.
+/// As IPRewriter, where input specs, the table of flows and most keywords are explained. It does not look at TCP's
+/// flags: all flows are treated alike, and TCP, UDP and DCCP packets with the same addresses and ports belong to one
+/// flow.
 ///
 /// TIMEOUT (also UDP_TIMEOUT): how long a flow is kept without packets. Default 5 minutes.
 /// STREAMING_TIMEOUT (also UDP_STREAMING_TIMEOUT): the same for flows that had three packets, and one back. Default: as

@@ -13,9 +13,7 @@ namespace {
 /// Chains are one entry long on average; beyond this size they become longer instead.
 constexpr uint64_t kMostBuckets = uint64_t{1} << 24;
 
-uint64_t buckets_for(uint64_t capacity) {
-  return std::clamp(std::bit_ceil(capacity * 2), uint64_t{64}, kMostBuckets);
-}
+uint64_t buckets_for(uint64_t capacity) { return std::clamp(std::bit_ceil(capacity * 2), uint64_t{64}, kMostBuckets); }
 
 }  // namespace
 
@@ -163,7 +161,7 @@ FlowRecord* FlowTable::allocate() {
 }
 
 FlowRecord* FlowTable::Change::insert(uint32_t space, const FlowId& id, const FlowId& rewritten, const FlowInfo& info,
-                                int64_t now) {
+                                      int64_t now) {
   FlowTable& t = table_;
   const FlowId back = rewritten.reversed();
   if (FlowEntry* old = t.find(space, back)) t.remove(old->flow());

@@ -139,9 +139,7 @@ class FlowTable {
 
   // --- For every packet, by RCU readers, without a lock
 
-  FlowEntry* find(uint32_t space, const FlowId& id) const {
-    return find_in(bucket_of(hash(space, id)), space, id);
-  }
+  FlowEntry* find(uint32_t space, const FlowId& id) const { return find_in(bucket_of(hash(space, id)), space, id); }
   /// Brings what find() reads first into the cache.
   void prefetch(uint32_t space, const FlowId& id) const { __builtin_prefetch(bucket_of(hash(space, id))); }
 
@@ -177,8 +175,8 @@ class FlowTable {
     std::lock_guard<std::mutex> lock_;
   };
 
-  /// Removes flows that have been idle for too long, and those beyond the capacity, in up to `steps` steps. Returns true
-  /// when that was not enough.
+  /// Removes flows that have been idle for too long, and those beyond the capacity, in up to `steps` steps. Returns
+  /// true when that was not enough.
   bool expire(int64_t now, int steps);
   /// Removes the flows for which `which` is true. Takes the lock for short times, in which it calls `which`.
   void remove_if(const std::function<bool(const FlowRecord&)>& which);
@@ -200,8 +198,8 @@ class FlowTable {
     Lifetimes lifetimes;
     std::vector<uint32_t> counts;  // flows by input
   };
-  /// Flows by the time when they have to be looked at, earliest first. That is never later than it should be, but may be
-  /// earlier: packets do not change it.
+  /// Flows by the time when they have to be looked at, earliest first. That is never later than it should be, but may
+  /// be earlier: packets do not change it.
   class Heap {
    public:
     bool empty() const { return items_.empty(); }
@@ -230,7 +228,7 @@ class FlowTable {
   uint64_t hash(uint32_t space, const FlowId& id) const {
     uint64_t h = (uint64_t{id.src.network_order()} << 32 | id.dst.network_order()) ^ seeds_[0];
     h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
-    h ^= uint64_t{space} << 32 ^ uint64_t{id.sport} << 16 ^ id.dport ^ seeds_[1];
+    h ^= uint64_t{space} << 32 ^ uint64_t { id.sport } << 16 ^ id.dport ^ seeds_[1];
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
     return h ^ h >> 32;
   }

@@ -102,7 +102,8 @@ class NaiveFlows {
       : capacity(capacity), lifetimes_(std::move(lifetimes)) {}
 
   Naive* find(uint32_t space, uint32_t n) {
-    const auto at = std::find_if(flows.begin(), flows.end(), [&](const Naive& f) { return f.n == n && f.space == space; });
+    const auto at =
+        std::find_if(flows.begin(), flows.end(), [&](const Naive& f) { return f.n == n && f.space == space; });
     return at == flows.end() ? nullptr : &*at;
   }
   bool insert(uint32_t space, uint32_t n, int64_t now) {
@@ -118,7 +119,8 @@ class NaiveFlows {
     return true;
   }
   void expire(int64_t now) {
-    for (auto at = first_to_go(now); at != flows.end() && (due(*at) <= now || flows.size() > capacity); at = first_to_go(now))
+    for (auto at = first_to_go(now); at != flows.end() && (due(*at) <= now || flows.size() > capacity);
+         at = first_to_go(now))
       flows.erase(at);
     while (flows.size() > capacity)
       flows.erase(std::min_element(flows.begin(), flows.end(), [&](const Naive& a, const Naive& b) {
@@ -217,7 +219,8 @@ TEST(FlowTable, AFloodStaysWithinItsMemory) {
   EXPECT_EQ(table.size(), kCapacity);
   EXPECT_LE(table.memory(), (kCapacity + kCapacity / 10 + 512) * sizeof(FlowRecord));
   // The youngest are there.
-  for (uint32_t n = 0; n < 200000; n += 997) EXPECT_EQ(table.find(space, make_id(n)) != nullptr, n >= 200000 - kCapacity);
+  for (uint32_t n = 0; n < 200000; n += 997)
+    EXPECT_EQ(table.find(space, make_id(n)) != nullptr, n >= 200000 - kCapacity);
 }
 
 TEST(FlowTable, MemoryIsBoundedWhileAReaderHoldsOn) {
@@ -316,7 +319,7 @@ TEST(SequenceShift, ShiftsWhatLiesBehindAChange) {
   EXPECT_EQ(shift.acknowledgment(true, 18), 30u);
   EXPECT_EQ(shift.acknowledgment(true, 10), 10u);
   EXPECT_EQ(shift.acknowledgment(false, 18), 18u);
-  EXPECT_FALSE(shift.add(false, 20, 1));  // before an earlier one
+  EXPECT_FALSE(shift.add(false, 20, 1));   // before an earlier one
   ASSERT_TRUE(shift.add(false, 30, -12));  // again: a retransmission
   EXPECT_EQ(shift.total(false), -12);
   ASSERT_TRUE(shift.add(false, 65, -12));
