@@ -35,7 +35,8 @@ void IPAddrRewriter::apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int
 }
 
 FlowEntry* IPAddrRewriter::find_reply(uint8_t, const FlowId& id) const {
-  return find({space(0), {id.src, {}, 0, 0}, id.dst});
+  const Key key{space(0), {id.src, {}, 0, 0}, id.dst};
+  return find(table().bucket(key.space, key.id), key);
 }
 
 FlowEntry* IPAddrRewriter::find_flow(uint8_t, const FlowId& id, int input, uint8_t reply_anno) {

@@ -43,8 +43,8 @@ class IPAddrRewriter final : public RewriterBase {
     key = {space(0), {ip.src, {}, 0, 0}, ip.dst};
     return true;
   }
-  FlowEntry* find(const Key& key) const {
-    FlowEntry* entry = table().find(key.space, key.id);
+  FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const {
+    FlowEntry* entry = table().find(bucket, key.space, key.id);
     return entry ? entry : table().find(key.space, {{}, key.dst, 0, 0});
   }
   Outcome add(int input, const Key& key, const Packet& p, int64_t now) {

@@ -185,7 +185,7 @@ class RewriterBase : public Element {
   /// Takes a batch through the rewriter `self`, which has
   ///
   ///     bool key_of(const Packet& p, const Ip4Header& ip, Key& key) const    false: the packet has no flow id
-  ///     FlowEntry* find(const Key& key) const
+  ///     FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const
   ///     Outcome add(int input, const Key& key, const Packet& p, int64_t now)
   ///     void apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int64_t now)
   ///
@@ -193,21 +193,25 @@ class RewriterBase : public Element {
   template <typename Self>
   static void process(Self& self, int input, Batch& batch) {
     typename Self::Key keys[Batch::kCapacity];
-    bool has_key[Batch::kCapacity];
+    FlowTable::Bucket buckets[Batch::kCapacity];  // null: the packet has no key
     Next nexts[Batch::kCapacity];
     const int64_t now = clock::steady().ns;
     const FlowTable& table = self.table();
     for (int i = 0; i < batch.size(); ++i) {
       const Ip4Header* ip = ip4_header(*batch[i]);
-      has_key[i] = ip && self.key_of(*batch[i], *ip, keys[i]);
-      if (has_key[i]) table.prefetch(keys[i].space, keys[i].id);
+      buckets[i] = nullptr;
+      if (!ip || !self.key_of(*batch[i], *ip, keys[i])) continue;
+      buckets[i] = table.bucket(keys[i].space, keys[i].id);
+      FlowTable::prefetch(buckets[i]);
     }
+    for (int i = 0; i < batch.size(); ++i)
+      if (buckets[i]) FlowTable::prefetch_flow(buckets[i]);
     int kept = 0;
     for (int i = 0; i < batch.size(); ++i) {
       Packet* p = batch[i];
       Outcome outcome;
-      if (has_key[i]) {
-        outcome.entry = self.find(keys[i]);
+      if (buckets[i]) {
+        outcome.entry = self.find(buckets[i], keys[i]);
         if (!outcome.entry) outcome = self.add(input, keys[i], *p, now);
       } else {
         outcome.next = self.pass_only(input);

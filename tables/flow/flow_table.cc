@@ -133,17 +133,20 @@ void FlowTable::unlink(FlowEntry& entry) {
   atomic(*at).store(atomic(entry.next_).load(std::memory_order_relaxed), std::memory_order_release);
 }
 
+void FlowTable::begin_grace() {
+  grace_ = rcu::start_grace();
+  waiting_ = removed_;
+  removed_ = nullptr;
+  removed_count_ = 0;
+}
+
 FlowRecord* FlowTable::allocate() {
   if (!free_) {
-    if (!waiting_ && removed_) {
-      grace_ = rcu::start_grace();
-      waiting_ = removed_;
-      removed_ = nullptr;
-    }
+    if (!waiting_ && removed_) begin_grace();
     if (waiting_ && rcu::elapsed(grace_)) {
       free_ = waiting_;
       waiting_ = nullptr;
-    } else if (slabs_.size() * kSlab < uint64_t{capacity()} + capacity() / 10 + kSlab) {
+    } else if (slabs_.size() * kSlab < uint64_t{capacity()} + capacity() / 10 + kSpare) {
       slabs_.push_back(std::make_unique<FlowRecord[]>(kSlab));
       for (FlowRecord& flow : std::span(slabs_.back().get(), kSlab)) {
         flow.next_free_ = free_;
@@ -212,6 +215,8 @@ void FlowTable::remove(FlowRecord& flow) {
   size_.store(size() - 1, std::memory_order_relaxed);
   flow.next_free_ = removed_;
   removed_ = &flow;
+  // Early, so that the records can be used when there are no others.
+  if (++removed_count_ >= kSlab && !waiting_) begin_grace();
 }
 
 bool FlowTable::update(FlowRecord& flow, int64_t now) {

@@ -114,6 +114,8 @@ inline FlowId FlowEntry::rewritten() const { return (is_reply() ? this[-1] : thi
 class FlowTable {
  public:
   static constexpr int kLives = 3;
+  /// Flows that have been removed are kept until nobody looks at them: as many as some workers may remove in a round.
+  static constexpr uint32_t kSpare = 4096;
   struct Lifetimes {
     int64_t guarantee = 0;
     int64_t idle[kLives] = {};
@@ -134,14 +136,27 @@ class FlowTable {
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
   /// Flows that input `input` of a space has made.
   uint32_t count(uint32_t space, int input) const;
-  /// Bytes that the table has taken for flows; never more than what capacity() and a tenth of it need.
+  /// Bytes that the table has taken for flows: never more than what capacity(), a tenth of it and kSpare flows need.
   size_t memory() const;
 
   // --- For every packet, by RCU readers, without a lock
 
-  FlowEntry* find(uint32_t space, const FlowId& id) const { return find_in(bucket_of(hash(space, id)), space, id); }
-  /// Brings what find() reads first into the cache.
-  void prefetch(uint32_t space, const FlowId& id) const { __builtin_prefetch(bucket_of(hash(space, id))); }
+  FlowEntry* find(uint32_t space, const FlowId& id) const { return find(bucket(space, id), space, id); }
+
+  /// The same in steps, so that a batch need not wait for memory packet by packet.
+  using Bucket = FlowEntry**;
+  Bucket bucket(uint32_t space, const FlowId& id) const { return bucket_of(hash(space, id)); }
+  static void prefetch(Bucket bucket) { __builtin_prefetch(bucket); }
+  static void prefetch_flow(Bucket bucket) {
+    // The entry may be the second of its flow, in the same cache line.
+    if (const FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire)) __builtin_prefetch(e);
+  }
+  FlowEntry* find(Bucket bucket, uint32_t space, const FlowId& id) const {
+    for (FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire); e != nullptr;
+         e = atomic(e->next_).load(std::memory_order_acquire))
+      if (e->space_and_way_ >> 1 == space && e->id_ == id) return e;
+    return nullptr;
+  }
 
   /// A packet of the flow has come.
   static void touch(FlowRecord& flow, int64_t now) {
@@ -233,18 +248,13 @@ class FlowTable {
     return h ^ h >> 32;
   }
   FlowEntry** bucket_of(uint64_t hash) const { return const_cast<FlowEntry**>(&buckets_.data()[hash & mask_]); }
-  FlowEntry* find_in(FlowEntry** bucket, uint32_t space, const FlowId& id) const {
-    for (FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire); e != nullptr;
-         e = atomic(e->next_).load(std::memory_order_acquire))
-      if (e->space_and_way_ >> 1 == space && e->id_ == id) return e;
-    return nullptr;
-  }
   const Lifetimes& lifetimes(const FlowRecord& flow) const { return spaces_[flow.space()].lifetimes; }
   Heap& heap_of(const FlowRecord& flow) { return heaps_[flow.guaranteed_]; }
 
   void build_buckets();
   void link(FlowEntry& entry);
   void unlink(FlowEntry& entry);
+  void begin_grace();
   FlowRecord* allocate();
   void remove(FlowRecord& flow);
   void change_life(FlowRecord& flow, uint8_t life);
@@ -270,6 +280,7 @@ class FlowTable {
   FlowRecord* free_ = nullptr;
   FlowRecord* waiting_ = nullptr;
   FlowRecord* removed_ = nullptr;
+  uint32_t removed_count_ = 0;
   rcu::Epoch grace_ = 0;
 };
 
