@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "headrace/router.hh"
 #include "tables/lpm4/route_file.hh"
 
@@ -111,6 +113,7 @@ Status IPRouteTable::configure(Args& args) {
   }
   if (!status.ok()) return status;
   if (!table_.build(routes)) return errors.error("too many next hops");
+  for (const Lpm4::Route& route : routes) remember(route.prefix, route.length);
   const size_t replaced = routes.size() - table_.route_count();
   if (replaced > 0) errors.warning("{} {} replaced by later versions", replaced, replaced > 1 ? "routes" : "route");
   return status;
@@ -132,6 +135,7 @@ Status IPRouteTable::run(Command command, std::string_view text, const ArgContex
       return errors.error("route '{} {} {}' not found", line.prefix.unparse(),
                           line.gateway ? line.gateway.unparse() : std::string("-"), line.port);
     table_.remove(prefix, length);
+    added_.erase({prefix, length});
     return {};
   }
   if (command == Command::kAdd && old)
@@ -139,6 +143,7 @@ Status IPRouteTable::run(Command command, std::string_view text, const ArgContex
   const uint32_t index = hop_index(line.gateway, line.port);
   if (index == Lpm4::kMiss || !table_.set(prefix, length, index))
     return errors.error("no memory to store route '{}'", line.prefix.unparse());
+  remember(prefix, length);
   return {};
 }
 
@@ -168,10 +173,14 @@ Status IPRouteTable::control(const std::string& text, const ArgContext& context,
     }
     if (status.ok()) continue;
     for (auto it = undo.rbegin(); it != undo.rend(); ++it) {
-      if (it->second)
-        table_.set(it->first.prefix, it->first.length, it->first.next_hop);
-      else
-        table_.remove(it->first.prefix, it->first.length);
+      const auto& [route, was_there] = *it;
+      if (was_there) {
+        table_.set(route.prefix, route.length, route.next_hop);
+        remember(route.prefix, route.length);
+      } else {
+        table_.remove(route.prefix, route.length);
+        added_.erase({route.prefix, route.length});
+      }
     }
     return status;
   }
@@ -190,7 +199,12 @@ std::string IPRouteTable::unparse(const Lpm4::Route& route, bool tabs) const {
 
 std::string IPRouteTable::list() const {
   std::string s;
-  for (const Lpm4::Route& route : table_.routes()) {
+  auto routes = table_.routes();
+  if (in_order_)
+    std::sort(routes.begin(), routes.end(), [this](const Lpm4::Route& a, const Lpm4::Route& b) {
+      return added_.at({a.prefix, a.length}) < added_.at({b.prefix, b.length});
+    });
+  for (const Lpm4::Route& route : routes) {
     s += unparse(route, true);
     s += '\n';
   }
@@ -263,6 +277,7 @@ void IPRouteTable::add_handlers(Handlers& handlers, Element& element) {
       [this] {
         std::lock_guard guard(lock_);
         table_.clear();
+        added_.clear();
       },
       Handler::kThreadSafe);
 }

@@ -20,6 +20,8 @@ class IPRouteTable {
  public:
   IPRouteTable();
 
+  /// Routes are listed in the order in which they were added, not by prefix. Before configure().
+  void list_in_order() { in_order_ = true; }
   /// Reads `ADDR/MASK [GW] OUT` arguments and the routes of a FILE.
   Status configure(Args& args);
   void add_handlers(Handlers& handlers, Element& element);
@@ -57,6 +59,10 @@ class IPRouteTable {
   /// A group of commands, one a line: all or nothing.
   Status control(const std::string& text, const ArgContext& context, Errors& errors);
   std::string unparse(const Lpm4::Route& route, bool tabs) const;
+  /// Takes note of when a route was added.
+  void remember(uint32_t prefix, int length) {
+    if (in_order_ && added_.try_emplace({prefix, length}, next_added_).second) ++next_added_;
+  }
   std::string list() const;
   std::string lookup(IpAddress address) const;
 
@@ -66,6 +72,9 @@ class IPRouteTable {
   std::map<std::pair<uint32_t, int>, uint32_t> hop_indices_;
   std::vector<std::pair<FileStamp, size_t>> files_;  // and how many routes each had
   int outputs_ = 0;
+  bool in_order_ = false;
+  std::map<std::pair<uint32_t, int>, uint64_t> added_;  // by prefix and length: a number that rises
+  uint64_t next_added_ = 0;
 };
 
 // --- The shader's part on the host

@@ -4,6 +4,11 @@
 
 namespace headrace {
 
+Status LinearIPLookup::configure(Args& args, IPRouteTable& owner) {
+  owner.list_in_order();
+  return owner.configure(args);
+}
+
 HEADRACE_ELEMENT(LinearIPLookup)
 
 }  // namespace headrace

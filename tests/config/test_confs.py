@@ -24,6 +24,22 @@ def write_capture(path, frames):
     path.write_bytes(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + records)
 
 
+def read_capture(path):
+    data, at, frames = path.read_bytes(), 24, []
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
+
+
+# conf/nat.click on capture files instead of interfaces.
+NAT_VARIABLES = ["LAN=pcap:in.pcap", "LAN_OUT=pcap:lan.pcap", "LAN_ADDR=10.0.0.1/24", "LAN_ETH=02:00:00:00:00:01",
+                 "WAN=pcap:wan-in.pcap", "WAN_OUT=pcap:wan.pcap", "WAN_ETH=02:00:00:00:00:02"]
+# The gateway 203.0.113.1 answers 203.0.113.2.
+ARP_REPLY = bytes.fromhex("020000000002" "020000000202" "0806" "0001080006040002" "020000000202cb007101" "020000000002cb007102")
+
+
 def number(text):
     return int(text.replace(",", ""))
 
@@ -47,11 +63,28 @@ def test_configuration_runs(headrace, conf):
     if "$IN" in conf.read_text():
         write_capture(headrace.folder / "in.pcap", [FRAME] * 3)
         variables = ["IN=in.pcap", "OUT0=out0.pcap", "OUT1=out1.pcap"]
+    if conf.name == "nat.click":
+        write_capture(headrace.folder / "in.pcap", [FRAME] * 3)
+        write_capture(headrace.folder / "wan-in.pcap", [ARP_REPLY])
+        variables = NAT_VARIABLES
     done = headrace("run", "--duration", "1", conf, *variables)
     assert done.stderr == ""
     assert re.search(r"\nran [\d.]+ s\n$", done.stdout)
     ports, _, _ = closing_table(done.stdout)
     assert sum(n for name, n in ports.items() if name.startswith("in ")) > 0
+
+
+def test_nat_rewrites(headrace):
+    frame = FRAME.replace(bytes.fromhex("03e8"), bytes.fromhex("0fa0"))  # from port 4000
+    write_capture(headrace.folder / "in.pcap", [frame, frame])
+    write_capture(headrace.folder / "wan-in.pcap", [ARP_REPLY])
+    headrace("run", "--duration", "1", CONF / "nat.click", *NAT_VARIABLES)
+    out = [f for f in read_capture(headrace.folder / "wan.pcap") if f[12:14] == b"\x08\x00"]
+    assert [f[26:42].hex() for f in out] == ["cb007102" "14000001" "0fa007d000080000"] * 2  # the port was free
+    assert all(f[22] == 63 and f[:12].hex() == "020000000202" "020000000002" for f in out)
+    for f in out:
+        total = sum(struct.unpack("!10H", f[14:34]))
+        assert (total & 0xffff) + (total >> 16) == 0xffff
 
 
 @pytest.mark.parametrize("conf, prefixes", [("ipv4-router", 901899), ("ipv6-forward", 160147)], ids=["ipv4", "ipv6"])

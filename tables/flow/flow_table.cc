@@ -1,0 +1,324 @@
+#include "tables/flow/flow_table.hh"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+namespace headrace {
+
+namespace {
+
+/// Chains are one entry long on average; beyond this size they become longer instead.
+constexpr uint64_t kMostBuckets = uint64_t{1} << 24;
+
+uint64_t buckets_for(uint64_t capacity) { return std::clamp(std::bit_ceil(capacity * 2), uint64_t{64}, kMostBuckets); }
+
+}  // namespace
+
+std::string FlowId::unparse() const {
+  return fmt::format("({}, {}, {}, {})", src.unparse(), sport, dst.unparse(), dport);
+}
+
+// --- The heap
+// ---------------------------------------------------------------------------------------------------------
+
+void FlowTable::Heap::push(FlowRecord* flow, int64_t due) {
+  items_.push_back({due, flow});
+  up(static_cast<uint32_t>(items_.size() - 1));
+}
+
+void FlowTable::Heap::remove(FlowRecord* flow) {
+  const uint32_t place = flow->place_;
+  const Item last = items_.back();
+  items_.pop_back();
+  flow->place_ = FlowRecord::kNowhere;
+  if (last.flow == flow) return;
+  put(place, last);
+  up(place);
+  down(last.flow->place_);
+}
+
+void FlowTable::Heap::set_due(FlowRecord* flow, int64_t due) {
+  items_[flow->place_].due = due;
+  up(flow->place_);
+  down(flow->place_);
+}
+
+void FlowTable::Heap::up(uint32_t place) {
+  const Item item = items_[place];
+  while (place > 0) {
+    const uint32_t parent = (place - 1) / 2;
+    if (items_[parent].due <= item.due) break;
+    put(place, items_[parent]);
+    place = parent;
+  }
+  put(place, item);
+}
+
+void FlowTable::Heap::down(uint32_t place) {
+  const Item item = items_[place];
+  const auto size = static_cast<uint32_t>(items_.size());
+  for (uint32_t child; (child = place * 2 + 1) < size; place = child) {
+    if (child + 1 < size && items_[child + 1].due < items_[child].due) ++child;
+    if (item.due <= items_[child].due) break;
+    put(place, items_[child]);
+  }
+  put(place, item);
+}
+
+// --- The table
+// --------------------------------------------------------------------------------------------------------
+
+FlowTable::FlowTable(uint32_t capacity) : capacity_(std::max(capacity, 1u)) {
+  std::random_device random;
+  for (uint64_t& seed : seeds_) seed = uint64_t{random()} << 32 | random();
+  build_buckets();
+}
+
+FlowTable::~FlowTable() {
+  for (const std::unique_ptr<FlowRecord[]>& slab : slabs_)
+    for (uint32_t i = 0; i < kSlab; ++i) delete slab[i].shift_.load(std::memory_order_relaxed);
+}
+
+uint32_t FlowTable::add_space(const std::string& name, const Lifetimes& lifetimes, int inputs) {
+  const std::lock_guard lock(mutex_);
+  auto space = std::find_if(spaces_.begin(), spaces_.end(), [&](const Space& s) { return s.name == name; });
+  if (space == spaces_.end()) space = spaces_.insert(space, Space{name, {}, {}});
+  space->lifetimes = lifetimes;
+  space->counts.resize(std::max(space->counts.size(), static_cast<size_t>(inputs)));
+  return static_cast<uint32_t>(space - spaces_.begin());
+}
+
+void FlowTable::set_capacity(uint32_t capacity) {
+  const std::lock_guard lock(mutex_);
+  capacity_.store(std::max(capacity, 1u), std::memory_order_relaxed);
+  if (buckets_for(this->capacity()) > mask_ + 1) build_buckets();
+}
+
+void FlowTable::build_buckets() {
+  const uint64_t buckets = buckets_for(capacity());
+  buckets_ = HugeArray<FlowEntry*>(buckets);
+  mask_ = buckets - 1;
+  for (uint32_t i = 0; i < slabs_.size() * kSlab; ++i) {
+    FlowRecord* flow = slot(i);
+    if (flow->place_ == FlowRecord::kNowhere) continue;
+    link(flow->entries_[0]);
+    link(flow->entries_[1]);
+  }
+}
+
+uint32_t FlowTable::count(uint32_t space, int input) const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<uint32_t>& counts = spaces_[space].counts;
+  return static_cast<size_t>(input) < counts.size() ? counts[static_cast<size_t>(input)] : 0;
+}
+
+size_t FlowTable::memory() const {
+  const std::lock_guard lock(mutex_);
+  return slabs_.size() * kSlab * sizeof(FlowRecord);
+}
+
+void FlowTable::link(FlowEntry& entry) {
+  FlowEntry** bucket = bucket_of(hash(entry.space_and_way_ >> 1, entry.id_));
+  atomic(entry.next_).store(atomic(*bucket).load(std::memory_order_relaxed), std::memory_order_relaxed);
+  atomic(*bucket).store(&entry, std::memory_order_release);
+}
+
+void FlowTable::unlink(FlowEntry& entry) {
+  FlowEntry** at = bucket_of(hash(entry.space_and_way_ >> 1, entry.id_));
+  for (FlowEntry* e; (e = atomic(*at).load(std::memory_order_relaxed)) != &entry;) at = &e->next_;
+  // Who stands at the entry goes on from there, for it keeps its link.
+  atomic(*at).store(atomic(entry.next_).load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+void FlowTable::begin_grace() {
+  grace_ = rcu::start_grace();
+  waiting_ = removed_;
+  removed_ = nullptr;
+  removed_count_ = 0;
+}
+
+FlowRecord* FlowTable::allocate() {
+  if (!free_) {
+    if (!waiting_ && removed_) begin_grace();
+    if (waiting_ && rcu::elapsed(grace_)) {
+      free_ = waiting_;
+      waiting_ = nullptr;
+    } else if (slabs_.size() * kSlab < uint64_t{capacity()} + capacity() / 10 + kSpare) {
+      slabs_.push_back(std::make_unique<FlowRecord[]>(kSlab));
+      for (FlowRecord& flow : std::span(slabs_.back().get(), kSlab)) {
+        flow.next_free_ = free_;
+        free_ = &flow;
+      }
+    } else {
+      return nullptr;
+    }
+  }
+  FlowRecord* flow = free_;
+  free_ = flow->next_free_;
+  if (flow->shifted_.exchange(false, std::memory_order_relaxed))
+    delete flow->shift_.exchange(nullptr, std::memory_order_relaxed);
+  return flow;
+}
+
+FlowRecord* FlowTable::Change::insert(uint32_t space, const FlowId& id, const FlowId& rewritten, const FlowInfo& info,
+                                      int64_t now) {
+  FlowTable& t = table_;
+  const FlowId back = rewritten.reversed();
+  if (FlowEntry* old = t.find(space, back)) t.remove(old->flow());
+
+  const Lifetimes& lifetimes = t.spaces_[space].lifetimes;
+  const bool guaranteed = lifetimes.guarantee > 0;
+  const int64_t due = now + (guaranteed ? lifetimes.guarantee : lifetimes.idle[0]);
+  // More than one is too many only after the capacity was reduced.
+  for (int most = 4; t.size() >= t.capacity() && most > 0; --most) {
+    FlowRecord* victim = t.next_to_go(now, kMostSteps);
+    if (!victim || (!guaranteed && t.heaps_[0].first_due() > due)) break;
+    t.remove(*victim);
+  }
+  if (t.size() >= t.capacity()) return nullptr;
+  FlowRecord* flow = t.allocate();
+  if (!flow) return nullptr;
+
+  for (const bool reply : {false, true}) {
+    flow->entries_[reply].id_ = reply ? back : id;
+    flow->entries_[reply].space_and_way_ = static_cast<uint16_t>(space << 1 | static_cast<uint32_t>(reply));
+    flow->entries_[reply].output_ = info.outputs[reply];
+  }
+  flow->last_.store(now, std::memory_order_relaxed);
+  flow->life_.store(0, std::memory_order_relaxed);
+  flow->state_.store(0, std::memory_order_relaxed);
+  flow->ip_change_ = info.ip_change;
+  flow->port_change_ = info.port_change;
+  flow->reply_anno_ = info.reply_anno;
+  flow->protocol_ = info.protocol;
+  flow->input_ = info.input;
+  flow->guaranteed_ = guaranteed;
+  t.heap_of(*flow).push(flow, due);
+  // The way back comes first in the chain when both have the same id, as in a flow that a host has with itself.
+  t.link(flow->entries_[0]);
+  t.link(flow->entries_[1]);
+  std::vector<uint32_t>& counts = t.spaces_[space].counts;
+  if (info.input >= counts.size()) counts.resize(info.input + size_t{1});
+  ++counts[info.input];
+  t.size_.store(t.size() + 1, std::memory_order_relaxed);
+  return flow;
+}
+
+void FlowTable::remove(FlowRecord& flow) {
+  unlink(flow.entries_[1]);
+  unlink(flow.entries_[0]);
+  heap_of(flow).remove(&flow);
+  --spaces_[flow.space()].counts[flow.input_];
+  size_.store(size() - 1, std::memory_order_relaxed);
+  flow.next_free_ = removed_;
+  removed_ = &flow;
+  // Early, so that the records can be used when there are no others.
+  if (++removed_count_ >= kSlab && !waiting_) begin_grace();
+}
+
+bool FlowTable::update(FlowRecord& flow, int64_t now) {
+  const Lifetimes& times = lifetimes(flow);
+  const int64_t last = flow.last();
+  const bool guaranteed = times.guarantee > 0 && last + times.guarantee > now;
+  const int64_t due = last + (guaranteed ? times.guarantee : times.idle[flow.life()]);
+  if (guaranteed == flow.guaranteed_) {
+    if (due == heap_of(flow).due(flow)) return false;
+    heap_of(flow).set_due(&flow, due);
+    return true;
+  }
+  heap_of(flow).remove(&flow);
+  flow.guaranteed_ = guaranteed;
+  heap_of(flow).push(&flow, due);
+  return true;
+}
+
+FlowRecord* FlowTable::next_to_go(int64_t now, int steps) {
+  while (!heaps_[1].empty() && heaps_[1].first_due() <= now) {
+    if (steps-- == 0) return nullptr;
+    update(*heaps_[1].top(), now);
+  }
+  while (!heaps_[0].empty()) {
+    if (!update(*heaps_[0].top(), now)) return heaps_[0].top();
+    if (steps-- == 0) return nullptr;
+  }
+  return nullptr;
+}
+
+void FlowTable::change_life(FlowRecord& flow, uint8_t life) {
+  const Lifetimes& times = lifetimes(flow);
+  const bool shorter = times.idle[life] < times.idle[flow.life_.exchange(life, std::memory_order_relaxed)];
+  if (!shorter) return;
+  // Late due times are found out when a flow is at the top of its heap; one that is too late might never get there.
+  const std::lock_guard lock(mutex_);
+  if (flow.place_ == FlowRecord::kNowhere || flow.guaranteed_) return;
+  Heap& heap = heap_of(flow);
+  heap.set_due(&flow, std::min(heap.due(flow), flow.last() + times.idle[life]));
+}
+
+void FlowTable::replace_shift(FlowRecord& flow, std::unique_ptr<const SequenceShift> shift) {
+  if (const SequenceShift* old = flow.shift_.exchange(shift.release(), std::memory_order_acq_rel))
+    rcu::retire([old] { delete old; });
+  flow.shifted_.store(true, std::memory_order_release);
+}
+
+bool FlowTable::Change::shift_sequence(FlowRecord& flow, bool direction, uint32_t from, int32_t bytes) {
+  if (flow.place_ == FlowRecord::kNowhere) return false;
+  const SequenceShift* old = flow.shift();
+  auto shift = old ? std::make_unique<SequenceShift>(*old) : std::make_unique<SequenceShift>();
+  if (!shift->add(direction, from, bytes)) return false;
+  table_.replace_shift(flow, std::move(shift));
+  return true;
+}
+
+void FlowTable::Change::settle_sequence(FlowRecord& flow, bool direction) {
+  if (flow.place_ == FlowRecord::kNowhere || !flow.shift()) return;
+  auto shift = std::make_unique<SequenceShift>(*flow.shift());
+  shift->settle(direction);
+  table_.replace_shift(flow, std::move(shift));
+}
+
+bool FlowTable::expire(int64_t now, int steps) {
+  const std::lock_guard lock(mutex_);
+  for (; steps > 0; --steps) {
+    FlowRecord* flow = next_to_go(now, 1);
+    if (flow && (heaps_[0].first_due() <= now || size() > capacity())) {
+      remove(*flow);
+    } else if (flow || size() == 0) {
+      return false;
+    } else if (heaps_[0].empty() && heaps_[1].first_due() > now) {
+      if (size() <= capacity()) return false;
+      FlowRecord* first = heaps_[1].top();
+      if (!update(*first, now)) remove(*first);
+    }
+  }
+  return true;
+}
+
+void FlowTable::remove_if(const std::function<bool(const FlowRecord&)>& which) {
+  for (uint32_t i = 0;;) {
+    const std::lock_guard lock(mutex_);
+    const auto all = static_cast<uint32_t>(slabs_.size()) * kSlab;
+    if (i >= all) return;
+    for (const uint32_t end = std::min(all, i + kSlice); i < end; ++i) {
+      FlowRecord& flow = *slot(i);
+      if (flow.place_ != FlowRecord::kNowhere && which(flow)) remove(flow);
+    }
+  }
+}
+
+void FlowTable::for_each(const std::function<void(const FlowRecord&)>& visit) {
+  for (uint32_t i = 0;;) {
+    const std::lock_guard lock(mutex_);
+    const auto all = static_cast<uint32_t>(slabs_.size()) * kSlab;
+    if (i >= all) return;
+    for (const uint32_t end = std::min(all, i + kSlice); i < end; ++i) {
+      const FlowRecord& flow = *slot(i);
+      if (flow.place_ != FlowRecord::kNowhere) visit(flow);
+    }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,287 @@
+#pragma once
+/// \file
+/// Flows and what becomes of their packets: a bounded table that all workers share.
+///
+/// Looking a packet up takes no lock: readers follow chains that only grow at their head, and what is taken out of them
+/// is used again after a grace period (rcu.hh). Adding and removing flows takes the table's one lock, for which flow
+/// goes when the table is full depends on all of them.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/rcu.hh"
+#include "tables/flow/flow_id.hh"
+#include "tables/flow/sequence_shift.hh"
+#include "tables/lpm4/huge_array.hh"
+
+namespace headrace {
+
+class FlowRecord;
+
+/// One direction of a flow: the packets that come in with `id`.
+class FlowEntry {
+ public:
+  const FlowId& id() const { return id_; }
+  /// True for the packets that come back.
+  bool is_reply() const { return space_and_way_ & 1; }
+  /// The output that they leave by.
+  uint16_t output() const { return output_; }
+  inline FlowRecord& flow() const;
+  /// What the packets have when they leave.
+  inline FlowId rewritten() const;
+
+ private:
+  friend class FlowRecord;
+  friend class FlowTable;
+  FlowId id_;
+  uint16_t space_and_way_ = 0;  // the space in the upper bits, 1 for the way back
+  uint16_t output_ = 0;
+  FlowEntry* next_ = nullptr;  // atomic
+};
+
+/// What a flow is made of; it does not change as long as the flow is in the table.
+struct FlowInfo {
+  uint16_t outputs[2] = {};  ///< of packets on the way there, and back
+  uint16_t ip_change = 0;    ///< to add to the complement of a checksum over the addresses (RFC 1624), there
+  uint16_t port_change = 0;  ///< the same with ports
+  uint16_t input = 0;        ///< where the first packet arrived
+  uint8_t protocol = 0;      ///< 0: any
+  uint8_t reply_anno = 0;    ///< what an annotation of packets on the way back is set to
+};
+
+/// A flow and its way back, in two cache lines: what every packet reads, and what only changes touch.
+class alignas(64) FlowRecord {
+ public:
+  const FlowEntry& entry(bool reply) const { return entries_[reply]; }
+  /// See FlowInfo.
+  uint16_t ip_change() const { return ip_change_; }
+  uint16_t port_change() const { return port_change_; }
+  uint16_t input() const { return input_; }
+  uint8_t protocol() const { return protocol_; }
+  uint8_t reply_anno() const { return reply_anno_; }
+  uint32_t space() const { return entries_[0].space_and_way_ >> 1; }
+  /// Bits that belong to who owns the flow.
+  std::atomic<uint8_t>& state() { return state_; }
+  uint8_t state() const { return state_.load(std::memory_order_relaxed); }
+  /// Which of its space's idle times counts.
+  uint8_t life() const { return life_.load(std::memory_order_relaxed); }
+  /// Time of the last packet, a moment late.
+  int64_t last() const { return last_.load(std::memory_order_relaxed); }
+  /// Null, or how TCP sequence numbers are changed; for as long as an RCU reader may use what it found.
+  const SequenceShift* shift() const {
+    return shifted_.load(std::memory_order_acquire) ? shift_.load(std::memory_order_acquire) : nullptr;
+  }
+
+ private:
+  friend class FlowEntry;
+  friend class FlowTable;
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  FlowEntry entries_[2];
+  std::atomic<int64_t> last_{0};
+  uint16_t ip_change_ = 0, port_change_ = 0;
+  uint8_t reply_anno_ = 0;
+  std::atomic<uint8_t> life_{0}, state_{0};
+  std::atomic<bool> shifted_{false};
+
+  uint32_t place_ = kNowhere;  // in its heap; kNowhere: not in the table
+  bool guaranteed_ = false;    // which heap it is in
+  uint8_t protocol_ = 0;
+  uint16_t input_ = 0;
+  std::atomic<const SequenceShift*> shift_{nullptr};
+  FlowRecord* next_free_ = nullptr;
+};
+static_assert(sizeof(FlowRecord) == 128);
+
+inline FlowRecord& FlowEntry::flow() const {
+  // The flow begins with its two entries.
+  return *reinterpret_cast<FlowRecord*>(const_cast<FlowEntry*>(this - is_reply()));
+}
+inline FlowId FlowEntry::rewritten() const { return (is_reply() ? this[-1] : this[1]).id_.reversed(); }
+
+/// Flows of one or more users. Each has spaces of its own, in which ids are looked up, but all flows share the room.
+/// Times are clock::steady() in nanoseconds.
+///
+/// A flow is kept for a while after each packet, without fail (Lifetimes::guarantee). Then it is kept as long as there
+/// is room, and removed in the order in which flows have been idle for their idle time. When all flows are guaranteed
+/// there is no room for another.
+class FlowTable {
+ public:
+  static constexpr int kLives = 3;
+  /// Flows that have been removed are kept until nobody looks at them: as many as some workers may remove in a round.
+  static constexpr uint32_t kSpare = 4096;
+  struct Lifetimes {
+    int64_t guarantee = 0;
+    int64_t idle[kLives] = {};
+  };
+
+  /// \param capacity flows, at least 1
+  explicit FlowTable(uint32_t capacity);
+  ~FlowTable();
+  FlowTable(const FlowTable&) = delete;
+  FlowTable& operator=(const FlowTable&) = delete;
+
+  /// The space called `name`, which is added if there is none. While no worker uses the table.
+  uint32_t add_space(const std::string& name, const Lifetimes& lifetimes, int inputs);
+  /// While no worker uses the table. Flows that are too many go as others come, and with expire().
+  void set_capacity(uint32_t capacity);
+  uint32_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
+  /// Flows in the table.
+  uint32_t size() const { return size_.load(std::memory_order_relaxed); }
+  /// Flows that input `input` of a space has made.
+  uint32_t count(uint32_t space, int input) const;
+  /// Bytes that the table has taken for flows: never more than what capacity(), a tenth of it and kSpare flows need.
+  size_t memory() const;
+
+  // --- For every packet, by RCU readers, without a lock
+
+  FlowEntry* find(uint32_t space, const FlowId& id) const { return find(bucket(space, id), space, id); }
+
+  /// The same in steps, so that a batch need not wait for memory packet by packet.
+  using Bucket = FlowEntry**;
+  Bucket bucket(uint32_t space, const FlowId& id) const { return bucket_of(hash(space, id)); }
+  static void prefetch(Bucket bucket) { __builtin_prefetch(bucket); }
+  static void prefetch_flow(Bucket bucket) {
+    // The entry may be the second of its flow, in the same cache line.
+    if (const FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire)) __builtin_prefetch(e);
+  }
+  FlowEntry* find(Bucket bucket, uint32_t space, const FlowId& id) const {
+    for (FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire); e != nullptr;
+         e = atomic(e->next_).load(std::memory_order_acquire))
+      if (e->space_and_way_ >> 1 == space && e->id_ == id) return e;
+    return nullptr;
+  }
+
+  /// A packet of the flow has come.
+  static void touch(FlowRecord& flow, int64_t now) {
+    // Written seldom: two workers may have the two directions of a flow.
+    if (now - flow.last_.load(std::memory_order_relaxed) >= kGrain) flow.last_.store(now, std::memory_order_relaxed);
+  }
+  /// Another idle time counts. Takes the lock if that one is shorter.
+  void set_life(FlowRecord& flow, uint8_t life) {
+    if (flow.life_.load(std::memory_order_relaxed) != life) [[unlikely]]
+      change_life(flow, life);
+  }
+
+  // --- Changes
+
+  /// Holds the lock of the table.
+  class Change {
+   public:
+    explicit Change(FlowTable& table) : table_(table), lock_(table.mutex_) {}
+
+    FlowEntry* find(uint32_t space, const FlowId& id) const { return table_.find(space, id); }
+    /// Adds a flow whose packets have `id` when they come and `rewritten` when they leave. A flow that has the same way
+    /// back goes. Null when there is no room.
+    FlowRecord* insert(uint32_t space, const FlowId& id, const FlowId& rewritten, const FlowInfo& info, int64_t now);
+    void remove(FlowRecord& flow) { table_.remove(flow); }
+    /// Changes the sequence numbers of a flow; see SequenceShift::add().
+    bool shift_sequence(FlowRecord& flow, bool direction, uint32_t from, int32_t bytes);
+    void settle_sequence(FlowRecord& flow, bool direction);
+
+   private:
+    FlowTable& table_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  /// Removes flows that have been idle for too long, and those beyond the capacity, in up to `steps` steps. Returns
+  /// true when that was not enough.
+  bool expire(int64_t now, int steps);
+  /// Removes the flows for which `which` is true. Takes the lock for short times, in which it calls `which`.
+  void remove_if(const std::function<bool(const FlowRecord&)>& which);
+  /// Calls `visit` for the flows in the table. Takes the lock for short times, in which it calls `visit`.
+  void for_each(const std::function<void(const FlowRecord&)>& visit);
+  /// When `flow` may go to make room.
+  int64_t expiry(const FlowRecord& flow) const { return flow.last() + lifetimes(flow).idle[flow.life()]; }
+
+ private:
+  /// How much later than it came a packet may be noted.
+  static constexpr int64_t kGrain = 1'000'000;
+  /// Heap operations that one new flow may cost: those that were noted late are put right a few at a time.
+  static constexpr int kMostSteps = 256;
+  static constexpr uint32_t kSlab = 256;
+  static constexpr uint32_t kSlice = 4096;
+
+  struct Space {
+    std::string name;
+    Lifetimes lifetimes;
+    std::vector<uint32_t> counts;  // flows by input
+  };
+  /// Flows by the time when they have to be looked at, earliest first. That is never later than it should be, but may
+  /// be earlier: packets do not change it.
+  class Heap {
+   public:
+    bool empty() const { return items_.empty(); }
+    FlowRecord* top() const { return items_.front().flow; }
+    int64_t first_due() const { return items_.front().due; }
+    int64_t due(const FlowRecord& flow) const { return items_[flow.place_].due; }
+    void push(FlowRecord* flow, int64_t due);
+    void remove(FlowRecord* flow);
+    void set_due(FlowRecord* flow, int64_t due);
+
+   private:
+    struct Item {
+      int64_t due;
+      FlowRecord* flow;
+    };
+    void up(uint32_t place);
+    void down(uint32_t place);
+    void put(uint32_t place, Item item) {
+      items_[place] = item;
+      item.flow->place_ = place;
+    }
+    std::vector<Item> items_;
+  };
+
+  static std::atomic_ref<FlowEntry*> atomic(FlowEntry*& pointer) { return std::atomic_ref<FlowEntry*>(pointer); }
+  uint64_t hash(uint32_t space, const FlowId& id) const {
+    uint64_t h = (uint64_t{id.src.network_order()} << 32 | id.dst.network_order()) ^ seeds_[0];
+    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
+    h ^= uint64_t{space} << 32 ^ uint64_t { id.sport } << 16 ^ id.dport ^ seeds_[1];
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
+    return h ^ h >> 32;
+  }
+  FlowEntry** bucket_of(uint64_t hash) const { return const_cast<FlowEntry**>(&buckets_.data()[hash & mask_]); }
+  const Lifetimes& lifetimes(const FlowRecord& flow) const { return spaces_[flow.space()].lifetimes; }
+  Heap& heap_of(const FlowRecord& flow) { return heaps_[flow.guaranteed_]; }
+
+  void build_buckets();
+  void link(FlowEntry& entry);
+  void unlink(FlowEntry& entry);
+  void begin_grace();
+  FlowRecord* allocate();
+  void remove(FlowRecord& flow);
+  void change_life(FlowRecord& flow, uint8_t life);
+  void replace_shift(FlowRecord& flow, std::unique_ptr<const SequenceShift> shift);
+  /// Where the flow belongs, and its due time, are as its last packet has it.
+  bool update(FlowRecord& flow, int64_t now);
+  /// Brings the heaps up to date as far as needed to know which flow goes next; returns that one, or null when all are
+  /// guaranteed or that is not known after `steps` steps.
+  FlowRecord* next_to_go(int64_t now, int steps);
+  FlowRecord* slot(uint32_t i) const { return &slabs_[i / kSlab][i % kSlab]; }
+
+  uint64_t seeds_[2];
+  uint64_t mask_ = 0;
+  HugeArray<FlowEntry*> buckets_;
+  std::vector<Space> spaces_;
+  std::atomic<uint32_t> capacity_;
+  std::atomic<uint32_t> size_{0};
+
+  mutable std::mutex mutex_;
+  Heap heaps_[2];  // best effort, guaranteed
+  std::vector<std::unique_ptr<FlowRecord[]>> slabs_;
+  /// Flows out of use: free, waiting for the end of a grace period, and those removed since that began.
+  FlowRecord* free_ = nullptr;
+  FlowRecord* waiting_ = nullptr;
+  FlowRecord* removed_ = nullptr;
+  uint32_t removed_count_ = 0;
+  rcu::Epoch grace_ = 0;
+};
+
+}  // namespace headrace
