@@ -130,7 +130,7 @@ TEST(ARPQuerier, FalseAddressesAreNotBelieved) {
 }
 
 TEST(ARPQuerier, HostsThatDoNotAnswerAreUnreachable) {
-  TestRouter r(graph(", WAIT 2.2s") + "a[2] -> u :: Capture; Script(wait 2.1s, read u.name, wait 2s, stop);");
+  TestRouter r(graph(", WAIT 2.2s") + "a[2] -> u :: Capture; Script(wait 4.1s, stop);");
   ASSERT_TRUE(r.ok()) << r.errors();
   send(r, kHost, 'a');
   send(r, kHost, 'b');

@@ -11,9 +11,10 @@ TEST(ICMPPingSource, SendsRequests) {
   ASSERT_TRUE(r.ok()) << r.errors();
   const Timestamp before = clock::steady();
   r.run();
-  EXPECT_EQ(captured(r, "c"), plain_hex({"45000021000100 00c801aed6 01000001 02000002 0800 96f112340001 68656c6c6f",
-                                         "45000021000200 00c801aed5 01000001 02000002 0800 96f012340002 68656c6c6f",
-                                         "45000021000300 00c801aed4 01000001 02000002 0800 96ef12340003 68656c6c6f"}));
+  // Made with Scapy.
+  EXPECT_EQ(captured(r, "c"), plain_hex({"4500002100010000 c801efd8 01000001 02000002 0800a1f8 12340001 68656c6c6f",
+                                         "4500002100020000 c801efd7 01000001 02000002 0800a1f7 12340002 68656c6c6f",
+                                         "4500002100030000 c801efd6 01000001 02000002 0800a1f6 12340003 68656c6c6f"}));
   for (const auto& seen : capture(r, "c").seen()) {
     EXPECT_EQ(internet_checksum(seen.packet->network_header(), 20), 0);
     EXPECT_EQ(internet_checksum(seen.packet->transport_header(), 13), 0);
@@ -28,7 +29,7 @@ TEST(ICMPPingSource, CountsReplies) {
   {
     TestRouter r(
         "s :: ICMPPingSource(1.0.0.1, 2.0.0.2, INTERVAL 1, LIMIT 4, STOP true)"
-        "-> lost :: Switch(0) -> ICMPPingResponder -> d :: DelayShaper(20ms) -> Unqueue -> SetTimestamp"
+        "-> lost :: Switch(0) -> ICMPPingResponder -> Queue -> DelayShaper(20ms) -> Unqueue -> SetTimestamp"
         "-> t :: Tee -> s; t[1] -> other :: Switch(0) -> Discard; lost[1] -> Discard; other[1] -> s;"
         "Script(wait 2.5s, write other.switch 1, wait 1s, write lost.switch 1);");
     ASSERT_TRUE(r.ok()) << r.errors();
@@ -72,7 +73,7 @@ TEST(ICMPPingSource, MirrorsReplies) {
   ASSERT_EQ(captured(r, "c").size(), 1u);
   // With an option, something before the header and padding behind.
   r.push("m", from_hex("deadbeef 4600002400010000 c8010000 02000002 01000001 01010100 00000000 00000001 abcdefab cccccc"));
-  EXPECT_EQ(captured(r, "c").back(), plain_hex("45000020000200 00c801aed6 01000001 02000002 0800 cf6400000002 abcdefab"));
+  EXPECT_EQ(captured(r, "c").back(), plain_hex("4500002000020000 c801efd8 01000001 02000002 08005c84 00000002 abcdefab"));
 }
 
 TEST(ICMPPingSource, PullAndArguments) {
@@ -97,8 +98,8 @@ TEST(ICMPPingEncap, NumbersRequests) {
   r.push("e", "hello");
   ASSERT_TRUE(r.write("e.dst", "2.0.0.3"));
   r.push("e", "");
-  EXPECT_EQ(captured(r, "c"), plain_hex({"4500002100010000 ff0177d6 01000001 02000002 080096f1 12340001 68656c6c6f",
-                                         "4500001c00020000 ff0177d9 01000001 02000003 0800e5c9 12340002"}));
+  EXPECT_EQ(captured(r, "c"), plain_hex({"4500002100010000 ff01b8d8 01000001 02000002 0800a1f8 12340001 68656c6c6f",
+                                         "4500001c00020000 ff01b8db 01000001 02000003 0800e5c9 12340002"}));
   EXPECT_EQ(r.read("e.src") + " " + r.read("e.dst"), "1.0.0.1 2.0.0.3");
   r.push("e", std::string(65535, 'x'));
   EXPECT_EQ(r.read("e.drop_reasons"), "1\ttoo long for IP\n");

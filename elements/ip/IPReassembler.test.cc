@@ -203,7 +203,7 @@ TEST(IPReassembler, QuietPacketsAreGivenUp) {
 }
 
 TEST(IPReassembler, TimeGoesOnWithoutPackets) {
-  TestRouter r(std::string(kGraph) + "Script(wait 2s, read r.dump, wait 2s, stop);" +
+  TestRouter r(std::string(kGraph) + "Script(wait 5s, stop);" +
                "Idle -> n :: MarkIPHeader -> s :: IPReassembler(TIMEOUT 3) -> c; s[1] -> [1]late;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("n", fragment(1, 0, true, "aaaaaaaa"));
