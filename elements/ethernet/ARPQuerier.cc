@@ -150,8 +150,10 @@ bool ARPQuerier::encapsulate(Packet* p, EtherAddress to) {
 bool ARPQuerier::resolve(Packet* p, IpAddress ip, int64_t& now, EtherAddress& to, Batch& out) {
   for (;;) {
     if (const ArpTable::Answer answer = table_->lookup(ip, now, poll_timeout_.ns); answer.known) [[likely]] {
-      if (answer.poll)
-        send_request({ip, *p}, broadcast_poll_ ? EtherAddress::broadcast() : answer.ether, out);
+      if (answer.poll) {
+        const bool all = broadcast_poll_ || answer.unanswered;
+        send_request({ip, *p}, all ? EtherAddress::broadcast() : answer.ether, out);
+      }
       to = answer.ether;
       return true;
     }

@@ -27,9 +27,10 @@ namespace headrace {
 ///
 /// IP, ETH: the addresses of this host on the link; NAME stands for both (see AddressInfo).
 /// TABLE: an ARPTable, instead of a table of its own; then CAPACITY to TIMEOUT, which ARPTable explains, do not count.
-/// POLL_TIMEOUT: an address older than this is asked for again while it is used. Default 1 minute; 0: it is not.
+/// POLL_TIMEOUT: an address older than this is asked for again while it is used: three times where it was, then
+/// everywhere (RFC 1122, 2.3.2.1). Default 1 minute; 0: it is not.
 /// BROADCAST: the link's broadcast address. Default: that of the network if IP has a prefix.
-/// BROADCAST_POLL true: such requests go to all hosts rather than to the known address. Default false.
+/// BROADCAST_POLL true: all such requests go to all hosts. Default false.
 /// WAIT: how long packets wait before they leave by output 2. Default 3 seconds.
 ///
 /// In a hot swap the table, and the packets that wait, go to the ARPQuerier that takes over if it has the same addresses.

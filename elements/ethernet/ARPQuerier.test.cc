@@ -253,6 +253,28 @@ TEST(ARPQuerier, PollsBeforeAnEntryExpires) {
   }
 }
 
+TEST(ARPQuerier, PollsThatNobodyAnswersGoToAll) {
+  TestRouter r(graph(", POLL_TIMEOUT 1s"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto polls = [&](int n) {
+    std::string to;
+    for (int i = 0; i < n; ++i) {
+      const size_t before = captured(r, "q").size();
+      send(r, kHost, 'x');
+      if (captured(r, "q").size() > before) to += captured(r, "q").back().substr(0, 12) == "ffffffffffff" ? 'A' : '1';
+      wait_ms(101);
+    }
+    return to;
+  };
+  r.push("a", from_hex(kAnswer), 1);
+  wait_ms(1001);
+  EXPECT_EQ(polls(6), "111AAA");
+  r.push("a", from_hex(kAnswer), 1);
+  wait_ms(1001);
+  EXPECT_EQ(polls(2), "11");
+  EXPECT_EQ(captured(r, "c").size(), 8u) << "packets go on meanwhile";
+}
+
 TEST(ARPQuerier, RepliesChangeWhatIsRemembered) {
   TestRouter r(graph());
   ASSERT_TRUE(r.ok()) << r.errors();

@@ -17,6 +17,8 @@ constexpr int64_t kSecond = 1000000000;
 constexpr int64_t kPollInterval = kSecond / 10;
 constexpr int64_t kSlowPollInterval = 2 * kSecond;
 constexpr int kFastPolls = 10;
+/// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC 1122, 2.3.2.1).
+constexpr int kUnicastPolls = 3;
 
 void add(std::atomic<uint32_t>& count, int64_t n) {
   count.fetch_add(static_cast<uint32_t>(n), std::memory_order_relaxed);
@@ -121,7 +123,10 @@ ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
     if (s.version.load(std::memory_order_relaxed) != version) return {};
     if (limits_.timeout.ns && live_at + limits_.timeout.ns < now) return {};
     if (poll_after && now >= live_at + poll_after && now >= next_poll) return {};
-    return {.known = true, .ether = EtherAddress::from_bytes(&ether)};
+    Answer answer;
+    answer.known = true;
+    answer.ether = EtherAddress::from_bytes(&ether);
+    return answer;
   }
   return {};
 }
@@ -214,11 +219,14 @@ ArpTable::Answer ArpTable::lookup_locked(IpAddress ip, int64_t now, int64_t poll
   const auto found = s.by_ip.find(ip);
   if (found == s.by_ip.end() || !known(*found->second, now)) return {};
   Entry& e = *found->second;
-  Answer answer{.known = true, .ether = e.ether};
+  Answer answer;
+  answer.known = true;
+  answer.ether = e.ether;
   if (poll_after && now >= e.live_at + poll_after && now >= next_poll(e)) {
+    answer.poll = true;
+    answer.unanswered = e.polls >= kUnicastPolls;
     mark_poll(e, now);
     publish(s, e);
-    answer.poll = true;
   }
   return answer;
 }

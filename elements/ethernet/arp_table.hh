@@ -35,7 +35,8 @@ class ArpTable {
 
   struct Answer {
     bool known = false;
-    bool poll = false;  ///< the caller shall ask whether the address is still right
+    bool poll = false;        ///< the caller shall ask whether the address is still right,
+    bool unanswered = false;  ///< and that address did not answer such questions
     EtherAddress ether;
   };
 

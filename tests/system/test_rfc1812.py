@@ -304,6 +304,8 @@ def transfer(network, *words):
 
 def use_programs(network):
     found = {
+        # These first: Linux sends neither soon after another error for the same host.
+        "ping by a detour": ping(network.left, "-c1", "-W1", DETOUR),
         "ping nowhere": ping(network.right, "-c1", NOWHERE),
         "ping": ping(network.left, "-c3", RIGHT),
         "ping back": ping(network.right, "-c3", LEFT),
@@ -313,7 +315,6 @@ def use_programs(network):
         "ping back in fragments": ping(network.right, "-c2", "-s4000", LEFT),
         "ping with record route": ping(network.left, "-c1", "-R", RIGHT),
         "ping too big": ping(network.left, "-c2", "-Mdo", "-s1400", RIGHT),
-        "ping by a detour": ping(network.left, "-c1", "-W1", DETOUR),
         "traceroute udp": hops(network.left, "traceroute", "-n", "-q2", "-w2", RIGHT),
         "traceroute icmp": hops(network.left, "traceroute", "-n", "-I", "-q2", "-w2", RIGHT),
         "traceroute back": hops(network.right, "traceroute", "-n", "-q2", "-w2", LEFT),
