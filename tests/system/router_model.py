@@ -148,6 +148,9 @@ class Router:
         if ip.proto != 1 or ip.frag or ip[ICMP].type != 8:
             self.drops["local", "count"] += 1
             return
+        if case.broadcast:
+            self.drops["ping", "not an echo request to one host"] += 1
+            return
         request = ip[ICMP]
         reply = IP(src=ip.dst, dst=ip.src, id=ip.id, tos=ip.tos, ttl=255) / ICMP(
             type=0, id=request.id, seq=request.seq) / bytes(request.payload)

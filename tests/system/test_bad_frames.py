@@ -135,7 +135,7 @@ class Live:
         self.mac = bytes.fromhex(self.router.mac("left").replace(":", ""))
         text = standard_router.configuration(
             interfaces, [("20.0.0.0/8", "10.0.1.2", 1), ("30.0.0.0/8", "10.0.0.2", 0)],
-            arp=f"CAPACITY {WAITING_LIMIT}, ENTRY_CAPACITY {ARP_LIMIT}", reassembly=f"HIMEM {HIMEM}, TIMEOUT 2", icmp="")
+            arp=f"CAPACITY {WAITING_LIMIT}, ENTRY_CAPACITY {ARP_LIMIT}, WAIT 1s", reassembly=f"HIMEM {HIMEM}, TIMEOUT 1", icmp="")
         (folder / "router.click").write_text(text + REPORT + extra)
         self.said = (folder / "said.txt").open("w+")
         self.process = self.router.start(binary, "run", "-w", 2, "-q", "-r", "buffers_in_use", "-r", "arp0.count",
