@@ -9,22 +9,31 @@ namespace headrace {
 /// Sends IP packets to hosts on an Ethernet, whose addresses it finds out by ARP (RFC 826; RFC 1122, 2.3.2).
 ///
 ///     ARPQuerier(IP, ETH [, keyword TABLE, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR,
-///                TIMEOUT, POLL_TIMEOUT, BROADCAST, BROADCAST_POLL])
+///                TIMEOUT, POLL_TIMEOUT, BROADCAST, BROADCAST_POLL, WAIT])
 ///     ARPQuerier(NAME, ...)
 ///
 /// Input 0: IP packets whose destination address annotation says which host on the link gets them. Input 1: ARP replies
 /// with their Ethernet headers. Output 0: the IP packets with Ethernet headers. Packets for a host whose address is not
 /// known wait for the reply. Output 1 (optional): ARP requests, at most ten a second for a host; without it they leave
-/// by output 0.
+/// by output 0. Output 2 (optional): IP packets for a host that does not answer, for ICMPError(..., unreachable, host)
+/// (RFC 1812, 3.3.2); with it a host that packets wait for is asked for once a second until WAIT is over. Without it
+/// they wait until the entry is forgotten.
+///
+/// Every reply is believed, also one that nobody asked for, but for those that claim this host's own address, a
+/// broadcast or multicast address, or an Ethernet group: these are counted as drops.
 ///
 /// Packets for 255.255.255.255 and BROADCAST go to all hosts, those for multicast addresses to the Ethernet group of
 /// RFC 1112. Packets for 0.0.0.0 are dropped.
 ///
 /// IP, ETH: the addresses of this host on the link; NAME stands for both (see AddressInfo).
 /// TABLE: an ARPTable, instead of a table of its own; then CAPACITY to TIMEOUT, which ARPTable explains, do not count.
-/// POLL_TIMEOUT: an address older than this is asked for again while it is used. Default 1 minute; 0: it is not.
+/// POLL_TIMEOUT: an address older than this is asked for again while it is used: three times where it was, then
+/// everywhere (RFC 1122, 2.3.2.1). Default 1 minute; 0: it is not.
 /// BROADCAST: the link's broadcast address. Default: that of the network if IP has a prefix.
-/// BROADCAST_POLL true: such requests go to all hosts rather than to the known address. Default false.
+/// BROADCAST_POLL true: all such requests go to all hosts. Default false.
+/// WAIT: how long packets wait before they leave by output 2. Default 3 seconds.
+///
+/// In a hot swap the table, and the packets that wait, go to the ARPQuerier that takes over if it has the same addresses.
 ///
 /// Handlers: `ipaddr`, `broadcast` (rw); `table` (r, as in ARPTable); `stats` (r) drops and requests, as text;
 /// `queries` (r) requests sent; `responses` (r) replies received; `drops` (r) packets dropped at once; `count` (r)
@@ -32,7 +41,7 @@ namespace headrace {
 /// and the counts.
 class ARPQuerier final : public Element {
  public:
-  static constexpr Ports kPorts{"2/1-2"};
+  static constexpr Ports kPorts{"2/1-3"};
   static constexpr Processing kProcessing{"h/h"};
   static constexpr Flow kFlow{"xy/x"};
 
@@ -42,41 +51,25 @@ class ARPQuerier final : public Element {
   void add_handlers(Handlers& handlers) override;
   void push(int port, Batch& batch) override;
   void run_timer(Timer& timer) override;
+  void take_state(Element& old, Errors& errors) override;
+  uint64_t held_packets() const override { return own_table_.waiting(); }
   std::vector<DropCount> drop_counts() const override;
 
  private:
-  /// Ethernet headers of recent destinations, so that a packet needs no lock. One for each thread.
-  struct Cache {
-    static constexpr size_t kSlots = 256;
-    struct Slot {
-      uint32_t ip = 0;          // network order
-      uint32_t generation = 0;  // of the table; the table's is never 0 here
-      int64_t good_until = 0;
-      uint8_t header[sizeof(EtherHeader)] = {};
-    };
-    Slot slots[kSlots];
-  };
   enum Count { kQueries, kDrops, kResponses, kCounts };
   enum Reason : int;
 
-  /// What a request has of the packet that it is sent for.
-  struct RequestAnnotations {
-    explicit RequestAnnotations(const Packet& p)
-        : timestamp(p.timestamp()), vlan_tci(p.anno_u16(anno_offset::kVlanTci)) {}
-    Timestamp timestamp;
-    uint16_t vlan_tci;
-  };
-
   void send(Batch& packets);
-  /// Finds the header for `ip`, or takes the packet.
-  bool resolve(Packet* p, IpAddress ip, int64_t& now, Cache::Slot& slot, Batch& out);
-  bool encapsulate(Packet* p, const Cache::Slot& slot);
-  void keep(Cache::Slot& slot, IpAddress ip, EtherAddress to, int64_t good_until) const;
+  /// Finds the Ethernet address for `ip`, or takes the packet.
+  bool resolve(Packet* p, IpAddress ip, int64_t& now, EtherAddress& to, Batch& out);
+  /// With output 2: asks again for hosts that packets wait for, and gives up those that do not answer.
+  void tend(Timer& timer);
+  bool encapsulate(Packet* p, EtherAddress to);
   /// Pushes a request, and before it what is in `out`.
-  void send_request(const RequestAnnotations& annotations, IpAddress ip, EtherAddress to, Batch& out);
+  void send_request(const ArpTable::Question& question, EtherAddress to, Batch& out);
   void receive(Packet* reply, Batch& out);
+  bool is_host(IpAddress ip) const;
   void refuse(Packet* p, Reason reason);
-  void forget_headers();
 
   IpAddress ip_;
   EtherAddress ether_;
@@ -86,8 +79,9 @@ class ARPQuerier final : public Element {
   ARPTable* shared_table_ = nullptr;
   ArpTable own_table_;
   ArpTable* table_ = &own_table_;
+  Interval wait_ = Interval::from_sec(3);
   Timer timer_{this};
-  PerThread<Cache> caches_;
+  Timer tend_timer_{this, [this](Timer& timer) { tend(timer); }};
   ThreadCounters counts_{kCounts};
   std::atomic<bool> told_zero_ = false;
 };

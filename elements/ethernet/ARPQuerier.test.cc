@@ -111,6 +111,108 @@ TEST(ARPQuerier, OnlyGoodRepliesCount) {
   EXPECT_EQ(r.read("a.length"), "1");
 }
 
+TEST(ARPQuerier, FalseAddressesAreNotBelieved) {
+  TestRouter r(graph());
+  ASSERT_TRUE(r.ok()) << r.errors();
+  std::vector<std::string> claims = {"121a0701", "121a07ff", "ffffffff", "e0000005", "00000000"};
+  for (const std::string& claim : claims) {
+    std::string reply = from_hex(kAnswer);
+    reply.replace(28, 4, from_hex(claim));
+    r.push("a", reply, 1);
+  }
+  std::string group = from_hex(kAnswer);
+  group[22] = 1;
+  r.push("a", group, 1);
+  EXPECT_EQ(r.read("a.count"), "0");
+  EXPECT_EQ(r.read("a.drop_reasons"), "6\tARP reply with a false address\n");
+  send(r, IpAddress::from_octets(18, 26, 7, 255), 'b');
+  EXPECT_EQ(captured(r, "c"), plain_hex({"ffffffffffff0000c04f71ef080062"}));
+}
+
+TEST(ARPQuerier, HostsThatDoNotAnswerAreUnreachable) {
+  TestRouter r(graph(", WAIT 2.2s") + "a[2] -> u :: Capture; Script(wait 4.1s, stop);");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  send(r, kHost, 'a');
+  send(r, kHost, 'b');
+  EXPECT_EQ(r.router().find("a")->held_packets(), 2u);
+  r.run();
+  // Asked for three times, a second apart.
+  EXPECT_EQ(captured(r, "q"), plain_hex({kQuery, kQuery, kQuery}));
+  EXPECT_EQ(captured(r, "u"), (std::vector<std::string>{"61", "62"})) << "as they came, without a header";
+  EXPECT_EQ(captured(r, "c").size(), 0u);
+  EXPECT_EQ(r.read("a.length") + r.read("a.count"), "01");
+  send(r, kHost, 'c');
+  EXPECT_EQ(captured(r, "q").size(), 4u);
+  r.push("a", from_hex(kAnswer), 1);
+  EXPECT_EQ(captured(r, "c"), plain_hex({kHeader + "63"}));
+  EXPECT_EQ(r.read("a.drop_reasons"), "");
+}
+
+TEST(ARPQuerier, AnotherTakesOver) {
+  const std::string next = "Idle -> b :: ARPQuerier(18.26.7.1/24, 00:00:c0:4f:71:ef) -> d :: Capture; Idle -> [1]b;";
+  const std::string other = "Idle -> o :: ARPQuerier(18.26.7.2/24, 00:00:c0:4f:71:ef) -> d; Idle -> [1]o;";
+  TestRouter r(graph() + next + other);
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("a", reply_of(31), 1);
+  send(r, kHost, 'a');
+  Errors errors;
+  const auto find = [&](const char* name) { return r.router().find(name); };
+  find("o")->take_state(*find("a"), errors);
+  EXPECT_EQ(r.read("o.count") + r.read("a.count"), "02") << "another address: what is known may not hold";
+  find("b")->take_state(*find("a"), errors);
+  EXPECT_EQ(r.read("b.count") + r.read("a.count"), "20");
+  EXPECT_EQ(find("b")->held_packets() * 10 + find("a")->held_packets(), 10u);
+  send(r, host(31), 'x', "b");
+  r.push("b", from_hex(kAnswer), 1);
+  EXPECT_EQ(captured(r, "d").size(), 2u);
+}
+
+TEST(ArpTable, ReadersSeeWholeAddresses) {
+  // Writers come and go while others look up without a lock: who is known has the address that belongs to it.
+  ArpTable table;
+  table.set_limits({.entries = 700, .timeout = Interval::from_sec(0)});
+  constexpr int kHosts = 3000;
+  const auto address = [](int i) { return IpAddress::from_host_order(0x0a000000u + static_cast<uint32_t>(i)); };
+  const auto ether = [](int i, int version) {
+    const auto low = static_cast<uint8_t>(i), high = static_cast<uint8_t>(i >> 8), v = static_cast<uint8_t>(version);
+    return EtherAddress({2, v, low, high, low, v});
+  };
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> found{0}, wrong{0};
+  const auto look_up = [&](uint32_t seed) {
+    while (!stop.load(std::memory_order_relaxed)) {
+      seed = seed * 1664525 + 1013904223;
+      const int i = static_cast<int>(seed >> 16) % kHosts;
+      const ArpTable::Answer answer = table.lookup(address(i), 1, 0);
+      if (!answer.known) continue;
+      ++found;
+      wrong += answer.ether != ether(i, answer.ether.data()[1]);
+    }
+  };
+  std::vector<std::thread> readers;
+  for (uint32_t i = 0; i < 2; ++i) readers.emplace_back(look_up, i);
+  uint32_t seed = 99;
+  for (int n = 0; n < 60000; ++n) {
+    seed = seed * 1664525 + 1013904223;
+    const int i = static_cast<int>(seed >> 16) % kHosts;
+    table.insert(address(i), n % 5 == 0 ? EtherAddress::broadcast() : ether(i, n), 1);
+  }
+  stop = true;
+  for (std::thread& t : readers) t.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(found, 0u);
+  EXPECT_LE(table.count(), 701u);
+  // And what is known in the end is what the list says.
+  const std::string list = table.unparse(1);
+  int known = 0;
+  for (int i = 0; i < kHosts; ++i) {
+    const bool is_known = table.lookup(address(i), 1, 0).known;
+    known += is_known;
+    EXPECT_EQ(is_known, list.find(address(i).unparse() + " 1 ") != std::string::npos) << i;
+  }
+  EXPECT_GT(known, 300);
+}
+
 TEST(ARPQuerier, AsksTenTimesASecondThenSlower) {
   TestRouter r(graph());
   ASSERT_TRUE(r.ok()) << r.errors();
@@ -149,6 +251,28 @@ TEST(ARPQuerier, PollsBeforeAnEntryExpires) {
     EXPECT_EQ(r.read("a.length"), "1");
     EXPECT_EQ(r.read("a.table").substr(0, 12), "18.26.7.30 0");
   }
+}
+
+TEST(ARPQuerier, PollsThatNobodyAnswersGoToAll) {
+  TestRouter r(graph(", POLL_TIMEOUT 1s"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto polls = [&](int n) {
+    std::string to;
+    for (int i = 0; i < n; ++i) {
+      const size_t before = captured(r, "q").size();
+      send(r, kHost, 'x');
+      if (captured(r, "q").size() > before) to += captured(r, "q").back().substr(0, 12) == "ffffffffffff" ? 'A' : '1';
+      wait_ms(101);
+    }
+    return to;
+  };
+  r.push("a", from_hex(kAnswer), 1);
+  wait_ms(1001);
+  EXPECT_EQ(polls(6), "111AAA");
+  r.push("a", from_hex(kAnswer), 1);
+  wait_ms(1001);
+  EXPECT_EQ(polls(2), "11");
+  EXPECT_EQ(captured(r, "c").size(), 8u) << "packets go on meanwhile";
 }
 
 TEST(ARPQuerier, RepliesChangeWhatIsRemembered) {

@@ -12,7 +12,7 @@ namespace headrace {
 /// It has no ports; ARPQuerier(..., TABLE name) uses it.
 ///
 /// CAPACITY: packets that may wait for answers. Default 2048; 0: any number.
-/// ENTRY_CAPACITY: addresses that are remembered; the oldest go first. Default 0: any number.
+/// ENTRY_CAPACITY: addresses that are remembered; the oldest go first. Default 65536; 0: any number.
 /// ENTRY_PACKET_CAPACITY: packets that may wait for one address. Default 0: any number.
 /// CAPACITY_SLIM_FACTOR: when CAPACITY is exceeded, one in so many waiting packets is dropped. Default 2.
 /// TIMEOUT: the time after which an address is not known any more. Default 5 minutes; 0: never.
@@ -29,6 +29,8 @@ class ARPTable final : public Element {
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;
   void run_timer(Timer& timer) override;
+  void take_state(Element& old, Errors&) override { table_.take(static_cast<ARPTable&>(old).table_); }
+  uint64_t held_packets() const override { return table_.waiting(); }
   std::vector<DropCount> drop_counts() const override;
 
   ArpTable& table() { return table_; }

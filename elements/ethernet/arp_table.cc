@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <random>
 
 #include "headrace/handlers.hh"
 #include "headrace/router.hh"
@@ -17,6 +17,8 @@ constexpr int64_t kSecond = 1000000000;
 constexpr int64_t kPollInterval = kSecond / 10;
 constexpr int64_t kSlowPollInterval = 2 * kSecond;
 constexpr int kFastPolls = 10;
+/// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC 1122, 2.3.2.1).
+constexpr int kUnicastPolls = 3;
 
 void add(std::atomic<uint32_t>& count, int64_t n) {
   count.fetch_add(static_cast<uint32_t>(n), std::memory_order_relaxed);
@@ -24,14 +26,19 @@ void add(std::atomic<uint32_t>& count, int64_t n) {
 
 }  // namespace
 
+ArpTable::Question::Question(IpAddress ip, const Packet& p)
+    : ip(ip), timestamp(p.timestamp()), vlan_tci(p.anno_u16(anno_offset::kVlanTci)) {}
+
+ArpTable::~ArpTable() { clear(); }
+
 /// Holds the locks of all stripes, taken in one order.
 class ArpTable::AllLocks {
  public:
   explicit AllLocks(ArpTable& table) : table_(table) {
-    for (Stripe& s : table_.stripes_) s.mutex.lock();
+    for (Stripe& s : *table_.stripes_) s.mutex.lock();
   }
   ~AllLocks() {
-    for (Stripe& s : table_.stripes_) s.mutex.unlock();
+    for (Stripe& s : *table_.stripes_) s.mutex.unlock();
   }
   AllLocks(const AllLocks&) = delete;
   AllLocks& operator=(const AllLocks&) = delete;
@@ -44,19 +51,19 @@ class ArpTable::AllLocks {
 class ArpTable::OldestFirst {
  public:
   explicit OldestFirst(ArpTable& table) : table_(table) {
-    for (size_t i = 0; i < kStripes; ++i) at_[i] = table_.stripes_[i].by_age.begin();
+    for (size_t i = 0; i < kStripes; ++i) at_[i] = (*table_.stripes_)[i].by_age.begin();
   }
   /// The next entry and its stripe; false when there is none.
   bool next(Stripe*& stripe, Entries::iterator& entry) {
     size_t best = kStripes;
     for (size_t i = 0; i < kStripes; ++i) {
-      if (at_[i] == table_.stripes_[i].by_age.end()) continue;
+      if (at_[i] == (*table_.stripes_)[i].by_age.end()) continue;
       if (best == kStripes ||
           std::pair(at_[i]->live_at, at_[i]->order) < std::pair(at_[best]->live_at, at_[best]->order))
         best = i;
     }
     if (best == kStripes) return false;
-    stripe = &table_.stripes_[best];
+    stripe = &(*table_.stripes_)[best];
     entry = at_[best]++;  // the entry may be removed
     return true;
   }
@@ -88,20 +95,138 @@ void ArpTable::mark_poll(Entry& e, int64_t now) {
   if (e.polls < 255) ++e.polls;
 }
 
-ArpTable::Answer ArpTable::lookup(IpAddress ip, int64_t now, int64_t poll_after) {
+uint64_t ArpTable::Hash::operator()(IpAddress ip) const {
+  static const uint64_t seed = std::random_device()();
+  uint64_t hash = (ip.network_order() ^ seed) * 0x9e3779b97f4a7c15;
+  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93;
+  return hash ^ hash >> 29;
+}
+
+// --- What readers see
+
+ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
+  const uint64_t hash = Hash()(ip);
+  const Stripe& s = stripe_of(hash);
+  const uint32_t version = s.version.load(std::memory_order_acquire);
+  const Known* known = s.known.load(std::memory_order_acquire);
+  if (version & 1 || !known) return {};
+  const uint32_t wanted = ip.network_order();
+  for (size_t i = hash & known->mask, tries = 0; tries <= known->mask; i = (i + 1) & known->mask, ++tries) {
+    const Known::Slot& slot = known->slots[i];
+    // All with acquire, so that the version is read behind them.
+    const uint32_t found = slot.ip.load(std::memory_order_acquire);
+    if (found == 0) return {};
+    if (found != wanted) continue;
+    const uint64_t ether = slot.ether.load(std::memory_order_acquire);
+    const int64_t live_at = slot.live_at.load(std::memory_order_acquire);
+    const int64_t next_poll = slot.next_poll.load(std::memory_order_acquire);
+    if (s.version.load(std::memory_order_relaxed) != version) return {};
+    if (limits_.timeout.ns && live_at + limits_.timeout.ns < now) return {};
+    if (poll_after && now >= live_at + poll_after && now >= next_poll) return {};
+    Answer answer;
+    answer.known = true;
+    answer.ether = EtherAddress::from_bytes(&ether);
+    return answer;
+  }
+  return {};
+}
+
+void ArpTable::grow(Stripe& s) {
+  const Known* old = s.known.load(std::memory_order_relaxed);
+  auto grown = std::make_unique<Known>(old ? 2 * old->slots.size() : 16);
+  // Nobody sees it yet.
+  for (size_t at = 0; old && at < old->slots.size(); ++at) {
+    const Known::Slot& from = old->slots[at];
+    const uint32_t ip = from.ip.load(std::memory_order_relaxed);
+    if (ip == 0) continue;
+    size_t i = Hash()(IpAddress::from_network_order(ip)) & grown->mask;
+    while (grown->slots[i].ip.load(std::memory_order_relaxed)) i = (i + 1) & grown->mask;
+    Known::Slot& to = grown->slots[i];
+    to.ip.store(ip, std::memory_order_relaxed);
+    to.ether.store(from.ether.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    to.live_at.store(from.live_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    to.next_poll.store(from.next_poll.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    ++grown->used;
+  }
+  s.known.store(grown.get(), std::memory_order_release);
+  s.made.push_back(std::move(grown));
+}
+
+void ArpTable::publish(Stripe& s, const Entry& e) {
+  if (!e.known) return unpublish(s, e.ip);
+  const uint32_t ip = e.ip.network_order();
+  if (ip == 0) return;
+  Known* known = s.known.load(std::memory_order_relaxed);
+  if (!known || 2 * (known->used + 1) > known->slots.size()) {
+    grow(s);
+    known = s.known.load(std::memory_order_relaxed);
+  }
+  size_t i = Hash()(e.ip) & known->mask;
+  while (known->slots[i].ip.load(std::memory_order_relaxed) != ip &&
+         known->slots[i].ip.load(std::memory_order_relaxed) != 0)
+    i = (i + 1) & known->mask;
+  Known::Slot& slot = known->slots[i];
+  known->used += slot.ip.load(std::memory_order_relaxed) == 0;
+  uint64_t ether = 0;
+  e.ether.copy_to(&ether);
+
+  // All with release, so that the odd version is seen before them.
+  const uint32_t version = s.version.load(std::memory_order_relaxed);
+  s.version.store(version + 1, std::memory_order_relaxed);
+  slot.ether.store(ether, std::memory_order_release);
+  slot.live_at.store(e.live_at, std::memory_order_release);
+  slot.next_poll.store(next_poll(e), std::memory_order_release);
+  slot.ip.store(ip, std::memory_order_release);
+  s.version.store(version + 2, std::memory_order_release);
+}
+
+void ArpTable::unpublish(Stripe& s, IpAddress address) {
+  Known* known = s.known.load(std::memory_order_relaxed);
+  const uint32_t ip = address.network_order();
+  if (!known || ip == 0) return;
+  size_t i = Hash()(address) & known->mask;
+  while (known->slots[i].ip.load(std::memory_order_relaxed) != ip) {
+    if (known->slots[i].ip.load(std::memory_order_relaxed) == 0) return;
+    i = (i + 1) & known->mask;
+  }
+  const uint32_t version = s.version.load(std::memory_order_relaxed);
+  s.version.store(version + 1, std::memory_order_relaxed);
+  // What follows and would not be found across a hole moves into it (Knuth, The Art of Computer Programming, 6.4 R).
+  for (size_t from = i;;) {
+    from = (from + 1) & known->mask;
+    Known::Slot& moved = known->slots[from];
+    const uint32_t moved_ip = moved.ip.load(std::memory_order_relaxed);
+    if (moved_ip == 0) break;
+    const size_t home = Hash()(IpAddress::from_network_order(moved_ip)) & known->mask;
+    if (((from - home) & known->mask) < ((from - i) & known->mask)) continue;
+    Known::Slot& hole = known->slots[i];
+    hole.ether.store(moved.ether.load(std::memory_order_relaxed), std::memory_order_release);
+    hole.live_at.store(moved.live_at.load(std::memory_order_relaxed), std::memory_order_release);
+    hole.next_poll.store(moved.next_poll.load(std::memory_order_relaxed), std::memory_order_release);
+    hole.ip.store(moved_ip, std::memory_order_release);
+    i = from;
+  }
+  known->slots[i].ip.store(0, std::memory_order_release);
+  --known->used;
+  s.version.store(version + 2, std::memory_order_release);
+}
+
+// --- Entries
+
+ArpTable::Answer ArpTable::lookup_locked(IpAddress ip, int64_t now, int64_t poll_after) {
   Stripe& s = stripe(ip);
   const std::lock_guard lock(s.mutex);
   const auto found = s.by_ip.find(ip);
   if (found == s.by_ip.end() || !known(*found->second, now)) return {};
   Entry& e = *found->second;
-  Answer answer{.known = true, .ether = e.ether, .good_until = std::numeric_limits<int64_t>::max()};
-  if (limits_.timeout.ns) answer.good_until = e.live_at + limits_.timeout.ns + 1;
-  if (poll_after) {
-    if (now >= e.live_at + poll_after && now >= next_poll(e)) {
-      mark_poll(e, now);
-      answer.poll = true;
-    }
-    answer.good_until = std::min(answer.good_until, std::max(e.live_at + poll_after, next_poll(e)));
+  Answer answer;
+  answer.known = true;
+  answer.ether = e.ether;
+  if (poll_after && now >= e.live_at + poll_after && now >= next_poll(e)) {
+    answer.poll = true;
+    answer.unanswered = e.polls >= kUnicastPolls;
+    mark_poll(e, now);
+    publish(s, e);
   }
   return answer;
 }
@@ -166,6 +291,7 @@ ArpTable::Append ArpTable::append_locked(Stripe& s, IpAddress ip, Packet* p, int
     slim(now);
     e = &ensure(s, ip, now, false);  // with limits that were just lowered the entry itself may have gone
   }
+  if (e->waiting.empty()) e->waiting_since = now;
   e->waiting.push_back(p);
   if (now < next_poll(*e)) return Append::kWaits;
   mark_poll(*e, now);
@@ -192,12 +318,12 @@ void ArpTable::insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_
   e.polls = 0;
   e.order = next_order_.fetch_add(1, std::memory_order_relaxed);
   place(s, s.by_ip.find(ip)->second);
+  publish(s, e);
   if (waiting) {
     waiting->swap(e.waiting);
     e.waiting.clear();
     add(packets_, -static_cast<int64_t>(waiting->size()));
   }
-  generation_.fetch_add(1, std::memory_order_release);
 }
 
 void ArpTable::drop_waiting(Entry& e, size_t n) {
@@ -209,7 +335,7 @@ void ArpTable::drop_waiting(Entry& e, size_t n) {
 
 void ArpTable::remove(Stripe& s, Entries::iterator entry) {
   drop_waiting(*entry, entry->waiting.size());
-  if (entry->known) generation_.fetch_add(1, std::memory_order_release);
+  if (entry->known) unpublish(s, entry->ip);
   s.by_ip.erase(entry->ip);
   s.by_age.erase(entry);
   add(entries_, -1);
@@ -231,14 +357,40 @@ void ArpTable::slim(int64_t now) {
 
 void ArpTable::clear() {
   const AllLocks all(*this);
-  for (Stripe& s : stripes_)
+  for (Stripe& s : *stripes_)
     while (!s.by_age.empty()) remove(s, s.by_age.begin());
-  generation_.fetch_add(1, std::memory_order_release);
 }
 
 void ArpTable::expire(int64_t now) {
   const AllLocks all(*this);
   slim(now);
+}
+
+void ArpTable::tend(int64_t now, int64_t patience, std::vector<Question>& ask, std::vector<Packet*>& unreachable) {
+  if (waiting() == 0) return;
+  for (Stripe& s : *stripes_) {
+    const std::lock_guard lock(s.mutex);
+    for (Entry& e : s.by_age) {
+      if (e.waiting.empty()) continue;
+      if (now >= e.waiting_since + patience) {
+        add(packets_, -static_cast<int64_t>(e.waiting.size()));
+        unreachable.insert(unreachable.end(), e.waiting.begin(), e.waiting.end());
+        e.waiting.clear();
+      } else if (now >= e.polled_at + kSecond) {
+        mark_poll(e, now);
+        ask.emplace_back(e.ip, *e.waiting[0]);
+      }
+    }
+  }
+}
+
+void ArpTable::take(ArpTable& old) {
+  clear();
+  stripes_.swap(old.stripes_);
+  // The counts of what was dropped stay where they were.
+  entries_.store(old.entries_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  packets_.store(old.packets_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  next_order_.store(old.next_order_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 std::string ArpTable::unparse(int64_t now) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,13 +21,13 @@ namespace headrace {
 class Handlers;
 
 /// An ARP table that all workers share. Entries are spread over stripes with a lock each; what concerns all entries
-/// (limits, listing) takes all locks in order. Those who look up often keep the answers, for as long as `generation`
-/// stays the same and the answer says. Times are clock::steady() in nanoseconds.
+/// (limits, listing) takes all locks in order. A fresh address is found without a lock. Times are clock::steady() in
+/// nanoseconds.
 class ArpTable {
  public:
   struct Limits {
     uint32_t packets = 2048;                     ///< waiting packets; 0: any number
-    uint32_t entries = 0;                        ///< 0: any number
+    uint32_t entries = 65536;                    ///< 0: any number
     uint32_t packets_per_entry = 0;              ///< 0: any number
     uint32_t slim_factor = 2;                    ///< beyond `packets`, one in so many of them goes
     Interval timeout = Interval::from_sec(300);  ///< after which an entry is not known any more; 0: never
@@ -34,9 +35,17 @@ class ArpTable {
 
   struct Answer {
     bool known = false;
-    bool poll = false;  ///< the caller shall ask whether the address is still right
+    bool poll = false;        ///< the caller shall ask whether the address is still right,
+    bool unanswered = false;  ///< and that address did not answer such questions
     EtherAddress ether;
-    int64_t good_until = 0;  ///< ask again from then on
+  };
+
+  /// What a request for `ip` has of the packet that it is sent for.
+  struct Question {
+    Question(IpAddress ip, const Packet& p);
+    IpAddress ip;
+    Timestamp timestamp;
+    uint16_t vlan_tci;
   };
 
   enum class Append {
@@ -47,7 +56,7 @@ class ArpTable {
   };
 
   ArpTable() = default;
-  ~ArpTable() { clear(); }
+  ~ArpTable();
   ArpTable(const ArpTable&) = delete;
   ArpTable& operator=(const ArpTable&) = delete;
 
@@ -59,7 +68,10 @@ class ArpTable {
   static Status check_limits(const Limits& limits, Errors& errors);
 
   /// \param poll_after an entry older than this is asked for again before it is forgotten; 0: it is not
-  Answer lookup(IpAddress ip, int64_t now, int64_t poll_after);
+  Answer lookup(IpAddress ip, int64_t now, int64_t poll_after) {
+    const Answer fresh = find(ip, now, poll_after);
+    return fresh.known ? fresh : lookup_locked(ip, now, poll_after);
+  }
   /// Lets a packet wait for the address of `ip`.
   Append append(IpAddress ip, Packet* p, int64_t now);
   /// Makes an address known, or with the broadcast address unknown. The packets that waited for it, oldest first, go to
@@ -69,9 +81,12 @@ class ArpTable {
   void clear();
   /// Forgets what is too old.
   void expire(int64_t now);
-
-  /// Changes whenever an answer given before may have become wrong.
-  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  /// Goes through the addresses that packets wait for. Those that were last asked for a second ago or longer are to be
+  /// asked for again: they go to `ask`, as the first packet that waits. Of those that have been waited for for
+  /// `patience` all packets go to `unreachable`.
+  void tend(int64_t now, int64_t patience, std::vector<Question>& ask, std::vector<Packet*>& unreachable);
+  /// Takes over what `old` holds; no worker runs.
+  void take(ArpTable& old);
 
   uint32_t count() const { return entries_.load(std::memory_order_relaxed); }
   uint32_t waiting() const { return packets_.load(std::memory_order_relaxed); }
@@ -90,22 +105,54 @@ class ArpTable {
     uint8_t polls = 0;  // since the last answer
     int64_t live_at = 0;
     int64_t polled_at = 0;
-    uint64_t order = 0;  // of entries that became live at the same time
+    int64_t waiting_since = 0;  // the first of the packets
+    uint64_t order = 0;         // of entries that became live at the same time
     std::vector<Packet*> waiting;
   };
   using Entries = std::list<Entry>;
+  /// Seeded, so that nobody can choose addresses that collide.
+  struct Hash {
+    uint64_t operator()(IpAddress ip) const;
+  };
+
+  /// The known addresses of a stripe as readers see them, with linear probing; at most half of the slots are taken. An
+  /// address of 0 marks a free slot.
+  struct Known {
+    struct Slot {
+      std::atomic<uint32_t> ip{0};  // network order
+      std::atomic<uint64_t> ether{0};
+      std::atomic<int64_t> live_at{0}, next_poll{0};
+    };
+    explicit Known(size_t size) : mask(size - 1), slots(size) {}
+    const size_t mask;
+    size_t used = 0;
+    std::vector<Slot> slots;
+  };
   struct alignas(64) Stripe {
+    /// Odd while `known` changes; a reader that saw it change does not trust what it read.
+    std::atomic<uint32_t> version{0};
+    std::atomic<Known*> known{nullptr};
     std::mutex mutex;
     Entries by_age;  // oldest first
-    std::unordered_map<IpAddress, Entries::iterator> by_ip;
+    std::unordered_map<IpAddress, Entries::iterator, Hash> by_ip;
+    /// Also those that were outgrown: a reader may still look at them, and all together are no larger than the last.
+    std::vector<std::unique_ptr<Known>> made;
   };
   static constexpr size_t kStripes = 64;
   class AllLocks;
   class OldestFirst;
 
-  Stripe& stripe(IpAddress ip) { return stripes_[(std::hash<IpAddress>()(ip) >> 8) % kStripes]; }
+  Stripe& stripe_of(uint64_t hash) { return (*stripes_)[hash >> 58]; }
+  Stripe& stripe(IpAddress ip) { return stripe_of(Hash()(ip)); }
   bool expired(const Entry& e, int64_t now) const { return limits_.timeout.ns && e.live_at + limits_.timeout.ns < now; }
   bool known(const Entry& e, int64_t now) const { return e.known && !expired(e, now); }
+  /// An answer that needs no lock, or none.
+  Answer find(IpAddress ip, int64_t now, int64_t poll_after);
+  Answer lookup_locked(IpAddress ip, int64_t now, int64_t poll_after);
+  /// Shows readers what an entry says now. Its stripe is locked.
+  static void publish(Stripe& s, const Entry& e);
+  static void unpublish(Stripe& s, IpAddress ip);
+  static void grow(Stripe& s);
   static int64_t next_poll(const Entry& e);
   static void mark_poll(Entry& e, int64_t now);
 
@@ -123,8 +170,7 @@ class ArpTable {
   void drop_waiting(Entry& e, size_t n);
 
   Limits limits_;
-  std::array<Stripe, kStripes> stripes_;
-  std::atomic<uint32_t> generation_{1};
+  std::unique_ptr<std::array<Stripe, kStripes>> stripes_ = std::make_unique<std::array<Stripe, kStripes>>();
   std::atomic<uint32_t> entries_{0}, packets_{0};
   std::atomic<uint64_t> drops_{0};
   std::atomic<uint64_t> next_order_{1};

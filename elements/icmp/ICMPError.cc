@@ -13,7 +13,13 @@ namespace {
 
 /// The longest IP header, an ICMP header, and what RFC 792 wants quoted at least.
 constexpr uint32_t kMinMtu = 60 + 8 + 60 + 8;
-constexpr uint8_t kTtl = 200;
+/// On the wire it is 64, the usual first value (RFC 1700): the standard router sends errors through its DecIPTTL, and
+/// programs like tracepath tell from it how far away a router is.
+constexpr uint8_t kTtl = 65;
+/// Internetwork control, and the precedence bits.
+constexpr uint8_t kPrecedence = 0xc0, kPrecedenceMask = 0xe0;
+constexpr int64_t kSecond = 1000000000;
+constexpr uint32_t kMostRate = 1000000, kMostBurst = 1000000;
 
 /// One sequence for the whole process: errors that come from the same address must differ (RFC 791, 3.2).
 std::atomic<uint16_t> g_next_id{1};
@@ -65,6 +71,7 @@ enum ICMPError::Reason : int {
   kSource,
   kLaterFragment,
   kSourceRouted,
+  kOverRate,
   kNoBuffer,
   kNone
 };
@@ -73,7 +80,7 @@ Status ICMPError::configure(Args& args) {
   IpAddress src;
   std::string type_name, code_name = "0";
   std::vector<IpAddress> bad_addresses;
-  uint32_t mtu = 576;
+  uint32_t mtu = 576, rate = 1000, burst = 100;
   uint16_t pmtu = 0;
   bool set_fix_ip_src = true;
   if (!args.read_mp("SRC", src)
@@ -82,6 +89,8 @@ Status ICMPError::configure(Args& args) {
            .read_p("BADADDRS", bad_addresses)
            .read("MTU", mtu, Between{kMinMtu, 65535u})
            .read("PMTU", pmtu)
+           .read("RATE", rate, Between{0u, kMostRate})
+           .read("BURST", burst, Between{1u, kMostBurst})
            .read("SET_FIX_ANNO", set_fix_ip_src)
            .read("USE_FIX_ANNO", set_fix_ip_src)
            .complete())
@@ -99,9 +108,11 @@ Status ICMPError::configure(Args& args) {
   bad_addresses_ = std::move(bad_addresses);
   mtu_ = mtu;
   pmtu_ = pmtu;
+  rate_ = rate;
+  burst_ = burst;
   set_fix_ip_src_ = set_fix_ip_src;
   count_reasons({"no IP header", "about an ICMP error", "link broadcast or multicast", "destination is no host",
-                 "source is no host", "not the first fragment", "redirect of a source route", "no buffer"});
+                 "source is no host", "not the first fragment", "redirect of a source route", "rate limit", "no buffer"});
   return {};
 }
 
@@ -110,6 +121,10 @@ void ICMPError::add_handlers(Handlers& handlers) {
   read_value(handlers, "mtu", mtu_);
   write_value(handlers, "mtu", mtu_, Between{kMinMtu, 65535u}, {});
   read_write_value(handlers, "pmtu", pmtu_);
+  read_value(handlers, "rate", rate_);
+  write_value(handlers, "rate", rate_, Between{0u, kMostRate}, {});
+  read_value(handlers, "burst", burst_);
+  write_value(handlers, "burst", burst_, Between{1u, kMostBurst}, {});
 }
 
 bool ICMPError::is_unicast(IpAddress address) const {
@@ -137,6 +152,20 @@ ICMPError::Reason ICMPError::find_exclusion(const Packet& p, const Ip4Header& ip
   return kNone;
 }
 
+/// A token bucket in one word: the generic cell rate algorithm (ITU-T I.371, annex A). Under a flood, when most is
+/// refused, workers only read it.
+bool ICMPError::is_over_rate() {
+  if (rate_ == 0) return false;
+  const int64_t interval = kSecond / rate_, tolerance = interval * (burst_ - 1);
+  const int64_t now = clock::steady().ns;
+  int64_t even = even_time_.load(std::memory_order_relaxed);
+  for (;;) {
+    const int64_t from = std::max(even, now);
+    if (from - now > tolerance) return true;
+    if (even_time_.compare_exchange_weak(even, from + interval, std::memory_order_relaxed)) return false;
+  }
+}
+
 Packet* ICMPError::act(Packet* p, Emitter&) {
   const Ip4Header* ip = ip4_header(*p);
   if (!ip) {
@@ -146,6 +175,10 @@ Packet* ICMPError::act(Packet* p, Emitter&) {
   const uint8_t* source_route = find_source_route(*ip);
   if (const Reason reason = find_exclusion(*p, *ip, source_route); reason != kNone) {
     drop(p, reason);
+    return nullptr;
+  }
+  if (is_over_rate()) {
+    drop(p, kOverRate);
     return nullptr;
   }
   if (source_route && type_ == IcmpHeader::kParameterProblem && code_ == 0) {
@@ -185,7 +218,7 @@ Packet* ICMPError::make_error(const Packet& p, const Ip4Header& about, const uin
 
   auto& ip = *reinterpret_cast<Ip4Header*>(q->network_header());
   ip.version_ihl = static_cast<uint8_t>(0x40 | header_length >> 2);
-  ip.tos = 0;
+  ip.tos = type_ == IcmpHeader::kSourceQuench ? static_cast<uint8_t>(about.tos & kPrecedenceMask) : kPrecedence;
   ip.total_length = static_cast<uint16_t>(length);
   ip.id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   ip.fragment = 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <headrace/element.hh>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace headrace {
 
 /// Answers IP packets with ICMP errors (RFC 792; RFC 1812, 4.3.2).
 ///
-///     ICMPError(SRC, TYPE [, CODE, BADADDRS, keyword MTU, PMTU, SET_FIX_ANNO])
+///     ICMPError(SRC, TYPE [, CODE, BADADDRS, keyword MTU, PMTU, RATE, BURST, SET_FIX_ANNO])
 ///
 /// Input: IP packets with a network header; they are consumed. Output: for each that may be answered, an IP packet with
 /// an ICMP error that quotes the packet's header and as much of its data as fits. Its destination address annotation is
@@ -17,7 +18,8 @@ namespace headrace {
 /// No error is sent about ICMP errors, fragments other than the first, packets that came by link broadcast or
 /// multicast, packets to an IP broadcast or multicast address, and packets whose source is not a single host (RFC
 /// 1812, 4.3.2.7). If the packet was source routed, the error goes back by that route (4.3.2.6), and is not sent if it
-/// is a redirect (5.2.7.2).
+/// is a redirect (5.2.7.2). Errors have the precedence of internetwork control (4.3.2.5), and no more of them are sent
+/// than RATE allows (4.3.2.8).
 ///
 /// TYPE, CODE: numbers or names; CODE is 0 by default. What there is:
 ///
@@ -32,9 +34,11 @@ namespace headrace {
 /// BADADDRS: addresses that are no single hosts, such as the broadcast addresses of networks.
 /// MTU: the longest packet sent. Default 576.
 /// PMTU: what an unreachable needfrag error says that would have passed (RFC 1191). Default 0.
+/// RATE: errors sent in a second, by all workers together. Default 1000; 0: any number.
+/// BURST: errors that may be sent at once after a rest. Default 100.
 /// SET_FIX_ANNO (also USE_FIX_ANNO) false: leaves the Fix IP Source annotation alone. Default true.
 ///
-/// Handlers: `src`, `mtu`, `pmtu` (rw).
+/// Handlers: `src`, `mtu`, `pmtu`, `rate`, `burst` (rw).
 class ICMPError final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1"};
@@ -50,6 +54,8 @@ class ICMPError final : public SimpleElement {
   bool is_host(IpAddress address) const;
   /// Why no error is sent about a packet, or kNone.
   Reason find_exclusion(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const;
+  /// True if an error sent now would be one too many; if not, it counts as sent.
+  bool is_over_rate();
   Packet* make_error(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const;
 
   IpAddress src_;
@@ -58,6 +64,10 @@ class ICMPError final : public SimpleElement {
   std::vector<IpAddress> bad_addresses_;
   uint32_t mtu_ = 576;
   uint16_t pmtu_ = 0;
+  uint32_t rate_ = 1000;
+  uint32_t burst_ = 100;
+  /// When all errors sent so far would have been sent at an even rate; see is_over_rate().
+  std::atomic<int64_t> even_time_{0};
   bool set_fix_ip_src_ = true;
 };
 

@@ -28,7 +28,7 @@ std::string answer(const std::string& arguments, std::string_view hex, uint8_t p
   return errors.empty() ? "" : masked(errors[0]);
 }
 
-const std::string kIp = "45000040....0000c801....121a0418121a042c";
+const std::string kIp = "45c00040....00004101....121a0418121a042c";
 
 TEST(ICMPError, Messages) {
   const std::string quote = plain_hex(kUdp);
@@ -37,7 +37,7 @@ TEST(ICMPError, Messages) {
   EXPECT_EQ(answer("18.26.4.24, parameterproblem", kUdp, 21), kIp + "0c000e8a15000000" + quote);
   EXPECT_EQ(answer("18.26.4.24, redirect, host", kUdp, 0, 0x121a0401), kIp + "0501146e121a0401" + quote);
   EXPECT_EQ(answer("18.26.4.24, unreachable, needfrag, PMTU 1400", kUdp), kIp + "0304270e00000578" + quote);
-  EXPECT_EQ(answer("18.26.4.24, sourcequench", kUdp), kIp + "04002b8a00000000" + quote);
+  EXPECT_EQ(answer("18.26.4.24, sourcequench", kUdp), "4500" + kIp.substr(4) + "04002b8a00000000" + quote);
 }
 
 TEST(ICMPError, LengthIsLimited) {
@@ -46,9 +46,9 @@ TEST(ICMPError, LengthIsLimited) {
   std::string data;
   for (int i = 0; i < 1000; ++i) data += "78";
   EXPECT_EQ(answer("18.26.4.24, 11", plain_hex(big) + data),
-            "45000240....0000c801....121a0418121a042c0b00195b00000000" + (plain_hex(big) + data).substr(0, 548 * 2));
+            "45c00240....00004101....121a0418121a042c0b00195b00000000" + (plain_hex(big) + data).substr(0, 548 * 2));
   EXPECT_EQ(answer("18.26.4.24, 11, MTU 200", plain_hex(big) + data),
-            "450000c8....0000c801....121a0418121a042c0b0091d300000000" + (plain_hex(big) + data).substr(0, 172 * 2));
+            "45c000c8....00004101....121a0418121a042c0b0091d300000000" + (plain_hex(big) + data).substr(0, 172 * 2));
 }
 
 TEST(ICMPError, SourceRoutesAreReversed) {
@@ -56,7 +56,7 @@ TEST(ICMPError, SourceRoutesAreReversed) {
       "4a00003000010000010668f8 121a042c 0a000008 89130c 80042d3c 8004313d 01020304 05060708 00"
       "3031323334353637");
   EXPECT_EQ(answer("19.19.19.19, timeexceeded", routed),
-            "48000058....0000c801....13131313121a042c890b048004313d80042d3c000b00282f00000000" + routed);
+            "48c00058....00004101....13131313121a042c890b048004313d80042d3c000b00282f00000000" + routed);
   EXPECT_EQ(answer("19.19.19.19, redirect, host", routed), "");
   // A problem in the source route itself: the route is not used.
   EXPECT_EQ(answer("19.19.19.19, parameterproblem", routed, 22).substr(0, 2), "45");
@@ -97,6 +97,29 @@ TEST(ICMPError, WhatIsNotAnsweredIsCounted) {
   r.push("m", from_hex("45000014 00000000 01110000 00000000 121a0709"));
   EXPECT_EQ(captured(r, "c").size(), 0u);
   EXPECT_EQ(r.read("e.drop_reasons"), "2\tno IP header\n1\tsource is no host\n");
+}
+
+TEST(ICMPError, TheRateIsLimited) {
+  TestRouter r("Idle -> m :: MarkIPHeader -> e :: ICMPError(18.26.4.24, 11, RATE 10, BURST 3) -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto sent_after = [&](int64_t ms, int tries) {
+    clock::jump_steady(clock::steady() + Timestamp::from_ms(ms));
+    const size_t before = captured(r, "c").size();
+    for (int i = 0; i < tries; ++i) r.push("m", from_hex(kUdp));
+    return captured(r, "c").size() - before;
+  };
+  EXPECT_EQ(sent_after(0, 5), 3u);
+  EXPECT_EQ(sent_after(50, 5), 0u);
+  EXPECT_EQ(sent_after(60, 5), 1u);
+  EXPECT_EQ(sent_after(250, 5), 2u);
+  EXPECT_EQ(sent_after(60000, 5), 3u) << "no more than BURST, however long the rest";
+  EXPECT_EQ(r.read("e.drop_reasons"), "16\trate limit\n");
+  // What gets no answer anyhow does not count.
+  r.push("m", from_hex("45000014 00000000 01110000 00000000 121a0709"));
+  EXPECT_EQ(sent_after(100, 1), 1u);
+  EXPECT_TRUE(r.write("e.rate", "0"));
+  EXPECT_EQ(sent_after(0, 500), 500u);
+  EXPECT_FALSE(r.write("e.burst", "0"));
 }
 
 TEST(ICMPError, Annotations) {

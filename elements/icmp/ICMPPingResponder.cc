@@ -6,22 +6,24 @@ namespace headrace {
 
 namespace {
 
-bool is_echo_request(const Packet& p, const Ip4Header& ip) {
+bool can_be_answered(const Packet& p, const Ip4Header& ip) {
   return ip.protocol == ip_protocol::kIcmp && !ip.is_fragment() &&
          p.network_length() >= ip.header_length() + static_cast<int>(sizeof(IcmpHeader)) &&
-         ip.bytes()[ip.header_length()] == IcmpHeader::kEcho;
+         ip.bytes()[ip.header_length()] == IcmpHeader::kEcho && !IpAddress(ip.dst).is_broadcast() &&
+         !IpAddress(ip.dst).is_multicast() && p.packet_type() != PacketType::kBroadcast &&
+         p.packet_type() != PacketType::kMulticast;
 }
 
 }  // namespace
 
 Status ICMPPingResponder::configure(Args& args) {
-  count_reasons({"not an echo request"});
+  count_reasons({"not an echo request to one host"});
   return args.complete();
 }
 
 Packet* ICMPPingResponder::act(Packet* p, Emitter& emit) {
   Ip4Header* ip = ip4_header(*p);
-  if (!ip || !is_echo_request(*p, *ip)) {
+  if (!ip || !can_be_answered(*p, *ip)) {
     emit(1, p);
     return nullptr;
   }

@@ -28,6 +28,22 @@ TEST(ICMPPingResponder, ChecksumOfZeroStaysIfItIsRight) {
             "fffe0001");
 }
 
+TEST(ICMPPingResponder, NobodyAnswersForAGroup) {
+  TestRouter r("Idle -> m :: MarkIPHeader -> p :: ICMPPingResponder -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const std::string to = "4500001c00050000 09010000121a042c ", echo = " 0800d42801110003";
+  r.push("m", from_hex(to + "ffffffff" + echo));
+  r.push("m", from_hex(to + "e0000001" + echo));
+  for (const PacketType type : {PacketType::kBroadcast, PacketType::kMulticast, PacketType::kHost}) {
+    const std::string bytes = from_hex(to + "121a0418" + echo);
+    Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    p->set_packet_type(type);
+    r.push("m", p);
+  }
+  EXPECT_EQ(captured(r, "c").size(), 1u);
+  EXPECT_EQ(r.read("p.drop_reasons"), "4\tnot an echo request to one host\n");
+}
+
 TEST(ICMPPingResponder, LeavesTheRestAlone) {
   TestRouter r("Idle -> m :: MarkIPHeader -> p :: ICMPPingResponder -> c :: Capture; p[1] -> d :: Capture; Idle -> p;");
   ASSERT_TRUE(r.ok()) << r.errors();

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <functional>
 #include <headrace/element.hh>
 #include <memory>
 #include <mutex>
@@ -12,16 +13,24 @@ namespace headrace {
 
 /// Puts the fragments of IP packets together (RFC 791, 3.2; RFC 815; RFC 1122, 3.3.2).
 ///
-///     IPReassembler([keyword HIMEM, MAX_MTU_ANNO])
+///     IPReassembler([keyword HIMEM, TIMEOUT, MAX_MTU_ANNO])
 ///
 /// Input: IP packets with a network header. Output 0: packets that are no fragments, unchanged, and complete packets,
-/// with what lay before the header of the first fragment and its annotations. Where fragments overlap, the later one
-/// counts. Output 1 (optional): what has arrived of packets to which nothing was added for 30 seconds, or that had to
-/// make room; bytes that have not arrived are zero. Without it that is dropped and counted. All workers share the
-/// fragments.
+/// with what lay before the header of the first fragment and its annotations. Output 1 (optional): what has arrived of
+/// packets to which nothing was added for TIMEOUT, or that had to make room, from the first byte that is there on;
+/// bytes in between that have not arrived are zero. For ICMPError(..., timeexceeded, reassembly), which answers only
+/// those whose first fragment is there. Without it that is dropped and counted. All workers share the fragments.
 ///
-/// HIMEM: bytes of fragments that are kept; beyond them old ones go until a quarter is free. Default 256 KiB.
+/// A fragment that was seen before is dropped. Fragments that overlap make their whole packet worthless: it is dropped,
+/// and what comes of it later as well (RFC 5722). So are first fragments of TCP without its flags, and fragments that
+/// would write over them (RFC 1858, RFC 3128).
+///
+/// HIMEM: bytes of fragments that are kept; beyond them old ones go until a quarter is free. No more than an eighth of
+/// all packet buffers is kept either. Default 256 KiB.
+/// TIMEOUT: in seconds; default 30.
 /// MAX_MTU_ANNO: a two-byte annotation that gets the length of the longest fragment of a complete packet.
+///
+/// In a hot swap the fragments go to the IPReassembler that takes over.
 ///
 /// Handlers: `dump` (r) counts and what is waiting, as text.
 class IPReassembler final : public SimpleElement {
@@ -33,6 +42,10 @@ class IPReassembler final : public SimpleElement {
   ~IPReassembler() override;
 
   Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  void run_timer(Timer& timer) override;
+  void take_state(Element& old, Errors& errors) override;
+  uint64_t held_packets() const override { return kept_.load(std::memory_order_relaxed); }
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;
 
@@ -53,13 +66,16 @@ class IPReassembler final : public SimpleElement {
     uint16_t id;
     uint8_t protocol;
     bool has_last = false;
+    bool worthless = false;           // fragments overlapped: nothing is kept of it but that
     int end = 0;                      // of the data that has arrived, or of all data once the last fragment has
     int longest = 0;                  // of its fragments, with header
-    int64_t last_sec = 0;             // when the last fragment arrived
+    int64_t last_sec = 0;             // when the last fragment arrived, by its timestamp
+    int64_t last_steady = 0;          // the same, by the clock
     std::vector<Chunk> chunks;        // by offset, neither overlapping nor adjacent
     std::vector<Fragment> fragments;  // in order of arrival
 
     bool is_part(const Ip4Header& ip) const;
+    bool overlaps(Chunk chunk) const;
     void cover(Chunk chunk);
     bool complete() const;
     const Fragment* first() const;
@@ -75,20 +91,30 @@ class IPReassembler final : public SimpleElement {
   Bucket& bucket_of(const Ip4Header& ip);
   /// Keeps a fragment; the datagram if that completes it. The packet is taken in any case.
   std::unique_ptr<Datagram> keep(Packet* p, const Ip4Header& ip, Chunk chunk, int64_t now);
+  /// Counts and drops all fragments of a datagram that others overlap.
+  void spoil(Datagram& datagram);
+  bool is_full(uint32_t memory, uint32_t kept) const;
   static const uint8_t* data_of(const Fragment& f);
   /// Makes one packet of fragments, which it consumes; null, and counted, when that cannot be.
   Packet* assemble(Datagram& datagram);
-  /// Gives up datagrams that have been quiet for longer than `quiet` seconds, until only `memory` bytes are kept.
-  void reap(int64_t now, int64_t quiet, uint32_t memory, Reason reason, Emitter& emit);
+  using Condition = std::function<bool(const Datagram&)>;
+  /// Gives up the datagrams for which `condition` holds.
+  void reap(const Condition& condition, Reason reason, Emitter& emit);
+  /// Gives up old datagrams, and others if there are not enough, until a quarter of the room is free.
+  void make_room(int64_t now, Emitter& emit);
   std::string dump();
 
   uint32_t high_memory_ = 256 * 1024;
+  uint32_t most_kept_ = 0;
+  uint32_t timeout_ = 30;
   int mtu_annotation_ = -1;
-  const uint32_t seed_;
+  uint64_t seed_;
   std::array<Bucket, kBuckets> buckets_;
   std::atomic<uint32_t> memory_{0};
+  std::atomic<uint32_t> kept_{0};  // fragments
   std::atomic<int64_t> next_reap_{0};
   ThreadCounters counts_{kCounts};
+  Timer timer_{this};
 };
 
 HEADRACE_ELEMENT(IPReassembler)

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "headrace/checksum.hh"
+#include "headrace/packet_pool.hh"
 #include "support/element_test.hh"
 
 namespace headrace::testing {
@@ -109,16 +110,59 @@ TEST(IPReassembler, HeaderAndAnnotationsAreThoseOfTheFirstFragment) {
   EXPECT_EQ(p.anno_u16(8), 48);
 }
 
-TEST(IPReassembler, LaterBytesReplaceEarlierOnes) {
+TEST(IPReassembler, DuplicatesAreDropped) {
   TestRouter r(kGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", fragment(1, 0, true, "aaaaaaaabbbbbbbb"));
-  r.push("m", fragment(1, 8, true, "ccccccccdddddddd"));
-  r.push("m", fragment(1, 0, true, "eeeeeeee"));
-  r.push("m", fragment(1, 0, true, "eeeeeeee"));
+  r.push("m", fragment(1, 16, true, "cccccccc"));
+  r.push("m", fragment(1, 0, true, "aaaaaaaabbbbbbbb"));
+  r.push("m", fragment(1, 16, true, "cccccccc"));
   r.push("m", fragment(1, 24, false, "ff"));
   ASSERT_EQ(captured(r, "c").size(), 1u);
-  EXPECT_EQ(capture(r, "c").bytes(0).substr(20), "eeeeeeeeccccccccddddddddff");
+  EXPECT_EQ(capture(r, "c").bytes(0).substr(20), "aaaaaaaabbbbbbbbccccccccff");
+  EXPECT_EQ(r.read("r.drop_reasons"), "2\tduplicate fragment\n");
+}
+
+TEST(IPReassembler, OverlapsSpoilThePacket) {
+  const struct {
+    int offset;
+    const char* data;
+  } overlaps[] = {{8, "ccccccccdddddddd"}, {0, "eeeeeeee"}, {0, "aaaaaaaabbbbbbbX"}, {8, "bbbbbbbb"}};
+  for (const auto& overlap : overlaps) {
+    TestRouter r(kGraph);
+    ASSERT_TRUE(r.ok()) << r.errors();
+    push_at(r, fragment(1, 0, true, "aaaaaaaabbbbbbbb"), 1000);
+    push_at(r, fragment(1, overlap.offset, true, overlap.data), 1000);
+    // Neither these nor the whole packet once more make a packet of it.
+    push_at(r, fragment(1, 16, false, "ff"), 1000);
+    push_at(r, fragment(1, 0, true, "aaaaaaaabbbbbbbb"), 1000);
+    push_at(r, fragment(1, 16, false, "ff"), 1000);
+    EXPECT_EQ(captured(r, "c").size(), 0u);
+    EXPECT_EQ(r.read("r.drop_reasons"), "5\toverlapping fragments\n");
+    // Once that is forgotten the identification may be used again.
+    push_at(r, fragment(1, 0, true, "aaaaaaaabbbbbbbb"), 1031);
+    push_at(r, fragment(1, 16, false, "ff"), 1031);
+    EXPECT_EQ(captured(r, "c").size(), 1u);
+    EXPECT_EQ(captured(r, "late").size(), 0u);
+    EXPECT_EQ(capture(r, "c").seen().size() + PacketPool::instance().in_use(), 2u);
+  }
+}
+
+TEST(IPReassembler, TinyFragmentsOfTcp) {
+  TestRouter r(kGraph);
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto tcp = [](int offset, bool more, const std::string& data) {
+    std::string bytes = fragment(1, offset, more, data);
+    bytes[9] = 6;
+    return bytes;
+  };
+  r.push("m", tcp(0, true, "portport"));
+  r.push("m", tcp(8, true, "sequence"));
+  r.push("m", tcp(8, false, "sequence"));
+  EXPECT_EQ(r.read("r.drop_reasons"), "3\ttiny fragment\n");
+  r.push("m", tcp(0, true, "portportsequence"));
+  r.push("m", tcp(16, false, "acknflag"));
+  EXPECT_EQ(captured(r, "c").size(), 1u);
 }
 
 TEST(IPReassembler, BadFragmentsAreDropped) {
@@ -156,6 +200,46 @@ TEST(IPReassembler, QuietPacketsAreGivenUp) {
   EXPECT_EQ(internet_checksum(late.data(), 20), 0);
   EXPECT_EQ(r.read("r.dump").substr(0, 92),
             "frags seen total:    4\ngood reassemblies:   0\nfailed reassemblies: 1\nbad fragments seen:  0\n");
+}
+
+TEST(IPReassembler, TimeGoesOnWithoutPackets) {
+  TestRouter r(std::string(kGraph) + "Script(wait 5s, stop);" +
+               "Idle -> n :: MarkIPHeader -> s :: IPReassembler(TIMEOUT 3) -> c; s[1] -> [1]late;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("n", fragment(1, 0, true, "aaaaaaaa"));
+  r.push("n", fragment(2, 16, true, "dddddddd"));
+  EXPECT_EQ(r.router().find("s")->held_packets(), 2u);
+  r.run();
+  ASSERT_EQ(capture(r, "late").seen().size(), 2u);
+  EXPECT_EQ(r.router().find("s")->held_packets(), 0u);
+  // What begins later in the packet says so, and so gets no ICMP error.
+  for (const auto& seen : capture(r, "late").seen()) {
+    const Ip4Header& ip = *ip4_header(*seen.packet);
+    EXPECT_EQ(seen.packet->length(), 28u);
+    EXPECT_EQ(ip.fragment, ip.id == 1 ? 0x2000 : 0x2002);
+  }
+}
+
+TEST(IPReassembler, AnotherTakesOver) {
+  TestRouter r(std::string(kGraph) + "Idle -> n :: MarkIPHeader -> s :: IPReassembler -> c;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("m", from_hex(kFragments[0]));
+  r.push("m", from_hex(kFragments[1]));
+  Errors errors;
+  r.router().find("s")->take_state(*r.router().find("r"), errors);
+  EXPECT_EQ(r.router().find("r")->held_packets(), 0u);
+  EXPECT_EQ(r.router().find("s")->held_packets(), 2u);
+  r.push("n", from_hex(kFragments[2]));
+  EXPECT_EQ(captured(r, "c"), plain_hex({kWhole}));
+}
+
+TEST(IPReassembler, TinyFragmentsDoNotTakeAllBuffers) {
+  TestRouter r("Idle -> m :: MarkIPHeader -> r :: IPReassembler(HIMEM 100000000) -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const uint32_t most = PacketPool::instance().buffers() / 8;
+  for (uint32_t i = 0; i < 2 * most; ++i) r.push("m", fragment(static_cast<uint16_t>(i), 8, true, "12345678"));
+  EXPECT_LE(PacketPool::instance().in_use(), most + 1);
+  EXPECT_GE(PacketPool::instance().in_use(), most / 4 * 3 - 1);
 }
 
 TEST(IPReassembler, MemoryIsBounded) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "headrace/version.hh"
 #include "lang/argument_text.hh"
@@ -138,6 +139,7 @@ void Router::add_root_handlers() {
     for (const Drop& d : drops()) s += fmt::format("{}\t{}\t{}\n", d.packets, d.element, d.reason);
     return s;
   });
+  h.read("buffers_in_use", [] { return std::to_string(PacketPool::instance().in_use()); });
   h.read("active_ports", [this] {
     std::string s;
     for (const Connection& c : connections_)

@@ -43,13 +43,14 @@ elementclass Output { $if, $paint, $mtu |
     -> FixIPSrc($if)
     -> ttl :: DecIPTTL
     -> fragmenter :: IPFragmenter($mtu)
-    -> [0] arpq :: ARPQuerier($if, CAPACITY 40, ENTRY_CAPACITY 20);
+    -> [0] arpq :: ARPQuerier($if, CAPACITY 40, ENTRY_CAPACITY 20, WAIT 5s);
   redirect[1] -> ICMPError($if, redirect, host) -> [1] output;
   options[1] -> ICMPError($if, parameterproblem) -> [1] output;
   ttl[1] -> ICMPError($if, timeexceeded) -> [1] output;
   fragmenter[1] -> ICMPError($if, unreachable, needfrag, PMTU $mtu) -> [1] output;
   input[1] -> [1] arpq;
-  arpq -> [0] output;
+  arpq[0], arpq[1] -> [0] output;
+  arpq[2] -> ICMPError($if, unreachable, host) -> [1] output;
 }
 
 elementclass Wire {

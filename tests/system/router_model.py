@@ -25,7 +25,8 @@ ROUTES = [(ipaddress.ip_network(network), gateway, port) for network, gateway, p
     ("10.0.0.0/24", None, 0), ("10.0.1.0/24", None, 1),
     ("20.0.0.0/8", "10.0.1.2", 1), ("30.0.0.0/8", "10.0.0.2", 0)]]
 ICMP_ERRORS = {3, 4, 5, 11, 12}
-ERROR_TTL = 200
+ERROR_TTL = 65
+ERROR_TOS = 0xc0  # precedence: internetwork control
 ERROR_LENGTH = 576
 
 
@@ -147,6 +148,9 @@ class Router:
         if ip.proto != 1 or ip.frag or ip[ICMP].type != 8:
             self.drops["local", "count"] += 1
             return
+        if case.broadcast:
+            self.drops["ping", "not an echo request to one host"] += 1
+            return
         request = ip[ICMP]
         reply = IP(src=ip.dst, dst=ip.src, id=ip.id, tos=ip.tos, ttl=255) / ICMP(
             type=0, id=request.id, seq=request.seq) / bytes(request.payload)
@@ -170,6 +174,6 @@ class Router:
         options = case.reversed_route
         quoted = about[: ERROR_LENGTH - 28 - len(options)]
         error = ip_packet(bytes(ICMP(**fields) / Raw(quoted)), options, src="0.0.0.0", dst=ip.src, proto=1,
-                          ttl=ERROR_TTL, id=self._next_id)
+                          ttl=ERROR_TTL, tos=ERROR_TOS, id=self._next_id)
         self._next_id += 1
         self._route(error, case, made_here=True)

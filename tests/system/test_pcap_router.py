@@ -195,7 +195,7 @@ def read_capture(path):
 
 def is_error(frame):
     packet = frame[14:]
-    return frame[12:14] == b"\x08\0" and packet[9] == 1 and packet[header_length(packet)] in (3, 5, 11, 12) and packet[8] > 190
+    return frame[12:14] == b"\x08\0" and packet[9] == 1 and packet[header_length(packet)] in (3, 5, 11, 12) and packet[1] == 0xc0
 
 
 def without_id(frame):
