@@ -116,13 +116,16 @@ void FromDevice::watch(bool on) {
 void FromDevice::start_port() {
   started_ = true;
   (void)port_->start(request_, complaints_);
+  // What was lost before belongs to the configuration that ran before.
+  first_drops_ = port_->kernel_drops().value_or(0);
 }
 
 void FromDevice::look_after_interface() {
   look_.schedule_after(kLookEvery);
   if (port_ && port_->gone()) {
     chatter("{}: {} is gone; waiting for it", declaration(), device_);
-    earlier_drops_ += port_->kernel_drops().value_or(0);
+    earlier_drops_ += port_->kernel_drops().value_or(0) - first_drops_;
+    first_drops_ = 0;
     watch(false);
     set_port(nullptr);
     silence_.reset();
@@ -249,7 +252,7 @@ std::optional<uint64_t> FromDevice::kernel_drops() const {
   if (!port) return earlier_drops_;
   const std::optional<uint64_t> now = port->kernel_drops();
   if (!now) return std::nullopt;
-  return *now + earlier_drops_;
+  return *now + earlier_drops_ - first_drops_;
 }
 
 uint64_t FromDevice::missed() const { return missed_ + kernel_drops().value_or(0); }

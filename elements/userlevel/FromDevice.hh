@@ -123,6 +123,8 @@ class FromDevice final : public Element, public DevicePort {
   SingleWriter<uint64_t> missed_;
   /// Of interfaces that are gone.
   SingleWriter<uint64_t> earlier_drops_;
+  /// Of the interface when it was started.
+  SingleWriter<uint64_t> first_drops_;
   Task task_{this};
   Timer look_{this, [this](Timer&) { look_after_interface(); }};
   SoftwareRss rss_{*this, [this](Batch& batch) { emit(batch); }};

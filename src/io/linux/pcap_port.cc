@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "src/io/linux/partial_checksum.hh"
 #include "src/io/linux/port.hh"
 #include "src/io/pcap/live.hh"
 
@@ -27,7 +28,10 @@ class PcapReceiver final : public PortReceiver {
   }
   void stop() override { live_->block(); }
   void receive(Batch& batch, int max, uint32_t headroom, bool timestamps, ReceiveLosses& losses) override {
+    const int first = batch.size();
     if (live_->receive(batch, max, headroom, timestamps, losses.no_buffer) < 0) error_ = EIO;
+    if (!interface_.is_virtual || link_type() != DLT_EN10MB) return;
+    for (int i = first; i < batch.size(); ++i) finish_partial_checksum(batch[i]->data(), batch[i]->length());
   }
   std::optional<uint64_t> kernel_drops() override { return live_->kernel_drops(); }
   int take_error() override { return std::exchange(error_, 0); }

@@ -5,60 +5,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <list>
-#include <mutex>
+
+#include "src/io/linux/device_registry.hh"
 
 namespace headrace::io {
 
 namespace {
-
-/// The ports that configurations have open. The n-th receiver of an interface in one configuration is the n-th of its
-/// successor.
-template <typename Port>
-class Registry {
- public:
-  template <typename Fits, typename Open>
-  std::shared_ptr<Port> open(const std::string& device, const void* user, Fits&& fits, Open&& open) {
-    std::lock_guard guard(lock_);
-    int ordinal = 0;
-    for (const Lease* lease : leases_) ordinal += lease->user == user && lease->port->interface().name == device;
-    std::shared_ptr<Port> port = find(device, user, ordinal, fits);
-    if (!port) port = open(ordinal);
-    if (!port) return nullptr;
-    auto lease = std::make_shared<Lease>(*this, user, std::move(port));
-    leases_.push_back(lease.get());
-    return {lease, lease->port.get()};
-  }
-
- private:
-  struct Lease {
-    Lease(Registry& registry, const void* user, std::shared_ptr<Port> port)
-        : registry(registry), user(user), port(std::move(port)) {}
-    ~Lease() {
-      std::lock_guard guard(registry.lock_);
-      registry.leases_.remove(this);
-    }
-    Registry& registry;
-    const void* user;
-    std::shared_ptr<Port> port;
-  };
-
-  template <typename Fits>
-  std::shared_ptr<Port> find(const std::string& device, const void* user, int ordinal, Fits& fits) {
-    // Of the configuration that opened last.
-    const void* other = nullptr;
-    for (const Lease* lease : leases_)
-      if (lease->user != user && lease->port->interface().name == device) other = lease->user;
-    for (const Lease* lease : leases_) {
-      if (!other || lease->user != other || lease->port->interface().name != device || ordinal-- > 0) continue;
-      return !lease->port->gone() && fits(*lease->port) ? lease->port : nullptr;
-    }
-    return nullptr;
-  }
-
-  std::mutex lock_;
-  std::list<Lease*> leases_;
-};
 
 std::optional<Interface> find_interface(const std::string& name, Errors& errors) {
   std::optional<Interface> interface = Interface::find(name);
@@ -135,17 +87,17 @@ const char* port_method_name(PortMethod method) {
 }
 
 std::shared_ptr<PortReceiver> open_receiver(const PortRequest& request, const void* user, Errors& errors) {
-  static Registry<PortReceiver> registry;
+  static DeviceRegistry<PortReceiver> registry;
   return registry.open(
       request.device, user,
       [&](const PortReceiver& port) {
-        return (!request.method || *request.method == port.method()) && port.fits(request);
+        return !port.gone() && (!request.method || *request.method == port.method()) && port.fits(request);
       },
       [&](int) { return open_new_receiver(request, errors); });
 }
 
 std::shared_ptr<PortSender> open_sender(const PortRequest& request, const void* user, Errors& errors) {
-  static Registry<PortSender> registry;
+  static DeviceRegistry<PortSender> registry;
   return registry.open(
       request.device, user, [&](const PortSender& port) { return !request.method || *request.method == port.method(); },
       [&](int ordinal) { return open_new_sender(request, ordinal, errors); });
