@@ -1,7 +1,6 @@
 #pragma once
-#include <headrace/element.hh>
-
 #include <atomic>
+#include <headrace/element.hh>
 #include <memory>
 
 namespace headrace {
@@ -10,9 +9,9 @@ namespace headrace {
 ///
 ///     EtherSwitch([keyword TIMEOUT, CAPACITY])
 ///
-/// Input i and output i, push, two or more of each: the frames of one network. The switch learns behind which network an
-/// Ethernet address is from the sources of frames. A frame for an address that it knows leaves there, or is dropped if it
-/// came from there; a frame for an unknown or a group address leaves by all outputs but its own.
+/// Input i and output i, push, two or more of each: the frames of one network. The switch learns behind which network
+/// an Ethernet address is from the sources of frames. A frame for an address that it knows leaves there, or is dropped
+/// if it came from there; a frame for an unknown or a group address leaves by all outputs but its own.
 ///
 /// TIMEOUT: seconds after which an address that sends nothing is forgotten; 0: nothing is learned. Default 300.
 /// CAPACITY: most addresses known; when there is no room a new one takes the place of the one that sent nothing for

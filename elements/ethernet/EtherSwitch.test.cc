@@ -6,11 +6,10 @@
 namespace headrace::testing {
 namespace {
 
-
 std::string graph(const std::string& arguments) {
   return "s :: EtherSwitch(" + arguments +
-      "); c0 :: Capture; c1 :: Capture; c2 :: Capture;"
-      "Idle -> [0] s [0] -> c0; Idle -> [1] s [1] -> c1; Idle -> [2] s [2] -> c2;";
+         "); c0 :: Capture; c1 :: Capture; c2 :: Capture;"
+         "Idle -> [0] s [0] -> c0; Idle -> [1] s [1] -> c1; Idle -> [2] s [2] -> c2;";
 }
 
 /// From A..., to B...: addresses that differ in their last byte.

@@ -63,10 +63,6 @@ void FromDevice::set_port(std::shared_ptr<io::PortReceiver> port) {
 bool FromDevice::open_port(Errors& errors) {
   std::shared_ptr<io::PortReceiver> port = io::open_receiver(request_, &router(), errors);
   if (!port) return false;
-  // AF_XDP takes the frames before the kernel has them.
-  if (!request_.sniffer && port->method() != io::PortMethod::kAfXdp &&
-      !(silence_ = io::KernelSilence::begin(device_, errors)))
-    return false;
   link_type_ = port->link_type();
   set_port(std::move(port));
   return true;
@@ -103,10 +99,8 @@ Status FromDevice::initialize(Errors& errors) {
 std::string FromDevice::note() const {
   if (!live_) return {};
   if (!port_) return device_ + ", which is not there yet";
-  std::string text = device_ + " by " + port_->description();
-  if (request_.sniffer) return text + ", the kernel receives the frames as well";
-  if (silence_) text += fmt::format(", kept from the kernel by {}", silence_->method());
-  return text;
+  const bool kernel_too = request_.sniffer && port_->method() != io::PortMethod::kAfXdp;
+  return device_ + " by " + port_->description() + (kernel_too ? ", the kernel receives the frames as well" : "");
 }
 
 void FromDevice::watch(bool on) {
@@ -115,6 +109,9 @@ void FromDevice::watch(bool on) {
 
 void FromDevice::start_port() {
   started_ = true;
+  // AF_XDP takes the frames before the kernel has them.
+  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp)
+    silence_ = io::KernelSilence::begin(device_, complaints_);
   (void)port_->start(request_, complaints_);
   // What was lost before belongs to the configuration that ran before.
   first_drops_ = port_->kernel_drops().value_or(0);

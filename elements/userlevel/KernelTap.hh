@@ -7,15 +7,15 @@ namespace headrace {
 ///
 ///     KernelTap(ADDR/MASK [, GATEWAY, keyword ETHER, MTU, HEADROOM, BURST, DEVNAME, IGNORE_QUEUE_OVERFLOWS])
 ///
-/// Input 0 (optional), push or pull: Ethernet frames for the host, which receives them at the interface. Output 0, push:
-/// frames that the host sends by it, with the time they were read, their packet type, and spread over the workers by
-/// flow. Output 1 (optional): nothing; it is there for KernelTun.
+/// Input 0 (optional), push or pull: Ethernet frames for the host, which receives them at the interface. Output 0,
+/// push: frames that the host sends by it, with the time they were read, their packet type, and spread over the workers
+/// by flow. Output 1 (optional): nothing; it is there for KernelTun.
 ///
-/// Makes a tap device of Linux with the address and network mask, and takes it up. So `ping`, a server or a routing daemon
-/// on the router's own addresses works: what the router receives for itself goes into a KernelTap, and what comes out of
-/// it is sent. The host asks by ARP for the addresses of ADDR/MASK; somebody must answer: the network, if the frames go
-/// there, or an ARPResponder. The device goes away with the router; one that somebody deleted is made again. A
-/// configuration that takes over from a running one goes on with the same device. Needs the rights of root, or
+/// Makes a tap device of Linux with the address and network mask, and takes it up. So `ping`, a server or a routing
+/// daemon on the router's own addresses works: what the router receives for itself goes into a KernelTap, and what
+/// comes out of it is sent. The host asks by ARP for the addresses of ADDR/MASK; somebody must answer: the network, if
+/// the frames go there, or an ARPResponder. The device goes away with the router; one that somebody deleted is made
+/// again. A configuration that takes over from a running one goes on with the same device. Needs the rights of root, or
 /// CAP_NET_ADMIN.
 ///
 /// ADDR/MASK: the host's address at the device; 0.0.0.0/0 for none.

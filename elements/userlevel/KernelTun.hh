@@ -13,8 +13,8 @@ namespace headrace {
 ///
 /// Makes a tun device of Linux with the address and network mask, and takes it up. Packets for ADDR are the host's own,
 /// it never sends them by the interface; packets for other addresses of ADDR/MASK come out of this element. The device
-/// goes away with the router; one that somebody deleted is made again. A configuration that takes over from a running one
-/// goes on with the same device. Needs the rights of root, or CAP_NET_ADMIN. See KernelTap for Ethernet frames.
+/// goes away with the router; one that somebody deleted is made again. A configuration that takes over from a running
+/// one goes on with the same device. Needs the rights of root, or CAP_NET_ADMIN. See KernelTap for Ethernet frames.
 ///
 /// ADDR/MASK: the host's address at the device; 0.0.0.0/0 for none.
 /// GATEWAY: the host's default route goes by this address. Default none.
@@ -25,8 +25,8 @@ namespace headrace {
 /// TAP true: a KernelTap, with its keyword ETHER. Default false.
 /// IGNORE_QUEUE_OVERFLOWS: understood; overflows are counted, not printed.
 ///
-/// Handlers: `dev_name` (r); `count`, `byte_count` (r) packets from the host and their bytes; `sent` (r) packets that it
-/// took; `drops` (r) packets lost; `reset_counts` (w).
+/// Handlers: `dev_name` (r); `count`, `byte_count` (r) packets from the host and their bytes; `sent` (r) packets that
+/// it took; `drops` (r) packets lost; `reset_counts` (w).
 class KernelTun final : public KernelDevice {
  public:
   KernelTun() : KernelDevice(false) {}

@@ -8,9 +8,10 @@ namespace headrace {
 ///     ToHost([DEVNAME, keyword SNIFFERS, TYPE, QUIET])
 ///
 /// Input 0, push: packets with Ethernet headers. The host receives them at the virtual interface of the FromHost or
-/// KernelTap whose device is DEVNAME: packets for one of its addresses, whose Ethernet destination must be the device's,
-/// a copy of each ARP reply, and what the router has no use for. Without DEVNAME it is the only FromHost or KernelTap of
-/// the configuration. Where there is none, packets are counted and dropped, and the router says so when it starts.
+/// KernelTap whose device is DEVNAME: packets for one of its addresses, whose Ethernet destination must be the
+/// device's, a copy of each ARP reply, and what the router has no use for. Without DEVNAME it is the only FromHost or
+/// KernelTap of the configuration. Where there is none, packets are counted and dropped, and the router says so when it
+/// starts.
 ///
 /// SNIFFERS, TYPE, QUIET: understood, and without effect.
 ///

@@ -26,10 +26,12 @@ class HostPort : public Element, public DevicePort {
   /// The interface's name: as configured, or as the system made it.
   const std::string& device_name() const { return device_ ? device_->name() : options_.name; }
   bool is_tap() const { return options_.tap; }
-  /// Gives the packets to the host; returns what it took. The rest is dropped by `user`, under its reasons from `reason`
-  /// on, which host_reasons() names.
+  /// Gives the packets to the host; returns what it took. The rest is dropped by `user`, under its reasons from
+  /// `reason` on, which host_reasons() names.
   PortTotals give_to_host(Batch& batch, Element& user, int reason);
-  static std::vector<std::string> host_reasons() { return {"longer than the host device's MTU", "not taken by the host"}; }
+  static std::vector<std::string> host_reasons() {
+    return {"longer than the host device's MTU", "not taken by the host"};
+  }
 
  protected:
   enum Counter { kPackets, kBytes, kMissed, kGiven, kCounters };

@@ -57,8 +57,6 @@ class KernelSilence {
   /// The silence of this interface, shared by all who want it at a time; null, with an error, when it cannot be had.
   static std::shared_ptr<KernelSilence> begin(const std::string& interface, Errors& errors);
   ~KernelSilence();
-  /// "tcx" or "iptables".
-  const char* method() const { return link_ ? "tcx" : "iptables"; }
 
  private:
   std::string interface_;

@@ -44,7 +44,8 @@ ifreq request_for(const std::string& name) {
 }
 
 /// What a new device has: everything is to be set.
-const HostDevice::Options kNothing{.name = {}, .tap = true, .address = {}, .address6 = {}, .gateway = {}, .ether = {}, .mtu = 0};
+const HostDevice::Options kNothing{
+    .name = {}, .tap = true, .address = {}, .address6 = {}, .gateway = {}, .ether = {}, .mtu = 0};
 
 }  // namespace
 

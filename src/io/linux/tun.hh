@@ -29,9 +29,8 @@ class HostDevice {
     bool operator==(const Options&) const = default;
   };
 
-  /// Makes the interface, with its addresses and up, or shares that of the configuration which runs. Null, with an error
-  /// that says what is missing.
-  /// \param key stands for the name where there is none
+  /// Makes the interface, with its addresses and up, or shares that of the configuration which runs. Null, with an
+  /// error that says what is missing. \param key stands for the name where there is none
   static std::shared_ptr<HostDevice> open(const std::string& key, const Options& options, const void* user,
                                           Errors& errors);
 
