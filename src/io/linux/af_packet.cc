@@ -176,13 +176,14 @@ Packet* PacketReceiver::make_packet(const tpacket2_hdr& slot, uint32_t headroom,
   if (!outbound_ && from.sll_pkttype == PACKET_OUTGOING) return nullptr;
   VirtioNetHeader state;
   std::memcpy(&state, frame - sizeof state, sizeof state);
-  if (state.gso_type != 0 || (asked_snap_length_ == 0 && slot.tp_len > slot.tp_snaplen)) {
+  if (state.gso_type != 0 || (asked_snap_length_ == 0 && slot.tp_len > snap_length_)) {
     ++losses.too_long;
     return nullptr;
   }
   // The kernel has taken a VLAN tag off the frame.
   const uint32_t tag = slot.tp_status & TP_STATUS_VLAN_VALID ? 4 : 0;
-  const uint32_t length = slot.tp_snaplen;
+  // A slot is a little larger than asked for.
+  const uint32_t length = std::min(slot.tp_snaplen, snap_length_);
   Packet* p;
   if (tag && length >= 12) {
     p = Packet::make(length + tag, headroom);
@@ -204,7 +205,7 @@ Packet* PacketReceiver::make_packet(const tpacket2_hdr& slot, uint32_t headroom,
     finish_checksum(p->data(), p->length(), state.checksum_start + tag, state.checksum_offset);
   p->set_mac_header();
   p->set_packet_type(static_cast<PacketType>(from.sll_pkttype));
-  if (slot.tp_len > slot.tp_snaplen) p->set_anno_u32(anno_offset::kExtraLength, slot.tp_len - slot.tp_snaplen);
+  if (slot.tp_len > length) p->set_anno_u32(anno_offset::kExtraLength, slot.tp_len - length);
   return p;
 }
 
