@@ -305,7 +305,13 @@ def test_merged_frames_are_counted(hosts, tmp_path):
     right.address("eth0", "10.2.0.2/24")
     left.run("ethtool", "-K", "eth0", "tx", "on", "tso", "on", "gso", "on")
     with wire(router, tmp_path, "METHOD=AF_PACKET", "-r", "a.drops") as headrace, Sizes(right) as sizes:
-        transfer(left, right, 200_000)
+        with right.inside():
+            server = socket.create_server(("10.2.0.2", 7000))
+        with left.inside():
+            client = socket.create_connection(("10.2.0.2", 7000), timeout=10)
+        with server, client, contextlib.suppress(TimeoutError):
+            client.settimeout(0.5)
+            client.sendall(bytes(500_000))
         headrace.wait_for("longer than the MTU of left")
         text = headrace.stop()
     lost = drops(text)["a", "longer than the MTU (GRO, GSO)"]
@@ -326,7 +332,7 @@ class Sizes:
         return self
 
     def __exit__(self, *_):
-        while (frame := self._port.receive(0.05)) is not None:
+        while (frame := self._port.receive(0.05)) is not None:  # nothing more comes: the router has ended
             self.largest = max(self.largest, len(frame))
         self._port.__exit__()
 
