@@ -1,95 +1,166 @@
 #include "elements/userlevel/FromDevice.hh"
 
+#include <cerrno>
+
+#include "elements/standard/chatter.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
+#include "src/io/pcap/live.hh"
 
 namespace headrace {
 
 namespace {
 constexpr std::string_view kFilePrefix = "pcap:";
-constexpr int kMostComplaints = 5;
-constexpr Timestamp kRetryAfter = Timestamp::from_ms(100);
+constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
+/// Rounds that found nothing before the interface's descriptor is waited for instead.
+constexpr int kQuietRounds = 16;
 }  // namespace
 
 Status FromDevice::configure(Args& args) {
-  count_reasons({"not IP"});
-  std::string method = "PCAP", encap, up_call, down_call;
-  bool quiet = false;
+  count_reasons({"not IP", "longer than the MTU (GRO, GSO)", "ring to its worker full"});
+  std::string method, encap, up_call, down_call;
+  bool quiet = false, sniffer = true, sniffer_given = false;
   uint32_t protocol = 0, length = 0;
-  args.read_mp("DEVNAME", device_).read_p("PROMISC", options_.promiscuous);
-  args.read_p("SNAPLEN", options_.snap_length, Between{14, 65535})
-      .read("SNIFFER", sniffer_)
+  args.read_mp("DEVNAME", device_).read_p("PROMISC", request_.promiscuous);
+  args.read_p("SNAPLEN", request_.snap_length, Between{14, 65535})
+      .read_status("SNIFFER", sniffer, sniffer_given)
       .read("FORCE_IP", force_ip_);
-  args.read("CAPTURE", method, WordArg{}).read("METHOD", method, WordArg{}).read("BPF_FILTER", options_.filter);
-  args.read("OUTBOUND", options_.outbound)
+  args.read("CAPTURE", method, WordArg{}).read("METHOD", method, WordArg{}).read("BPF_FILTER", request_.filter);
+  args.read("OUTBOUND", request_.outbound)
       .read("HEADROOM", headroom_, Between{0, 1024})
       .read("ENCAP", encap, WordArg{});
   args.read("BURST", burst_, Between{1, Batch::kCapacity}).read("TIMESTAMP", timestamps_).read("STOP", stop_);
-  args.read("ALLOW_NONEXISTENT", may_miss_);
+  args.read("ALLOW_NONEXISTENT", may_miss_).read("SPREAD", spread_);
   // Arguments of Click's other versions of this element that ask for nothing here.
   args.read("QUIET", quiet).read("LENGTH", length).read("PROTOCOL", protocol);
   args.read("UP_CALL", up_call, AnyArg{}).read("DOWN_CALL", down_call, AnyArg{});
   if (!args.complete()) return Status::failed();
   if (device_.empty()) return args.errors().error("interface not set");
-  if (method != "PCAP" && method != "LINUX") return args.errors().error("bad METHOD");
+  if (!method.empty() && !(request_.method = io::parse_port_method(method)))
+    return args.errors().error("bad METHOD: expected AF_XDP, AF_PACKET, LINUX or PCAP");
   if (protocol != 0) args.errors().warning("PROTOCOL has no effect; use BPF_FILTER");
   if (!up_call.empty() || !down_call.empty()) args.errors().warning("UP_CALL and DOWN_CALL have no effect");
-  if (!encap.empty() && (options_.link_type = io::parse_link_type(encap)) < 0)
+  if (!encap.empty() && (request_.link_type = io::parse_link_type(encap)) < 0)
     return args.errors().error("bad encapsulation type");
+  request_.sniffer = request_.method == io::PortMethod::kAfXdp && !sniffer_given ? false : sniffer;
+  live_ = !device_.starts_with(kFilePrefix);
+  request_.device = device_;
   return {};
 }
 
 Status FromDevice::open_file(const std::string& name, Errors& errors) {
   if (!file_.open(name, errors)) return Status::failed();
+  link_type_ = file_.link_type();
   task_.initialize(true);
   return {};
 }
 
+void FromDevice::set_port(std::shared_ptr<io::PortReceiver> port) {
+  std::lock_guard guard(port_lock_);
+  port_.swap(port);
+}
+
+bool FromDevice::open_port(Errors& errors) {
+  std::shared_ptr<io::PortReceiver> port = io::open_receiver(request_, &router(), errors);
+  if (!port) return false;
+  link_type_ = port->link_type();
+  set_port(std::move(port));
+  return true;
+}
+
 Status FromDevice::open_interface(Errors& errors) {
+  if (!request_.filter.empty() && !io::check_filter(request_.filter, errors)) return Status::failed();
   Errors collected;
-  live_ = io::LiveInterface::open(device_, options_, collected);
+  const bool opened = open_port(collected);
   for (const std::string& line : collected.lines()) {
-    if (live_ || may_miss_)
+    if (opened || may_miss_)
       errors.warning("{}", line);
     else
       (void)errors.error("{}", line);
   }
-  if (!live_) return may_miss_ ? Status() : Status::failed();
-  if (!sniffer_ && !(silence_ = io::KernelSilence::begin(device_, errors))) return Status::failed();
-  task_.initialize(false);
-  retry_.initialize();
-  select(live_->fd(), 1);
+  if (!opened && !may_miss_) return Status::failed();
+  task_.initialize(true);
+  look_.initialize();
+  look_.schedule_after(kLookEvery);
+  rss_.initialize({home_thread()}, kRingFull, SoftwareRss::kDefaultCapacity, spread_);
+  if (port_) watch(true);
   return {};
 }
 
 Status FromDevice::initialize(Errors& errors) {
-  const Status opened =
-      device_.starts_with(kFilePrefix) ? open_file(device_.substr(kFilePrefix.size()), errors) : open_interface(errors);
+  const Status opened = live_ ? open_interface(errors) : open_file(device_.substr(kFilePrefix.size()), errors);
   if (!opened) return opened;
-  const int type = link_type();
+  const int type = link_type_;
   if (force_ip_ && type >= 0 && !io::can_find_ip(type))
     errors.warning("{}: strange data link type {}, FORCE_IP will not work", device_, type);
   return {};
 }
 
-int FromDevice::link_type() const { return live_ ? live_->link_type() : file_.link_type(); }
-
-void FromDevice::receive_live(Batch& batch) {
-  uint64_t missed = 0;
-  const int got = live_->receive(batch, burst_, headroom_, timestamps_, missed);
-  if (missed > 0) missed_ += missed;
-  if (got > 0) failures_ = 0;
-  if (got >= 0) return;
-  if (++failures_ <= kMostComplaints) (void)complaints_.error("{}: {}", declaration(), live_->error());
-  select(live_->fd(), 0);
-  retry_.schedule_after(kRetryAfter);
+std::string FromDevice::note() const {
+  if (!live_) return {};
+  if (!port_) return device_ + ", which is not there yet";
+  const bool kernel_too = request_.sniffer && port_->method() != io::PortMethod::kAfXdp;
+  return device_ + " by " + port_->description() + (kernel_too ? ", the kernel receives the frames as well" : "");
 }
 
-bool FromDevice::receive(Batch& batch) {
-  if (live_) {
-    receive_live(batch);
-    return true;
+void FromDevice::watch(bool on) {
+  for (const int fd : port_->descriptors()) select(fd, on ? 1 : 0);
+}
+
+void FromDevice::start_port() {
+  started_ = true;
+  // AF_XDP takes the frames before the kernel has them.
+  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp)
+    silence_ = io::KernelSilence::begin(device_, complaints_);
+  (void)port_->start(request_, complaints_);
+  // What was lost before belongs to the configuration that ran before.
+  first_drops_ = port_->kernel_drops().value_or(0);
+}
+
+void FromDevice::look_after_interface() {
+  look_.schedule_after(kLookEvery);
+  if (port_ && port_->gone()) {
+    chatter("{}: {} is gone; waiting for it", declaration(), device_);
+    earlier_drops_ += port_->kernel_drops().value_or(0) - first_drops_;
+    first_drops_ = 0;
+    watch(false);
+    set_port(nullptr);
+    silence_.reset();
+  } else if (port_) {
+    const bool up = io::interface_is_up(device_);
+    if (up != up_) chatter("{}: {} is {}", declaration(), device_, up ? "up" : "down");
+    up_ = up;
+  } else if (Errors unused; open_port(unused)) {
+    chatter("{}: {} is there, by {}", declaration(), device_, port_->description());
+    up_ = true;
+    started_ = false;
+    watch(true);
+    task_.reschedule();
   }
+}
+
+void FromDevice::receive_live(Batch& batch) {
+  if (!started_) start_port();
+  io::ReceiveLosses losses;
+  if (rest_) {
+    rest_->receive(batch, burst_, headroom_, timestamps_, losses);
+    if (batch.empty()) rest_.reset();
+  }
+  port_->receive(batch, burst_ - batch.size(), headroom_, timestamps_, losses);
+  if (losses.no_buffer > 0) missed_ += losses.no_buffer;
+  if (losses.too_long > 0) {
+    count_drops(losses.too_long, kTooLong);
+    counts_.add(kPackets, losses.too_long);
+    if (!std::exchange(said_too_long_, true))
+      chatter("{}: frames longer than the MTU of {} come, and are dropped: ethtool -K DEV tso off gso off gro off",
+              declaration(), device_);
+  }
+  // Reading the error takes it away; otherwise the descriptor would stay readable.
+  if (batch.empty() && woken_) (void)port_->take_error();
+  woken_ = false;
+}
+
+bool FromDevice::receive_file(Batch& batch) {
   while (batch.size() < burst_) {
     io::CaptureReader::Record record;
     if (file_.next(record, complaints_) != io::CaptureReader::Got::kRecord) return false;
@@ -114,42 +185,93 @@ void FromDevice::emit(Batch& batch) {
     return;
   }
   Next nexts[Batch::kCapacity];
-  const int type = link_type();
+  const int type = link_type_;
   for (int i = 0; i < batch.size(); ++i) nexts[i] = io::mark_ip_header(*batch[i], type) ? 0 : 1;
   push_split(batch, nexts);
 }
 
 bool FromDevice::run_task(Task& task) {
   Batch batch;
-  const bool more = receive(batch);
-  const bool worked = !batch.empty();
-  if (worked) emit(batch);
-  if (!more) {
-    file_.close();
-    if (stop_) router().request_stop();
-  } else if (worked || !live_) {
-    // An interface that has nothing now is watched again.
-    task.fast_reschedule();
+  if (!live_) {
+    const bool more = receive_file(batch);
+    const bool worked = !batch.empty();
+    if (worked) emit(batch);
+    if (more) {
+      task.fast_reschedule();
+    } else {
+      file_.close();
+      if (stop_) router().request_stop();
+    }
+    return worked;
   }
-  return worked;
+  if (!port_) return false;
+  receive_live(batch);
+  if (batch.empty()) {
+    if (++quiet_rounds_ < kQuietRounds) task.fast_reschedule();
+    return false;
+  }
+  quiet_rounds_ = 0;
+  task.fast_reschedule();
+  static const int kEthernet = io::parse_link_type("ETHER");
+  const SoftwareRss::Lost lost =
+      rss_.spread(batch, link_type_ == kEthernet ? SoftwareRss::Begin::kEthernet : SoftwareRss::Begin::kIp);
+  if (lost.packets > 0) {
+    counts_.add(kPackets, lost.packets);
+    counts_.add(kBytes, lost.bytes);
+  }
+  return true;
 }
 
-void FromDevice::selected(int, int) { task_.reschedule(); }
+void FromDevice::selected(int, int) {
+  woken_ = true;
+  task_.reschedule();
+}
+
+void FromDevice::take_state(Element& old, Errors&) {
+  auto& from = static_cast<FromDevice&>(old);
+  rss_.take_state(from.rss_);
+  if (!from.live_ || from.port_ == port_ || !from.port_) return;
+  from.port_->stop();
+  rest_ = from.port_;
+}
 
 PortTotals FromDevice::totals(int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
 }
 
-uint64_t FromDevice::missed() const { return missed_ + (live_ ? live_->kernel_drops().value_or(0) : 0); }
+std::shared_ptr<io::PortReceiver> FromDevice::shared_port() const {
+  std::lock_guard guard(port_lock_);
+  return port_;
+}
+
+std::optional<uint64_t> FromDevice::kernel_drops() const {
+  const std::shared_ptr<io::PortReceiver> port = shared_port();
+  if (!port) return earlier_drops_;
+  const std::optional<uint64_t> now = port->kernel_drops();
+  if (!now) return std::nullopt;
+  return *now + earlier_drops_ - first_drops_;
+}
+
+uint64_t FromDevice::missed() const { return missed_ + kernel_drops().value_or(0); }
 
 void FromDevice::add_handlers(Handlers& handlers) {
   handlers.read("count", [this] { return std::to_string(counts_.sum(kPackets)); });
+  handlers.read("byte_count", [this] { return std::to_string(counts_.sum(kBytes)); });
   handlers.button("reset_counts", [this] { counts_.reset(); });
   handlers.read("kernel_drops", [this] {
-    const auto drops = live_ ? live_->kernel_drops() : std::optional<uint64_t>();
-    return drops ? std::to_string(*drops) : std::string(live_ ? "??" : "0");
+    const auto drops = kernel_drops();
+    return drops ? std::to_string(*drops) : std::string("??");
   });
-  handlers.read("encap", [this] { return io::link_type_name(link_type()); });
+  handlers.read("drops", [this] {
+    uint64_t n = missed();
+    for (const DropCount& d : drop_counts()) n += d.packets;
+    return std::to_string(n);
+  });
+  handlers.read("method", [this] {
+    const std::shared_ptr<io::PortReceiver> port = shared_port();
+    return port ? port->description() : std::string(live_ ? "none" : "file");
+  });
+  handlers.read("encap", [this] { return io::link_type_name(link_type_); });
 }
 
 }  // namespace headrace

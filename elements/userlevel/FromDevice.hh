@@ -1,41 +1,59 @@
 #pragma once
 #include <headrace/element.hh>
+#include <mutex>
 
 #include "elements/standard/single_writer.hh"
 #include "headrace/device_port.hh"
+#include "headrace/software_rss.hh"
+#include "src/io/linux/port.hh"
 #include "src/io/pcap/capture_reader.hh"
-#include "src/io/pcap/live.hh"
 
 namespace headrace {
 
 /// Receives packets from a network interface of Linux.
 ///
 ///     FromDevice(DEVNAME [, PROMISC, SNAPLEN, keyword SNIFFER, FORCE_IP, METHOD, BPF_FILTER, ENCAP, OUTBOUND,
-///                HEADROOM, BURST, TIMESTAMP, STOP, ALLOW_NONEXISTENT])
+///                HEADROOM, BURST, TIMESTAMP, STOP, ALLOW_NONEXISTENT, SPREAD])
 ///
 /// Output 0, push: packets with their link header, the time of their receipt, their packet type by the link header's
 /// destination, and the extra-length annotation. Output 1 (optional), push: with FORCE_IP, packets that are not IP.
 ///
-/// The kernel receives the packets as well, unless SNIFFER is false. What a ToDevice sends by the interface is not
-/// received, unless OUTBOUND is true. Needs the rights of root, or CAP_NET_RAW.
+/// SNIFFER decides who else gets the frames. Where it is true, as in Click, the kernel receives them as well, and
+/// answers what it takes for its own: right for a monitor. A router says SNIFFER false; then the frames are the
+/// router's alone, and the fastest method is used that works: AF_XDP (zero-copy, else native, else generic), else
+/// AF_PACKET. The router says at its start which it is.
+///
+/// The receiving worker reads all queues of the interface and spreads the packets over all workers by flow: a Toeplitz
+/// hash of addresses and ports, of addresses only for fragments, one flow for what is not IP. A flow stays in order.
+///
+/// Transport checksums that a sender on this machine (the other end of a veth pair) left unfinished are finished.
+/// Frames longer than the interface's MTU allows, which offloads make by merging (GRO) or not yet cutting (GSO)
+/// packets, cannot be forwarded: they are dropped and counted. Switch these offloads off: ethtool -K DEV tx off tso off
+/// gso off gro off.
+///
+/// What a ToDevice sends by the interface is not received, unless OUTBOUND is true. An interface that goes away is
+/// waited for. A configuration that takes over from a running one goes on with the interface as it is; no frame is lost
+/// or received twice. Needs the rights of root, or CAP_NET_RAW and, for SNIFFER false and AF_XDP, CAP_NET_ADMIN and
+/// CAP_BPF.
 ///
 /// DEVNAME: the interface; or "pcap:FILE" for a capture file, whose packets come at once, without root.
 /// PROMISC true: also frames for others. Default false.
-/// SNAPLEN: most bytes captured of a packet, 14 to 65535. Default 2046.
-/// SNIFFER false: iptables rules keep the kernel from receiving the packets. Default true.
-/// FORCE_IP true: sets the network header; packets that are not IP are dropped. Default false.
-/// METHOD: PCAP (default); LINUX is understood and means the same.
-/// BPF_FILTER: a filter of pcap-filter(7) that packets must pass.
-/// ENCAP: the link type to ask the interface for, such as ETHER (see ToDump).
-/// OUTBOUND true: also packets that the system sends by the interface. Default false.
+/// SNAPLEN: most bytes captured of a packet, 14 to 65535; longer packets are cut. Default: what the interface's MTU
+/// asks for, at least 2046. SNIFFER false: the kernel does not receive the packets. Default true, but with METHOD
+/// AF_XDP. FORCE_IP true: sets the network header; packets that are not IP are dropped. Default false. METHOD: AF_XDP,
+/// AF_PACKET (or LINUX), or PCAP. Default: the best that does what the other arguments ask for. BPF_FILTER: a filter of
+/// pcap-filter(7) that packets must pass. Not with AF_XDP. ENCAP: the link type to ask the interface for, such as ETHER
+/// (see ToDump). OUTBOUND true: also packets that the system sends by the interface. Not with AF_XDP. Default false.
 /// HEADROOM: free bytes before the data. Default 128.
 /// BURST: most packets received in a row, which the elements behind see as a batch. Default 32.
 /// TIMESTAMP false: packets get no timestamp. Default true.
 /// STOP true: stops the router at the end of a capture file. Default false.
-/// ALLOW_NONEXISTENT true: an interface that cannot be opened is only warned of, and nothing comes. Default false.
+/// ALLOW_NONEXISTENT true: an interface that is not there when the router starts is waited for. Default false.
+/// SPREAD false: every packet stays with the worker that receives. Default true; a capture file is never spread.
 ///
-/// Handlers: `count` (r) packets received; `reset_counts` (w); `kernel_drops` (r) packets that the kernel had no room
-/// for, or "??"; `encap` (r) the link type.
+/// Handlers: `count`, `byte_count` (r) packets received and their bytes; `reset_counts` (w); `kernel_drops` (r) packets
+/// that the kernel had no room for, or "??"; `drops` (r) all packets lost on their way in; `method` (r); `encap` (r)
+/// the link type.
 class FromDevice final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"0/1-2"};
@@ -46,6 +64,9 @@ class FromDevice final : public Element, public DevicePort {
   void add_handlers(Handlers& handlers) override;
   bool run_task(Task& task) override;
   void selected(int fd, int mask) override;
+  void take_state(Element& old, Errors& errors) override;
+  uint64_t held_packets() const override { return rss_.held(); }
+  std::string note() const override;
 
   Direction direction() const override { return Direction::kIn; }
   PortTotals totals(int thread) const override;
@@ -53,37 +74,60 @@ class FromDevice final : public Element, public DevicePort {
 
  private:
   enum Counter { kPackets, kBytes };
+  enum Reason { kNotIp, kTooLong, kRingFull };
   Status open_file(const std::string& name, Errors& errors);
   Status open_interface(Errors& errors);
-  int link_type() const;
+  /// Opens the interface, or shares it with the configuration that runs. It is started by the first run of the task,
+  /// for until then that configuration receives.
+  bool open_port(Errors& errors);
+  void set_port(std::shared_ptr<io::PortReceiver> port);
+  /// For threads other than the one that receives.
+  std::shared_ptr<io::PortReceiver> shared_port() const;
+  void start_port();
+  void watch(bool on);
+  /// Looks whether the interface went away or came back.
+  void look_after_interface();
   /// Appends what is there, up to BURST packets; false at the end of a file.
-  bool receive(Batch& batch);
+  bool receive_file(Batch& batch);
   void receive_live(Batch& batch);
   void emit(Batch& batch);
+  std::optional<uint64_t> kernel_drops() const;
 
   std::string device_;
-  io::LiveInterface::Options options_;
-  bool sniffer_ = true;
+  io::PortRequest request_;
+  bool live_ = true;
   bool force_ip_ = false;
   bool timestamps_ = true;
   bool stop_ = false;
   bool may_miss_ = false;
+  bool spread_ = true;
   uint32_t headroom_ = Packet::kDefaultHeadroom;
   int burst_ = 32;
 
-  std::unique_ptr<io::LiveInterface> live_;
-  std::unique_ptr<io::KernelSilence> silence_;
+  /// The receiving thread reads it as it is, and locks to change it; others lock to read it.
+  std::shared_ptr<io::PortReceiver> port_;
+  mutable std::mutex port_lock_;
+  /// What the predecessor had open, if not the same; read until it is empty.
+  std::shared_ptr<io::PortReceiver> rest_;
+  std::shared_ptr<io::KernelSilence> silence_;
+  SingleWriter<int> link_type_ = -1;
+  bool started_ = false;
+  bool up_ = true;
+  bool said_too_long_ = false;
+  /// The descriptor became readable and nothing was there yet.
+  bool woken_ = false;
+  int quiet_rounds_ = 0;
   io::CaptureReader file_;
   Errors complaints_{Errors::Output::kStderr};
   ThreadCounters counts_{2};
   SingleWriter<uint64_t> missed_;
+  /// Of interfaces that are gone.
+  SingleWriter<uint64_t> earlier_drops_;
+  /// Of the interface when it was started.
+  SingleWriter<uint64_t> first_drops_;
   Task task_{this};
-  /// Looks again for an interface that failed, such as one that was taken down.
-  Timer retry_{this, [this](Timer&) {
-                 select(live_->fd(), 1);
-                 task_.reschedule();
-               }};
-  int failures_ = 0;
+  Timer look_{this, [this](Timer&) { look_after_interface(); }};
+  SoftwareRss rss_{*this, [this](Batch& batch) { emit(batch); }};
 };
 
 HEADRACE_ELEMENT(FromDevice)

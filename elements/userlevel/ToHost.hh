@@ -1,46 +1,42 @@
 #pragma once
-#include <headrace/element.hh>
-
-#include "elements/standard/chatter.hh"
+#include "elements/userlevel/host_port.hh"
 
 namespace headrace {
 
-/// Takes packets meant for the host that the router runs on. Without a device that leads there it counts and drops
-/// them, and says so when the router starts.
+/// Gives packets to the host that the router runs on.
 ///
 ///     ToHost([DEVNAME, keyword SNIFFERS, TYPE, QUIET])
 ///
-/// Input 0, push: packets with Ethernet headers.
+/// Input 0, push: packets with Ethernet headers. The host receives them at the virtual interface of the FromHost or
+/// KernelTap whose device is DEVNAME: packets for one of its addresses, whose Ethernet destination must be the
+/// device's, a copy of each ARP reply, and what the router has no use for. Without DEVNAME it is the only FromHost or
+/// KernelTap of the configuration. Where there is none, packets are counted and dropped, and the router says so when it
+/// starts.
+///
+/// SNIFFERS, TYPE, QUIET: understood, and without effect.
 ///
 /// Handlers: `drops` (r) packets dropped; `dev_name` (r).
-class ToHost final : public Element {
+class ToHost final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"1/0"};
   static constexpr Processing kProcessing{"h/h"};
 
-  Status configure(Args& args) override {
-    count_reasons({"no way to the host"});
-    std::string type;
-    bool sniffers = false, quiet = false;
-    args.read_p("DEVNAME", device_).read("SNIFFERS", sniffers).read("TYPE", type, WordArg{}).read("QUIET", quiet);
-    return args.complete();
-  }
-  Status initialize(Errors&) override {
-    chatter("{}: no device leads to the host; packets for it are dropped", declaration());
-    return {};
-  }
-  void push(int, Batch& batch) override {
-    drops_.add(0, static_cast<uint64_t>(batch.size()));
-    drop(batch);
-  }
-  void add_handlers(Handlers& handlers) override {
-    handlers.read("drops", [this] { return std::to_string(drops_.sum(0)); });
-    handlers.read("dev_name", [this] { return device_; });
-  }
+  Status configure(Args& args) override;
+  Status initialize(Errors& errors) override;
+  void push(int port, Batch& batch) override;
+  void add_handlers(Handlers& handlers) override;
+
+  Direction direction() const override { return Direction::kOut; }
+  PortTotals totals(int thread) const override;
 
  private:
+  enum Counter { kPackets, kBytes };
+  enum Reason { kNoWay, kHost };
+  uint64_t dropped() const;
+
   std::string device_;
-  ThreadCounters drops_{1};
+  HostPort* host_ = nullptr;
+  ThreadCounters counts_{2};
 };
 
 HEADRACE_ELEMENT(ToHost)

@@ -33,6 +33,7 @@ class SoftwareRss {
   /// Where the packets' flows are read.
   enum class Begin {
     kEthernet,  // an Ethernet header is at data()
+    kIp,        // an IPv4 or IPv6 header is at data()
     kHashed,    // nowhere: rx_hash() is set already
   };
   /// Packets that a ring takes by default.

@@ -45,6 +45,8 @@ void SoftwareRss::initialize(const std::vector<int>& receivers, int reason, uint
 SoftwareRss::Lost SoftwareRss::spread(Batch& batch, Begin begin) {
   if (begin == Begin::kEthernet) {
     for (Packet* p : batch) p->set_rx_hash(toeplitz_frame(p->data(), p->length()));
+  } else if (begin == Begin::kIp) {
+    for (Packet* p : batch) p->set_rx_hash(toeplitz_ip(p->data(), p->length()));
   }
   if (rings_.empty()) {
     deliver_(batch);

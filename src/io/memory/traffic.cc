@@ -218,6 +218,28 @@ uint32_t toeplitz_ip6(const uint8_t src[16], const uint8_t dst[16], uint16_t src
   return toeplitz(input, 36);
 }
 
+uint32_t toeplitz_ip(const uint8_t* ip, uint32_t length) {
+  if (length >= 20 && ip[0] >> 4 == 4) {
+    const uint32_t header = (ip[0] & 15) * 4u;
+    const bool ports =
+        (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 && header + 4 <= length;
+    uint8_t input[12];
+    std::memcpy(input, ip + 12, 8);
+    if (!ports) return toeplitz(input, 8);
+    std::memcpy(input + 8, ip + header, 4);
+    return toeplitz(input, 12);
+  }
+  if (length >= 40 && ip[0] >> 4 == 6) {
+    const bool ports = (ip[6] == 6 || ip[6] == 17) && length >= 44;
+    uint8_t input[36];
+    std::memcpy(input, ip + 8, 32);
+    if (!ports) return toeplitz(input, 32);
+    std::memcpy(input + 32, ip + 40, 4);
+    return toeplitz(input, 36);
+  }
+  return 0;
+}
+
 uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
   uint32_t at = 12;
   if (length < 14) return 0;
@@ -227,27 +249,7 @@ uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
     type = get16(frame + at);
   }
   at += 2;
-  if (type == 0x0800 && at + 20 <= length) {
-    const uint8_t* ip = frame + at;
-    const uint32_t header = (ip[0] & 15) * 4u;
-    const bool ports =
-        (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 && at + header + 4 <= length;
-    uint8_t input[12];
-    std::memcpy(input, ip + 12, 8);
-    if (!ports) return toeplitz(input, 8);
-    std::memcpy(input + 8, ip + header, 4);
-    return toeplitz(input, 12);
-  }
-  if (type == 0x86dd && at + 40 <= length) {
-    const uint8_t* ip = frame + at;
-    const bool ports = (ip[6] == 6 || ip[6] == 17) && at + 44 <= length;
-    uint8_t input[36];
-    std::memcpy(input, ip + 8, 32);
-    if (!ports) return toeplitz(input, 32);
-    std::memcpy(input + 32, ip + 40, 4);
-    return toeplitz(input, 36);
-  }
-  return 0;
+  return type == 0x0800 || type == 0x86dd ? toeplitz_ip(frame + at, length - at) : 0;
 }
 
 namespace {

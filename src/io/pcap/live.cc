@@ -2,20 +2,15 @@
 
 #include <net/if.h>
 #include <pcap/pcap.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "headrace/addresses.hh"
-
-extern char** environ;
 
 namespace headrace::io {
 
@@ -51,17 +46,6 @@ std::string explain(pcap* handle, int code) {
   }
 }
 
-/// Runs a program and waits for it. True if it succeeded.
-bool run_program(std::vector<std::string> words) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child;
-  int status;
-  return posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0 &&
-         waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 }  // namespace
 
 LiveInterface::~LiveInterface() { pcap_close(pcap_); }
@@ -73,7 +57,7 @@ std::unique_ptr<LiveInterface> LiveInterface::open(const std::string& name, cons
     (void)errors.error("{}: {}", name, text);
     return nullptr;
   }
-  std::unique_ptr<LiveInterface> live(new LiveInterface(handle));
+  std::unique_ptr<LiveInterface> live(new LiveInterface(name, handle));
   pcap_set_snaplen(handle, options.snap_length);
   pcap_set_promisc(handle, options.promiscuous);
   pcap_set_immediate_mode(handle, 1);
@@ -94,23 +78,12 @@ std::unique_ptr<LiveInterface> LiveInterface::open(const std::string& name, cons
     (void)errors.error("{}: {}", name, text);
     return nullptr;
   }
-  if (!options.capture) {
-    // One instruction that accepts no byte of any packet.
-    bpf_insn nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-    bpf_program program{1, &nothing};
-    if (pcap_setfilter(handle, &program) < 0) return failed("filter");
-  } else {
+  if (!live->block()) return failed("filter");
+  if (options.capture) {
     if (options.link_type >= 0 && pcap_set_datalink(handle, options.link_type) < 0) return failed("link type");
     // Not every kind of interface can tell the directions apart.
     if (pcap_setdirection(handle, options.outbound ? PCAP_D_INOUT : PCAP_D_IN) < 0)
       errors.warning("{}: {}", name, pcap_geterr(handle));
-    if (!options.filter.empty()) {
-      bpf_program program;
-      if (pcap_compile(handle, &program, options.filter.c_str(), 1, PCAP_NETMASK_UNKNOWN) < 0) return failed("filter");
-      const int set = pcap_setfilter(handle, &program);
-      pcap_freecode(&program);
-      if (set < 0) return failed("filter");
-    }
   }
   live->address_ = hardware_address(name);
   return live;
@@ -118,7 +91,23 @@ std::unique_ptr<LiveInterface> LiveInterface::open(const std::string& name, cons
 
 int LiveInterface::fd() const { return pcap_get_selectable_fd(pcap_); }
 int LiveInterface::link_type() const { return pcap_datalink(pcap_); }
-std::string LiveInterface::error() const { return pcap_geterr(pcap_); }
+
+bool LiveInterface::block() {
+  // One instruction that accepts no byte of any packet.
+  bpf_insn nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  bpf_program program{1, &nothing};
+  return pcap_setfilter(pcap_, &program) == 0;
+}
+
+Status LiveInterface::set_filter(const std::string& text, Errors& errors) {
+  bpf_program program;
+  bool set = pcap_compile(pcap_, &program, text.c_str(), 1, PCAP_NETMASK_UNKNOWN) == 0;
+  if (set) {
+    set = pcap_setfilter(pcap_, &program) == 0;
+    pcap_freecode(&program);
+  }
+  return set ? Status() : errors.error("{}: filter: {}", name_, pcap_geterr(pcap_));
+}
 
 int LiveInterface::receive(Batch& batch, int max, uint32_t headroom, bool timestamps, uint64_t& missed) {
   struct Context {
@@ -168,21 +157,6 @@ PacketType packet_type_of(const Packet& p, int link_type, const std::optional<st
   if (to.is_broadcast()) return PacketType::kBroadcast;
   if (to.is_group()) return PacketType::kMulticast;
   return !own_address || to.bytes() == *own_address ? PacketType::kHost : PacketType::kOtherHost;
-}
-
-std::unique_ptr<KernelSilence> KernelSilence::begin(const std::string& interface, Errors& errors) {
-  for (const char* chain : {"INPUT", "FORWARD"})
-    if (!run_program({"iptables", "-w", "-I", chain, "-i", interface, "-j", "DROP"})) {
-      (void)errors.error("{}: iptables failed; the kernel would still receive the packets (SNIFFER true allows that)",
-                         interface);
-      return nullptr;
-    }
-  return std::unique_ptr<KernelSilence>(new KernelSilence(interface));
-}
-
-KernelSilence::~KernelSilence() {
-  for (const char* chain : {"INPUT", "FORWARD"})
-    run_program({"iptables", "-w", "-D", chain, "-i", interface_, "-j", "DROP"});
 }
 
 }  // namespace headrace::io

@@ -25,11 +25,11 @@ class LiveInterface {
     bool capture = true;
     int snap_length = 2046;
     int link_type = -1;  // -1: the interface's own
-    std::string filter;  // of pcap-filter(7)
   };
 
   ~LiveInterface();
-  /// Null, with an error that says what is missing (the interface, or the right to use it).
+  /// Null, with an error that says what is missing (the interface, or the right to use it). Nothing is captured before
+  /// set_filter().
   static std::unique_ptr<LiveInterface> open(const std::string& name, const Options& options, Errors& errors);
 
   /// For Element::select().
@@ -38,6 +38,11 @@ class LiveInterface {
   /// The interface's Ethernet address, if it has one.
   const std::optional<std::array<uint8_t, 6>>& address() const { return address_; }
 
+  /// Captures, from now on, what passes a filter of pcap-filter(7); empty: all.
+  Status set_filter(const std::string& text, Errors& errors);
+  /// Captures nothing from now on.
+  bool block();
+
   /// Appends up to `max` packets, with timestamp, MAC header, packet type and extra-length annotation; -1 on failure.
   /// `missed` counts packets for which there was no buffer.
   int receive(Batch& batch, int max, uint32_t headroom, bool timestamps, uint64_t& missed);
@@ -45,11 +50,10 @@ class LiveInterface {
   bool send(const Packet& p);
   /// Packets that the kernel dropped for want of room; nothing if that is not known.
   std::optional<uint64_t> kernel_drops() const;
-  /// libpcap's last error.
-  std::string error() const;
 
  private:
-  explicit LiveInterface(pcap* handle) : pcap_(handle) {}
+  LiveInterface(std::string name, pcap* handle) : name_(std::move(name)), pcap_(handle) {}
+  std::string name_;
   pcap* pcap_;
   bool nanoseconds_ = false;
   std::optional<std::array<uint8_t, 6>> address_;
@@ -57,16 +61,5 @@ class LiveInterface {
 
 /// The packet type of a frame by its destination. Without the interface's address, what is not for a group is for us.
 PacketType packet_type_of(const Packet& p, int link_type, const std::optional<std::array<uint8_t, 6>>& own_address);
-
-/// Keeps the kernel from receiving what arrives at an interface (by iptables), while it lives.
-class KernelSilence {
- public:
-  static std::unique_ptr<KernelSilence> begin(const std::string& interface, Errors& errors);
-  ~KernelSilence();
-
- private:
-  explicit KernelSilence(std::string interface) : interface_(std::move(interface)) {}
-  std::string interface_;
-};
 
 }  // namespace headrace::io

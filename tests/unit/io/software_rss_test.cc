@@ -183,5 +183,17 @@ TEST_F(Rss, ANewConfigurationTakesWhatIsInTheRings) {
   EXPECT_EQ(PacketPool::instance().in_use(), before);
 }
 
+TEST(ToeplitzIp, FragmentsHashByAddressesOnly) {
+  uint8_t ip[24] = {0x45, 0, 0, 24, 0, 0, 0x20, 0, 64, 17, 0, 0, 66, 9, 149, 187, 161, 142, 100, 80, 10, 234, 6, 230};
+  EXPECT_EQ(toeplitz_ip(ip, sizeof ip), 0x323e8fc2u);
+  ip[6] = 0;
+  EXPECT_EQ(toeplitz_ip(ip, sizeof ip), 0x51ccc178u);
+  ip[7] = 185;  // a later fragment
+  EXPECT_EQ(toeplitz_ip(ip, sizeof ip), 0x323e8fc2u);
+  EXPECT_EQ(toeplitz_ip(ip, 19), 0u);
+  ip[0] = 0x55;
+  EXPECT_EQ(toeplitz_ip(ip, sizeof ip), 0u);
+}
+
 }  // namespace
 }  // namespace headrace
