@@ -33,7 +33,8 @@ namespace headrace {
 /// BROADCAST_POLL true: all such requests go to all hosts. Default false.
 /// WAIT: how long packets wait before they leave by output 2. Default 3 seconds.
 ///
-/// In a hot swap the table, and the packets that wait, go to the ARPQuerier that takes over if it has the same addresses.
+/// In a hot swap the table, and the packets that wait, go to the ARPQuerier that takes over if it has the same
+/// addresses.
 ///
 /// Handlers: `ipaddr`, `broadcast` (rw); `table` (r, as in ARPTable); `stats` (r) drops and requests, as text;
 /// `queries` (r) requests sent; `responses` (r) replies received; `drops` (r) packets dropped at once; `count` (r)

@@ -17,7 +17,8 @@ constexpr int64_t kSecond = 1000000000;
 constexpr int64_t kPollInterval = kSecond / 10;
 constexpr int64_t kSlowPollInterval = 2 * kSecond;
 constexpr int kFastPolls = 10;
-/// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC 1122, 2.3.2.1).
+/// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC
+/// 1122, 2.3.2.1).
 constexpr int kUnicastPolls = 3;
 
 void add(std::atomic<uint32_t>& count, int64_t n) {

@@ -112,7 +112,8 @@ Status ICMPError::configure(Args& args) {
   burst_ = burst;
   set_fix_ip_src_ = set_fix_ip_src;
   count_reasons({"no IP header", "about an ICMP error", "link broadcast or multicast", "destination is no host",
-                 "source is no host", "not the first fragment", "redirect of a source route", "rate limit", "no buffer"});
+                 "source is no host", "not the first fragment", "redirect of a source route", "rate limit",
+                 "no buffer"});
   return {};
 }
 

@@ -137,8 +137,7 @@ void ICMPPingSource::receive(Packet* p, Batch& out) {
   const bool can_be = ip && ip->protocol == ip_protocol::kIcmp && !ip->is_fragment() &&
                       std::min<int>(p->network_length(), ip->total_length) >=
                           ip->header_length() + static_cast<int>(sizeof(IcmpHeader));
-  const IcmpHeader* icmp =
-      can_be ? reinterpret_cast<const IcmpHeader*>(ip->bytes() + ip->header_length()) : nullptr;
+  const IcmpHeader* icmp = can_be ? reinterpret_cast<const IcmpHeader*>(ip->bytes() + ip->header_length()) : nullptr;
   const uint32_t numbers = icmp ? uint32_t{icmp->rest} : 0;
   const auto sequence = static_cast<uint16_t>(numbers);
   if (!icmp || icmp->type != IcmpHeader::kEchoReply || numbers >> 16 != identifier_ ||

@@ -72,8 +72,10 @@ TEST(ICMPPingSource, MirrorsReplies) {
   r.run();
   ASSERT_EQ(captured(r, "c").size(), 1u);
   // With an option, something before the header and padding behind.
-  r.push("m", from_hex("deadbeef 4600002400010000 c8010000 02000002 01000001 01010100 00000000 00000001 abcdefab cccccc"));
-  EXPECT_EQ(captured(r, "c").back(), plain_hex("4500002000020000 c801efd8 01000001 02000002 08005c84 00000002 abcdefab"));
+  r.push("m",
+         from_hex("deadbeef 4600002400010000 c8010000 02000002 01000001 01010100 00000000 00000001 abcdefab cccccc"));
+  EXPECT_EQ(captured(r, "c").back(),
+            plain_hex("4500002000020000 c801efd8 01000001 02000002 08005c84 00000002 abcdefab"));
 }
 
 TEST(ICMPPingSource, PullAndArguments) {

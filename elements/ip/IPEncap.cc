@@ -1,6 +1,7 @@
 #include "elements/ip/IPEncap.hh"
 
 #include "headrace/checksum.hh"
+#include "headrace/router.hh"
 
 namespace headrace {
 
@@ -82,8 +83,8 @@ Packet* IPEncap::act(Packet* p, Emitter&) {
   else
     IpAddress(ip.dst).copy_to(p->anno() + anno_offset::kDstIp);
   ip.total_length = static_cast<uint16_t>(p->length());
-  ip.id = static_cast<uint16_t>(sent_.local()++ * static_cast<uint32_t>(thread_count()) +
-                                static_cast<uint32_t>(thread_id()));
+  const auto workers = static_cast<uint32_t>(router().threads());
+  ip.id = static_cast<uint16_t>(sent_.local()++ * workers + static_cast<uint32_t>(thread_id()) % workers);
   set_ip_checksum(ip);
   return p;
 }

@@ -1,6 +1,7 @@
 #include "elements/tcpudp/UDPIPEncap.hh"
 
 #include "headrace/checksum.hh"
+#include "headrace/router.hh"
 
 namespace headrace {
 
@@ -64,8 +65,8 @@ Packet* UDPIPEncap::act(Packet* p, Emitter&) {
   ip.version_ihl = 0x45;
   ip.tos = 0;
   ip.total_length = static_cast<uint16_t>(p->length());
-  ip.id = static_cast<uint16_t>(sent_.local()++ * static_cast<uint32_t>(thread_count()) +
-                                static_cast<uint32_t>(thread_id()));
+  const auto workers = static_cast<uint32_t>(router().threads());
+  ip.id = static_cast<uint16_t>(sent_.local()++ * workers + static_cast<uint32_t>(thread_id()) % workers);
   ip.fragment = 0;
   ip.ttl = kTtl;
   ip.protocol = ip_protocol::kUdp;

@@ -31,6 +31,8 @@ struct RouterOptions {
   bool profile = false;
   /// Where chains run, unless an Offload element says otherwise.
   OffloadOptions offload;
+  /// Only configure: nothing is opened, made or started. For what looks at the graph and its chains.
+  bool only_configure = false;
   /// Replaces the running configuration by this text (handler `hotconfig`); none: that is not allowed.
   std::function<Status(const std::string& text, Errors& errors)> hotconfig = {};
 };

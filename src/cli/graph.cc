@@ -102,7 +102,9 @@ int graph_command(int argc, char** argv) {
   if (!load_configuration(file, variables, configuration)) return 1;
   Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}, .control_thread = false});
   Errors errors(Errors::Output::kStderr);
-  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
+  RouterOptions options;
+  options.only_configure = true;
+  const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors, options);
   if (!router) return 1;
   const std::string dot = graph_as_dot(*router);
 

@@ -62,6 +62,7 @@ Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   if (!configure_all(errors)) return Status::failed();
   if (options_.profile) insert_probes();
   for (const auto& e : elements_) add_element_handlers(*e);
+  if (options_.only_configure) return {};
   if (!initialize_all(errors)) return Status::failed();
   return insert_engine(errors);
 }
