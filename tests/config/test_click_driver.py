@@ -154,9 +154,6 @@ def test_help_and_version(click):
     (["-e", "Idle", "x.click"], "router configuration specified twice"),
     (["-o", "a", "-o", "b"], "output file specified twice"),
     (["-x", "a", "-x", "b"], "--exit-handler specified twice"),
-    (["-p", "7777"], "option '-p' is not supported in this version"),
-    (["-u", "sock"], "option '-u' is not supported in this version"),
-    (["-R"], "option '-R' is not supported in this version"),
 ])
 def test_wrong_options(click, arguments, message):
     done = click(*arguments, status=1)
