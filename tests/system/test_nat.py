@@ -18,7 +18,7 @@ PEER = pathlib.Path(__file__).resolve().parent / "nat_peer.py"
 CLIENT, GATEWAY, SERVER = (f"hrnat-{who}-{os.getpid()}" for who in ("in", "gw", "out"))
 LAN_ADDRESS, CLIENT_ADDRESS = "10.0.0.1", "10.0.0.2"
 WAN_ADDRESS, SERVER_ADDRESS = "203.0.113.2", "203.0.113.1"
-LAN_ETHER = "02:00:00:00:01:01"
+LAN_ETHER = "02:00:00:00:00:01"  # the default in conf/nat.click
 MTU = 1400
 
 
@@ -71,7 +71,7 @@ def network():
             sh(f"ip netns add {namespace}")
         for namespace in (CLIENT, GATEWAY, SERVER):
             sh(f"ip netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
-        sh(f"ip -n {GATEWAY} link add lan address {LAN_ETHER} type veth peer name eth netns {CLIENT}")
+        sh(f"ip -n {GATEWAY} link add lan type veth peer name eth netns {CLIENT}")
         sh(f"ip -n {GATEWAY} link add wan type veth peer name eth netns {SERVER}")
         for namespace, device in ((CLIENT, "eth"), (GATEWAY, "lan"), (GATEWAY, "wan"), (SERVER, "eth")):
             sh(f"ip netns exec {namespace} ethtool -K {device} tx off tso off gso off gro off")
