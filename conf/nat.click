@@ -4,27 +4,29 @@
 //     headrace run conf/nat.click LAN=eth1 WAN=eth0 LAN_ADDR=192.168.1.1/24 WAN_ADDR=203.0.113.2/24 GATEWAY=203.0.113.1
 //
 // LAN is the inside: its hosts have LAN_ADDR as their default gateway. WAN is the outside: GATEWAY is the next hop beyond
-// its network. Linux must have no addresses on the two interfaces, for it would answer, too (tcp resets, above all):
-//
-//     ip addr flush dev eth1; ip link set eth1 up; ethtool -K eth1 tx off tso off gso off gro off      (and so eth0)
+// its network. The interfaces themselves get no addresses: the gateway has them, with the Ethernet addresses LAN_ETH and
+// WAN_ETH. Frames that it receives are its own, the kernel does not see them. Switch offloads off at both interfaces:
+// ethtool -K DEV tx off tso off gso off gro off.
 //
 // At most CAPACITY flows are kept. When that many are there, the one that has been idle for too long goes first; a flow
 // that had a packet in the last five seconds stays. `headrace run` shows what was dropped and why;
-// `-r rw.tcp_table -r rw.udp_table -r ping.table` lists the flows.
+// `-r rw.tcp_table -r rw.udp_table -r ping.table` lists the flows. MTU is that of both links.
+//
+// LAN_OUT and WAN_OUT are where packets leave, if not by LAN and WAN: to try it on capture files, say pcap:FILE.
 
 define($LAN eth1, $WAN eth0,
 	$LAN_ADDR 192.168.1.1/24, $WAN_ADDR 203.0.113.2/24, $GATEWAY 203.0.113.1,
-	$LAN_ETH $LAN:eth, $WAN_ETH $WAN:eth,
+	$LAN_ETH 02:00:00:00:00:01, $WAN_ETH 02:00:00:00:00:02,
 	$LAN_OUT $LAN, $WAN_OUT $WAN,
-	$CAPACITY 65536, $MTU 1500, $STOP false);
+	$CAPACITY 65536, $MTU 1500);
 
 AddressInfo(lan $LAN_ADDR $LAN_ETH, wan $WAN_ADDR $WAN_ETH);
 
 // One side: Ethernet, ARP and pings of the gateway's own address. Input 0: IP packets to send; the destination address
 // annotation says to which neighbour. Output 0: checked IP packets that came in for others or for the flows. Output 1:
 // IP packets that came in for the gateway's own address.
-elementclass Side { $in, $out, $own, $mtu, $stop |
-	FromDevice($in, STOP $stop)
+elementclass Side { $in, $out, $own, $mtu |
+	FromDevice($in, SNIFFER false, PROMISC true)
 		-> HostEtherFilter($own)
 		-> kind :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
 
@@ -45,8 +47,8 @@ elementclass Side { $in, $out, $own, $mtu, $stop |
 	fragments[1] -> [2] output;
 }
 
-lan :: Side($LAN, $LAN_OUT, lan, $MTU, $STOP);
-wan :: Side($WAN, $WAN_OUT, wan, $MTU, $STOP);
+lan :: Side($LAN, $LAN_OUT, lan, $MTU);
+wan :: Side($WAN, $WAN_OUT, wan, $MTU);
 
 // Input 0: from inside. Input 1: from outside, where only what belongs to a flow comes in. Output 0: to the outside.
 // Output 1: to the inside. Flows of both elements share the room.

@@ -109,12 +109,6 @@ def keep(address):
             print("same" if stream.readline() == line else "other", flush=True)
 
 
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    total = (total & 0xffff) + (total >> 16)
-    return ~(total + (total >> 16)) & 0xffff
-
-
 def flood(device, gateway, address, count):
     """TCP SYNs from that many addresses in 10.0.0.0/8, as frames."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
@@ -123,12 +117,15 @@ def flood(device, gateway, address, count):
         dst = socket.inet_aton(address)
         # The TCP checksum is wrong, so that the server does not answer.
         segment = struct.pack("!HHIIBBHHH", 1000, TCP_PORT, 1, 0, 0x50, 2, 1000, 0, 0)
+        header = struct.Struct("!BBHHHBBHI4s")
+        rest = 0x4500 + 40 + 0x4006 + sum(struct.unpack("!2H", dst))
         for n in range(int(count)):
-            src = struct.pack("!I", 0x0a100000 + n)
-            ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 0, 0, 64, 6, 0, src, dst)
-            ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
-            s.send(ether + ip + segment)
-            if n % 256 == 0:
+            src = 0x0a100000 + n
+            total = rest + (src >> 16) + (src & 0xffff)
+            total = (total & 0xffff) + (total >> 16)
+            checksum = ~((total & 0xffff) + (total >> 16)) & 0xffff
+            s.send(ether + header.pack(0x45, 0, 40, 0, 0, 64, 6, checksum, src, dst) + segment)
+            if n % 2048 == 0:
                 time.sleep(0.001)
 
 
