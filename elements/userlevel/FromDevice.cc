@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "elements/standard/chatter.hh"
+#include "elements/userlevel/port_thread.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
@@ -88,6 +89,7 @@ Status FromDevice::open_interface(Errors& errors) {
 }
 
 Status FromDevice::initialize(Errors& errors) {
+  if (live_) take_turn(*this);
   const Status opened = live_ ? open_interface(errors) : open_file(device_.substr(kFilePrefix.size()), errors);
   if (!opened) return opened;
   const int type = link_type_;

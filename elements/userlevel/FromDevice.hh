@@ -23,7 +23,8 @@ namespace headrace {
 /// router's alone, and the fastest method is used that works: AF_XDP (zero-copy, else native, else generic), else
 /// AF_PACKET. The router says at its start which it is.
 ///
-/// The receiving worker reads all queues of the interface and spreads the packets over all workers by flow: a Toeplitz
+/// The receiving worker (without a StaticThreadSched the FromDevices of a configuration take the workers in turn) reads
+/// all queues of the interface and spreads the packets over all workers by flow: a Toeplitz
 /// hash of addresses and ports, of addresses only for fragments, one flow for what is not IP. A flow stays in order.
 ///
 /// Transport checksums that a sender on this machine (the other end of a veth pair) left unfinished are finished.

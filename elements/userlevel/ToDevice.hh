@@ -16,7 +16,8 @@ namespace headrace {
 /// (optional), push: packets that could not be sent; without it they are dropped. Needs the rights of root, or
 /// CAP_NET_RAW.
 ///
-/// An interface that goes away is waited for; meanwhile packets cannot be sent.
+/// An interface that goes away is waited for; meanwhile packets cannot be sent. Without a StaticThreadSched the
+/// ToDevices of a configuration take the workers in turn.
 ///
 /// DEVNAME: the interface; or "pcap:FILE" for a capture file to write, without root.
 /// BURST: most packets sent in a row. Default 32.
