@@ -81,6 +81,8 @@ class FromDevice final : public Element, public DevicePort {
   /// Opens the interface, or shares it with the configuration that runs. It is started by the first run of the task,
   /// for until then that configuration receives.
   bool open_port(Errors& errors);
+  /// With AF_XDP no other element receives from the interface.
+  Status check_others(Errors& errors) const;
   void set_port(std::shared_ptr<io::PortReceiver> port);
   /// For threads other than the one that receives.
   std::shared_ptr<io::PortReceiver> shared_port() const;

@@ -391,10 +391,6 @@ std::unique_ptr<PortReceiver> open_xdp_receiver(const Interface& interface, cons
   }
   std::shared_ptr<XdpPort> port = XdpPort::open(interface, errors);
   if (!port) return nullptr;
-  if (port->receiving()) {
-    (void)errors.error("{}: AF_XDP gives the frames to one element only", interface.name);
-    return nullptr;
-  }
   if (!port->attach(errors)) return nullptr;
   return std::make_unique<XdpReceiver>(std::move(port));
 }
