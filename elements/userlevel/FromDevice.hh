@@ -39,11 +39,12 @@ namespace headrace {
 ///
 /// DEVNAME: the interface; or "pcap:FILE" for a capture file, whose packets come at once, without root.
 /// PROMISC true: also frames for others. Default false.
-/// SNAPLEN: most bytes captured of a packet, 14 to 65535; longer packets are cut. Default: as the MTU asks, 2046 or
-/// more. SNIFFER false: the kernel does not receive the packets. Default true, but with METHOD AF_XDP. FORCE_IP true:
-/// sets the network header; packets that are not IP are dropped. Default false. METHOD: AF_XDP, AF_PACKET (or LINUX),
-/// or PCAP. Default: the best that does what the other arguments ask for. BPF_FILTER: a filter of pcap-filter(7) that
-/// packets must pass. Not with AF_XDP. ENCAP: the link type to ask the interface for, such as ETHER (see ToDump).
+/// SNAPLEN: most bytes captured of a packet, 14 to 65535; longer packets are cut. Default: as long as the MTU allows.
+/// SNIFFER false: the kernel does not receive the packets. Default true, but with METHOD AF_XDP.
+/// FORCE_IP true: sets the network header; packets that are not IP are dropped. Default false.
+/// METHOD: AF_XDP, AF_PACKET (or LINUX), or PCAP. Default: the best that does what the other arguments ask for.
+/// BPF_FILTER: a filter of pcap-filter(7) that packets must pass. Not with AF_XDP.
+/// ENCAP: the link type to ask the interface for, such as ETHER (see ToDump).
 /// OUTBOUND true: also packets that the system sends by the interface. Not with AF_XDP. Default false.
 /// HEADROOM: free bytes before the data. Default 128.
 /// BURST: most packets received in a row, which the elements behind see as a batch. Default 32.
