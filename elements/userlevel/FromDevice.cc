@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "elements/standard/chatter.hh"
+#include "elements/userlevel/port_thread.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
@@ -68,6 +69,17 @@ bool FromDevice::open_port(Errors& errors) {
   return true;
 }
 
+Status FromDevice::check_others(Errors& errors) const {
+  const auto takes = [](const FromDevice& f) { return f.port_ && f.port_->method() == io::PortMethod::kAfXdp; };
+  for (const auto& e : router().elements()) {
+    const auto* other = dynamic_cast<const FromDevice*>(e.get());
+    if (other && other != this && other->device_ == device_ && other->port_ && (takes(*this) || takes(*other)))
+      return errors.error("{}: AF_XDP gives the frames to one element only; '{}' has the interface, too", device_,
+                          other->name());
+  }
+  return {};
+}
+
 Status FromDevice::open_interface(Errors& errors) {
   if (!request_.filter.empty() && !io::check_filter(request_.filter, errors)) return Status::failed();
   Errors collected;
@@ -79,6 +91,7 @@ Status FromDevice::open_interface(Errors& errors) {
       (void)errors.error("{}", line);
   }
   if (!opened && !may_miss_) return Status::failed();
+  if (!check_others(errors)) return Status::failed();
   task_.initialize(true);
   look_.initialize();
   look_.schedule_after(kLookEvery);
@@ -88,6 +101,7 @@ Status FromDevice::open_interface(Errors& errors) {
 }
 
 Status FromDevice::initialize(Errors& errors) {
+  if (live_) take_turn(*this);
   const Status opened = live_ ? open_interface(errors) : open_file(device_.substr(kFilePrefix.size()), errors);
   if (!opened) return opened;
   const int type = link_type_;

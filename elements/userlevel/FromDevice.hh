@@ -23,13 +23,14 @@ namespace headrace {
 /// router's alone, and the fastest method is used that works: AF_XDP (zero-copy, else native, else generic), else
 /// AF_PACKET. The router says at its start which it is.
 ///
-/// The receiving worker reads all queues of the interface and spreads the packets over all workers by flow: a Toeplitz
-/// hash of addresses and ports, of addresses only for fragments, one flow for what is not IP. A flow stays in order.
+/// The receiving worker (without a StaticThreadSched the FromDevices of a configuration take the workers in turn) reads
+/// all queues of the interface and spreads the packets over all workers by flow: a Toeplitz hash of addresses and
+/// ports, of addresses only for fragments, one flow for what is not IP. A flow stays in order.
 ///
 /// Transport checksums that a sender on this machine (the other end of a veth pair) left unfinished are finished.
 /// Frames longer than the interface's MTU allows, which offloads make by merging (GRO) or not yet cutting (GSO)
 /// packets, cannot be forwarded: they are dropped and counted. Switch these offloads off: ethtool -K DEV tx off tso off
-/// gso off gro off.
+/// gso off gro off; and txvlan off where a sender on this machine adds VLAN tags.
 ///
 /// What a ToDevice sends by the interface is not received, unless OUTBOUND is true. An interface that goes away is
 /// waited for. A configuration that takes over from a running one goes on with the interface as it is; no frame is lost
@@ -38,12 +39,13 @@ namespace headrace {
 ///
 /// DEVNAME: the interface; or "pcap:FILE" for a capture file, whose packets come at once, without root.
 /// PROMISC true: also frames for others. Default false.
-/// SNAPLEN: most bytes captured of a packet, 14 to 65535; longer packets are cut. Default: what the interface's MTU
-/// asks for, at least 2046. SNIFFER false: the kernel does not receive the packets. Default true, but with METHOD
-/// AF_XDP. FORCE_IP true: sets the network header; packets that are not IP are dropped. Default false. METHOD: AF_XDP,
-/// AF_PACKET (or LINUX), or PCAP. Default: the best that does what the other arguments ask for. BPF_FILTER: a filter of
-/// pcap-filter(7) that packets must pass. Not with AF_XDP. ENCAP: the link type to ask the interface for, such as ETHER
-/// (see ToDump). OUTBOUND true: also packets that the system sends by the interface. Not with AF_XDP. Default false.
+/// SNAPLEN: most bytes captured of a packet, 14 to 65535; longer packets are cut. Default: as long as the MTU allows.
+/// SNIFFER false: the kernel does not receive the packets. Default true, but with METHOD AF_XDP.
+/// FORCE_IP true: sets the network header; packets that are not IP are dropped. Default false.
+/// METHOD: AF_XDP, AF_PACKET (or LINUX), or PCAP. Default: the best that does what the other arguments ask for.
+/// BPF_FILTER: a filter of pcap-filter(7) that packets must pass. Not with AF_XDP.
+/// ENCAP: the link type to ask the interface for, such as ETHER (see ToDump).
+/// OUTBOUND true: also packets that the system sends by the interface. Not with AF_XDP. Default false.
 /// HEADROOM: free bytes before the data. Default 128.
 /// BURST: most packets received in a row, which the elements behind see as a batch. Default 32.
 /// TIMESTAMP false: packets get no timestamp. Default true.
@@ -80,6 +82,8 @@ class FromDevice final : public Element, public DevicePort {
   /// Opens the interface, or shares it with the configuration that runs. It is started by the first run of the task,
   /// for until then that configuration receives.
   bool open_port(Errors& errors);
+  /// With AF_XDP no other element receives from the interface.
+  Status check_others(Errors& errors) const;
   void set_port(std::shared_ptr<io::PortReceiver> port);
   /// For threads other than the one that receives.
   std::shared_ptr<io::PortReceiver> shared_port() const;

@@ -17,11 +17,13 @@ namespace headrace {
 /// in one element.
 ///
 /// DEVNAME: the device's name.
-/// DST: the host's address at the device and its network, such as 10.0.0.1/24. Default: it gets none, or keeps those it
-/// has. GATEWAY: the host's default route goes by this address. Default none. ETHER: the device's Ethernet address.
-/// Default: one that the system makes. DST6: the same for IPv6. HEADROOM: free bytes before the data. Default 128. MTU:
-/// longest packets in either direction, without Ethernet header. Default 1500. BURST: most frames read in a row.
-/// Default 32.
+/// DST: the host's address at the device and its network, such as 10.0.0.1/24. Default: none, or what the device has.
+/// GATEWAY: the host's default route goes by this address. Default none.
+/// ETHER: the device's Ethernet address. Default: one that the system makes.
+/// DST6: the same as DST for IPv6.
+/// HEADROOM: free bytes before the data. Default 128.
+/// MTU: longest packets in either direction, without Ethernet header. Default 1500.
+/// BURST: most frames read in a row. Default 32.
 ///
 /// Handlers: `dev_name` (r); `count`, `byte_count` (r) frames from the host and their bytes; `sent` (r) frames that it
 /// took; `drops` (r) frames lost; `reset_counts` (w).

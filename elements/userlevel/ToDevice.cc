@@ -6,6 +6,7 @@
 
 #include "elements/standard/chatter.hh"
 #include "elements/standard/value_handlers.hh"
+#include "elements/userlevel/port_thread.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 
@@ -42,6 +43,7 @@ Status ToDevice::configure(Args& args) {
 }
 
 Status ToDevice::initialize(Errors& errors) {
+  if (live_) take_turn(*this);
   if (live_) {
     Errors collected;
     const bool opened = open_port(collected);

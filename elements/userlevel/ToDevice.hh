@@ -16,12 +16,14 @@ namespace headrace {
 /// (optional), push: packets that could not be sent; without it they are dropped. Needs the rights of root, or
 /// CAP_NET_RAW.
 ///
-/// An interface that goes away is waited for; meanwhile packets cannot be sent.
+/// An interface that goes away is waited for; meanwhile packets cannot be sent. Without a StaticThreadSched the
+/// ToDevices of a configuration take the workers in turn.
 ///
 /// DEVNAME: the interface; or "pcap:FILE" for a capture file to write, without root.
 /// BURST: most packets sent in a row. Default 32.
-/// METHOD: AF_XDP, AF_PACKET (or LINUX), or PCAP. Default: AF_XDP where it works, else AF_PACKET; with AF_XDP tcpdump
-/// on the same interface does not see what is sent. DEBUG true: says when the interface is congested. Default false.
+/// METHOD: AF_XDP, AF_PACKET (or LINUX), or PCAP. Default: AF_XDP where it works, else AF_PACKET. What AF_XDP sends is
+/// not seen by tcpdump on the same interface.
+/// DEBUG true: says when the interface is congested. Default false.
 /// ENCAP: the link type of a capture file, see ToDump. Default ETHER.
 /// ALLOW_NONEXISTENT true: an interface that is not there when the router starts is waited for. Default false.
 ///

@@ -25,7 +25,7 @@ Status ToHost::initialize(Errors& errors) {
   }
   if (device_.empty() && candidates > 1)
     return errors.error("DEVNAME must say which: there are {} host devices", candidates);
-  if (!device_.empty() && !host_) return errors.error("no FromHost or KernelTap has device '{}'", device_);
+  if (candidates > 0 && !host_) return errors.error("no FromHost or KernelTap has device '{}'", device_);
   if (!host_) chatter("{}: no device leads to the host; packets for it are dropped", declaration());
   return {};
 }

@@ -156,6 +156,7 @@ class XdpPort {
   Interface interface_;
   uint32_t frame_bytes_ = 2048;
   std::vector<Queue> queues_;
+  mutable std::mutex redirect_lock_;  // the other side may ask for the description while this one attaches
   std::unique_ptr<XdpRedirect> redirect_;
   XdpMode mode_ = XdpMode::kNative;
   bool receiving_ = false;
@@ -199,6 +200,7 @@ Status XdpPort::open_queues(Errors& errors) {
 }
 
 Status XdpPort::attach(Errors& errors) {
+  std::lock_guard guard(redirect_lock_);
   if (redirect_) return {};
   const int count = static_cast<int>(queues_.size());
   // A copying socket works with a program of either kind.
@@ -221,6 +223,7 @@ bool XdpPort::receive_from_here(bool on) {
 }
 
 std::string XdpPort::description() const {
+  std::lock_guard guard(redirect_lock_);
   std::string text = "af_xdp (";
   if (redirect_) text += mode_ == XdpMode::kNative ? "native, " : "generic, ";
   text += queues_[0].zero_copy ? "zero-copy" : "copy";
@@ -391,10 +394,6 @@ std::unique_ptr<PortReceiver> open_xdp_receiver(const Interface& interface, cons
   }
   std::shared_ptr<XdpPort> port = XdpPort::open(interface, errors);
   if (!port) return nullptr;
-  if (port->receiving()) {
-    (void)errors.error("{}: AF_XDP gives the frames to one element only", interface.name);
-    return nullptr;
-  }
   if (!port->attach(errors)) return nullptr;
   return std::make_unique<XdpReceiver>(std::move(port));
 }

@@ -1,6 +1,8 @@
 #include "src/io/linux/interface.hh"
 
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <pcap/dlt.h>
@@ -12,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -38,6 +39,14 @@ bool ask(const Descriptor& socket, const std::string& name, unsigned long what, 
   }
   name.copy(request.ifr_name, IFNAMSIZ - 1);
   return ioctl(socket.get(), what, &request) == 0;
+}
+
+template <typename T>
+bool ask_driver(const Descriptor& socket, const std::string& name, T& what) {
+  ifreq request{};
+  name.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&what);
+  return ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
 }
 
 int link_type_of(unsigned short hardware) {
@@ -88,14 +97,16 @@ std::optional<Interface> Interface::find(const std::string& name) {
       std::memcpy(i.address->data(), request.ifr_hwaddr.sa_data, i.address->size());
     }
   }
-  // /sys may be another namespace's; then one queue and a virtual interface are assumed.
-  std::error_code ignored;
-  const std::filesystem::path sys = "/sys/class/net/" + name;
-  i.is_virtual = !std::filesystem::exists(sys / "device", ignored);
-  int queues = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(sys / "queues", ignored))
-    queues += entry.path().filename().string().starts_with("rx-");
-  i.receive_queues = std::max(queues, 1);
+  // Not from /sys, which may be that of another namespace.
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  const bool told = ask_driver(socket, name, driver);
+  // A bus address, such as 0000:03:00.0.
+  i.is_virtual = !told || !std::memchr(driver.bus_info, ':', sizeof driver.bus_info);
+  ethtool_channels channels{};
+  channels.cmd = ETHTOOL_GCHANNELS;
+  if (ask_driver(socket, name, channels))
+    i.receive_queues = std::max(1, static_cast<int>(channels.rx_count + channels.combined_count));
   return i;
 }
 

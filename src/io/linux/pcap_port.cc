@@ -24,9 +24,16 @@ class PcapReceiver final : public PortReceiver {
            r.snap_length == request_.snap_length && r.link_type == request_.link_type;
   }
   Status start(const PortRequest& request, Errors& errors) override {
-    return live_->set_filter(request.filter, errors);
+    // libpcap loses what arrives while it sets a filter.
+    if (filter_ == request.filter) return {};
+    const Status status = live_->set_filter(request.filter, errors);
+    if (status) filter_ = request.filter;
+    return status;
   }
-  void stop() override { live_->block(); }
+  void stop() override {
+    (void)live_->block();
+    filter_.reset();
+  }
   void receive(Batch& batch, int max, uint32_t headroom, bool timestamps, ReceiveLosses& losses) override {
     const int first = batch.size();
     if (live_->receive(batch, max, headroom, timestamps, losses.no_buffer) < 0) error_ = EIO;
@@ -39,6 +46,7 @@ class PcapReceiver final : public PortReceiver {
  private:
   const PortRequest request_;
   std::unique_ptr<LiveInterface> live_;
+  std::optional<std::string> filter_;  // none: nothing is captured
   int error_ = 0;
 };
 
