@@ -46,13 +46,6 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
   return offload::program_source(made) + "#include \"headrace/device_kernels.hh\"\n";
 }
 
-/// Whether a configuration needs interfaces, which a unit test shall not open.
-bool names_interfaces(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return text.find("FromDevice($dev") != std::string::npos || text.find("Device($DEV") != std::string::npos;
-}
-
 TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
   const std::filesystem::path folder = std::filesystem::path(kSourceDir) / "conf";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no source tree beside this binary";
@@ -63,8 +56,7 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
   const TemporaryFile in(header, ".pcap"), out0("", ".pcap"), out1("", ".pcap");
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".click" || names_interfaces(entry.path())) continue;
-    ++files;
+    if (entry.path().extension() != ".click") continue;
     Errors errors;
     int plans = 0;
     const std::string source = program_of(entry.path(),
@@ -75,7 +67,8 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
                                            {"WAN_ETH", "02:00:00:00:00:02"}},
                                           plans, errors);
     ASSERT_EQ(errors.str(), "") << entry.path();
-    EXPECT_GT(plans, 0) << entry.path();
+    if (plans == 0) continue;  // a bridge, for example, has no shaders
+    ++files;
     for (const int capability : {80, 90, 100}) {
       Image image;
       EXPECT_TRUE(compile_program(source, capability, false, image, errors).ok() && image.bytes.size() > 1000)
@@ -83,7 +76,7 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
           << errors.str();
     }
   }
-  EXPECT_GE(files, 3);
+  EXPECT_GE(files, 5);
 }
 
 }  // namespace
