@@ -1,5 +1,7 @@
 #include "elements/userlevel/ToDPDKDevice.hh"
 
+#include <sched.h>
+
 #include <chrono>
 
 #include "elements/userlevel/dpdk_handlers.hh"
@@ -12,7 +14,9 @@ using DpdkPort = io::dpdk::Port;
 
 namespace {
 /// How long a worker waits for a port that takes nothing.
-constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::chrono::seconds kPatience{1};
+/// Attempts before it lets others have the CPU, such as the one who is to make room.
+constexpr int kAttempts = 200;
 }  // namespace
 
 ToDPDKDevice::~ToDPDKDevice() {
@@ -22,8 +26,8 @@ ToDPDKDevice::~ToDPDKDevice() {
 Status ToDPDKDevice::configure(Args& args) {
   count_reasons({"no room", "too long or too short", "no port"});
   Args own(join_device_arguments(arguments()), args.scope(), args.errors());
-  int queue = -1, queues = -1;
-  own.read_mp("PORT", device_).read_p("QUEUE", queue).read_p("N_QUEUES", queues);
+  int queue = -1;
+  own.read_mp("PORT", device_).read_p("QUEUE", queue).read_p("N_QUEUES", wants_.queues, Between{-1, 1024});
   own.read("IQUEUE", wants_.backlog, Between{0, 1 << 20})
       .read("BLOCKING", blocking_)
       .read("BURST", burst_, Between{1, Batch::kCapacity})
@@ -38,7 +42,8 @@ Status ToDPDKDevice::configure(Args& args) {
   args.consume_rest(ignored);
   if (!own.complete()) return Status::failed();
   if (device_.empty()) return own.errors().error("PORT: no port given");
-  if (queue >= 0 || queues >= 0) own.errors().warning("QUEUE and N_QUEUES have no effect: each worker has its own queue");
+  if (wants_.queues == 0) return own.errors().error("N_QUEUES: at least 1 queue, or -1");
+  if (queue >= 0) own.errors().warning("QUEUE has no effect: workers choose their queues");
   if (!io::dpdk::start_eal(own.errors())) return Status::failed();
   wants_.ip_checksums |= wants_.l4_checksums;
   plan_ = io::dpdk::Plan::of(&router());
@@ -89,14 +94,21 @@ void ToDPDKDevice::count(const DpdkPort::Transmitted& done) {
 bool ToDPDKDevice::wait_for_room(int queue, Packet** packets, int& n) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point end = Clock::now() + kPatience;
-  while (port_->link_up() && !stuck_.load(std::memory_order_relaxed)) {
-    if (port_->flush(queue)) end = Clock::now() + kPatience;
+  for (int attempts = 0; port_->link_up() && !stuck_.load(std::memory_order_relaxed); ++attempts) {
+    const bool any = port_->flush(queue);
     const DpdkPort::Transmitted done = port_->transmit(queue, packets, n);
     count(done);
     n = done.left;
     if (n == 0) return true;
-    if (Clock::now() > end) stuck_ = true;
-    __builtin_ia32_pause();
+    if (any || done.packets > 0) {
+      attempts = 0;
+      end = Clock::now() + kPatience;
+    } else if (attempts < kAttempts) {
+      __builtin_ia32_pause();
+    } else {
+      sched_yield();
+      if (Clock::now() > end) stuck_ = true;
+    }
   }
   return false;
 }

@@ -9,7 +9,8 @@ namespace headrace {
 
 /// Sends packets by a DPDK port.
 ///
-///     ToDPDKDevice(PORT [, keyword IQUEUE, BLOCKING, BURST, TIMEOUT, NDESC, MTU, IPCO, TCO, ALLOW_NONEXISTENT])
+///     ToDPDKDevice(PORT [, QUEUE, N_QUEUES, keyword IQUEUE, BLOCKING, BURST, TIMEOUT, NDESC, MTU, IPCO, TCO,
+///                  ALLOW_NONEXISTENT])
 ///
 /// Input 0, push or pull: packets with their Ethernet header.
 ///
@@ -18,9 +19,12 @@ namespace headrace {
 /// dropped and counted.
 ///
 /// PORT: as for FromDPDKDevice.
+/// QUEUE: has no effect; workers choose their queues.
+/// N_QUEUES: transmit queues. Default, and -1: one for each worker, if the port distributes what it receives; else as
+/// many as are received from. With net_memif the other side must have as many receive queues.
 /// IQUEUE: packets that may wait in a queue until the port takes them. Default 1024.
 /// BLOCKING true: while there is no room the worker waits for the port, but not for one whose link is down, and not
-/// longer than a tenth of a second for one that takes nothing; false: packets without room are dropped. Default true.
+/// longer than a second for one that takes nothing; false: packets without room are dropped. Default true.
 /// BURST: packets sent together, and pulled together; up to 256. Default 32.
 /// TIMEOUT: milliseconds that packets may wait for BURST of them to be together. Default 0: those that arrive together
 /// are sent together, at once. Negative: no limit.

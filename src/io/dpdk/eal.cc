@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -82,7 +83,7 @@ std::string one_lcore() {
   return cpus.empty() ? "0" : fmt::format("0@({})", cpus);
 }
 
-/// True if an argument is `--name`, `--name=value` or one of the one-letter options in `letters`.
+/// True if an argument is one of these options: `--name`, `--name=value`, `-x` or `-xvalue`.
 bool gives(const std::vector<std::string>& arguments, std::initializer_list<std::string_view> names) {
   return std::any_of(arguments.begin(), arguments.end(), [&](std::string_view a) {
     a = a.substr(0, a.find('='));
@@ -90,6 +91,21 @@ bool gives(const std::vector<std::string>& arguments, std::initializer_list<std:
       return a == name || (name.size() == 2 && a.size() > 2 && a.starts_with(name) && a[1] != '-');
     });
   });
+}
+
+/// PCI devices that somebody left to DPDK: bound to a driver for that, or to one that shares the device with it. Others
+/// are the kernel's, and it is not for us to try whether they can be taken from it.
+std::vector<std::string> pci_devices() {
+  std::vector<std::string> devices;
+  for (const char* driver : {"vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core", "mlx5_core"}) {
+    std::error_code ignored;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(fmt::format("/sys/bus/pci/drivers/{}", driver), ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.find(':') != std::string::npos) devices.push_back(name);
+    }
+  }
+  return devices;
 }
 
 std::vector<std::string> eal_arguments() {
@@ -101,6 +117,11 @@ std::vector<std::string> eal_arguments() {
     all.insert(all.end(), {"--no-huge", "-m", std::to_string(kMemoryMib)});
   if (!gives(users, {"--file-prefix", "--proc-type", "--in-memory"})) all.emplace_back("--no-shconf");
   if (!gives(users, {"--telemetry", "--no-telemetry"})) all.emplace_back("--no-telemetry");
+  if (!gives(users, {"-a", "-b", "--allow", "--block", "--no-pci"})) {
+    const std::vector<std::string> devices = pci_devices();
+    for (const std::string& device : devices) all.insert(all.end(), {"-a", device});
+    if (devices.empty()) all.emplace_back("--no-pci");
+  }
   all.insert(all.end(), users.begin(), users.end());
   return all;
 }

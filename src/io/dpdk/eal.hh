@@ -13,7 +13,8 @@ namespace headrace::io::dpdk {
 /// did. Neither root nor huge pages are needed, but devices may need them.
 ///
 /// Our own: memory for DPDK's objects only, for packets lie in our PacketPool (`--no-huge -m`); no files shared with
-/// other processes (`--no-shconf`, `--no-telemetry`); one lcore that no thread of ours is pinned by (`--lcores`).
+/// other processes (`--no-shconf`, `--no-telemetry`); one lcore that no thread of ours is pinned by (`--lcores`); of PCI
+/// devices those that the system has left to DPDK (`-a`, `--no-pci`).
 Status start_eal(Errors& errors);
 
 namespace detail {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "headrace/worker.hh"
 #include "io/dpdk/eal.hh"
 
 namespace headrace::io::dpdk {
@@ -81,7 +80,6 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
   const int before = errors.error_count();
   const PortInfo info = port->info();
   PortSettings settings;
-  settings.transmit_queues = thread_count();
   settings.backlog = 0;
   const bool sends = std::any_of(wants.begin(), wants.end(), [](const Want* want) { return want->send.has_value(); });
   if (!sends) settings.backlog = SendWants{}.backlog;
@@ -115,6 +113,11 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
     take(*want, first, n);
   }
   settings.receive_queues = std::max<int>(static_cast<int>(taken.size()), 1);
+  // The queues of a port that does not distribute are often half of a pair: the other side counts on that.
+  settings.transmit_queues = 0;
+  for (const Want* want : wants)
+    if (want->send) settings.transmit_queues = std::max(settings.transmit_queues, want->send->queues);
+  if (settings.transmit_queues == 0) settings.transmit_queues = info.distributes ? workers : settings.receive_queues;
   for (size_t q = 0; q < taken.size(); ++q)
     if (!taken[q])
       errors.warning("{}: nobody reads receive queue {}, what the port puts there is lost", port->name(), q);

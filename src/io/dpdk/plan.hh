@@ -27,6 +27,7 @@ struct ReceiveWants {
 
 /// What one element that sends wants.
 struct SendWants {
+  int queues = -1;  // -1: one for each worker where the port distributes, else as many as are received from
   int descriptors = 0;
   int mtu = 0;
   uint32_t backlog = 1024;

@@ -27,9 +27,11 @@ constexpr uint32_t kFrameOverhead = 14 + 8;
 constexpr uint32_t kCheckSequence = 4;
 constexpr uint32_t kBufferRoom = PacketPool::kCapacity - Packet::kDefaultHeadroom;
 
-/// What `reason` or else an error number of DPDK (negative or not) means.
+/// What an error number of DPDK (negative or not) means, and what DPDK said besides.
 std::string because(int error, const LogCapture& capture) {
   const std::string said = capture.text();
+  // Many a driver's -1 is no EPERM.
+  if (error == -1 && !said.empty()) return said;
   const std::string text = rte_strerror(error < 0 ? -error : error);
   return said.empty() ? text : fmt::format("{} ({})", text, said);
 }
@@ -133,8 +135,10 @@ std::shared_ptr<Port> Port::open_locked(const std::string& text, Errors& errors)
       const int result = rte_dev_probe(text.c_str());
       id = find_port(device);
       if (!id) {
-        (void)errors.error("no DPDK port '{}': {}; ports: {}", text,
-                           result < 0 ? because(result, capture) : "its driver makes no port of it", list_ports());
+        (void)errors.error("no DPDK port '{}': {}{}; ports: {}", text,
+                           result < 0 ? because(result, capture) : "its driver makes no port of it",
+                           pci_name(text) ? "; a card must be bound to vfio-pci when the router starts" : "",
+                           list_ports());
         return nullptr;
       }
       made = text;
@@ -209,7 +213,7 @@ Status Port::start(const PortSettings& settings, Errors& errors) {
 std::string Port::configure_and_start() {
   LogCapture capture;
   rte_eth_dev_info info;
-  if (const int e = rte_eth_dev_info_get(id_, &info); e != 0) return because(e, capture);
+  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) return because(error, capture);
   if (settings_.receive_queues > info.max_rx_queues)
     return fmt::format("{} receive queues are asked for, the port has at most {}", settings_.receive_queues,
                        info.max_rx_queues);
@@ -247,25 +251,33 @@ std::string Port::configure_and_start() {
   conf.rxmode.offloads = receive;
   conf.txmode.offloads = transmit;
 
-  if (const int e = rte_eth_dev_configure(id_, static_cast<uint16_t>(settings_.receive_queues),
-                                          static_cast<uint16_t>(settings_.transmit_queues), &conf);
-      e != 0)
+  const auto configure = [&] {
+    return rte_eth_dev_configure(id_, static_cast<uint16_t>(settings_.receive_queues),
+                                 static_cast<uint16_t>(settings_.transmit_queues), &conf);
+  };
+  int e = configure();
+  if (e != 0 && settings_.transmit_queues > settings_.receive_queues) {
+    // Some drivers (net_tap) want as many of one as of the other.
+    settings_.transmit_queues = settings_.receive_queues;
+    e = configure();
+  }
+  if (e != 0)
     return fmt::format("{} receive and {} transmit queues: {}", settings_.receive_queues, settings_.transmit_queues,
                        because(e, capture));
   if (settings_.mtu)
-    if (const int e = rte_eth_dev_set_mtu(id_, mtu); e != 0) return fmt::format("MTU {}: {}", mtu, because(e, capture));
+    if (e = rte_eth_dev_set_mtu(id_, mtu); e != 0 && e != -ENOTSUP) return fmt::format("MTU {}: {}", mtu, because(e, capture));
   if (const std::string failure = map_packet_memory(); !failure.empty()) return failure;
   if (const std::string failure = set_up_queues(receive, transmit); !failure.empty()) return failure;
   if (settings_.mac) {
     rte_ether_addr address;
     std::memcpy(address.addr_bytes, settings_.mac->bytes().data(), sizeof address.addr_bytes);
-    if (const int e = rte_eth_dev_default_mac_addr_set(id_, &address); e != 0)
+    if (e = rte_eth_dev_default_mac_addr_set(id_, &address); e != 0)
       return fmt::format("MAC {}: {}", settings_.mac->unparse(), because(e, capture));
   }
-  if (const int e = rte_eth_dev_start(id_); e != 0) return because(e, capture);
+  if (e = rte_eth_dev_start(id_); e != 0) return because(e, capture);
   started_ = true;
   if (settings_.promiscuous) {
-    const int e = *settings_.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
+    e = *settings_.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
     if (e != 0 && *settings_.promiscuous && e != -ENOTSUP) return fmt::format("PROMISC: {}", because(e, capture));
   }
   removed_ = false;
@@ -330,7 +342,11 @@ std::string Port::map_packet_memory() {
 
 void Port::apply(const PortSettings& settings) {
   Errors errors(Errors::Output::kStderr);
-  if (settings.promiscuous && *settings.promiscuous != promiscuous()) (void)set_promiscuous(*settings.promiscuous, errors);
+  // Some virtual devices are promiscuous and cannot be otherwise.
+  if (settings.promiscuous && *settings.promiscuous != promiscuous()) {
+    Errors refused;
+    (void)set_promiscuous(*settings.promiscuous, *settings.promiscuous ? errors : refused);
+  }
   if (settings.mac && *settings.mac != mac()) (void)set_mac(*settings.mac, errors);
 }
 
