@@ -25,7 +25,7 @@ if(NOT HEADRACE_HAVE_DPDK)
 endif()
 
 # The libraries to link. The shared ones load every driver that is installed. A static program has the drivers of
-# virtual devices, which need no library that is not linked anyway.
+# virtual devices.
 function(headrace_find_dpdk_libraries output)
   if(NOT HEADRACE_STATIC)
     # Of the many libraries of DPDK those that are called, whatever pkg-config lists.
@@ -64,7 +64,7 @@ function(headrace_find_dpdk_libraries output)
       message(FATAL_ERROR "DPDK: no static library of rte_${name} (libdpdk-dev)")
     endif()
   endforeach()
-  foreach(name numa crypto)
+  foreach(name numa bsd md)
     find_library(DPDK_${name}_LIBRARY ${name} REQUIRED)
     mark_as_advanced(DPDK_${name}_LIBRARY)
     list(APPEND system ${DPDK_${name}_LIBRARY})

@@ -11,7 +11,7 @@ namespace headrace {
 using DpdkPort = io::dpdk::Port;
 
 Status FromDPDKDevice::configure(Args& args) {
-  count_reasons({"wrong checksum"});
+  count_reasons({"wrong checksum", "ring full"});
   Args own(join_device_arguments(arguments()), args.scope(), args.errors());
   bool active = true;
   own.read_mp("PORT", device_).read_p("QUEUE", wants_.queue, Between{-1, 1023});
@@ -25,7 +25,7 @@ Status FromDPDKDevice::configure(Args& args) {
       .read("MAXQUEUES", wants_.most_queues, Between{1, 1024});
   own.read("MAXTHREADS", most_threads_).read("THREADOFFSET", first_thread_, Between{-1, kMaxThreads});
   own.read("CHECKSUM", wants_.verify_checksums).read("TIMESTAMP", timestamps_).read("ACTIVE", active);
-  own.read("ALLOW_NONEXISTENT", may_miss_);
+  own.read("ALLOW_NONEXISTENT", may_miss_).read("SPREAD", spread_);
   // All arguments were given to `args`, too.
   std::vector<std::string> ignored;
   args.consume_rest(ignored);
@@ -54,12 +54,14 @@ Status FromDPDKDevice::initialize(Errors& errors) {
   const int most = most_threads_ > 0 ? std::min(most_threads_, workers) : workers;
   int first = first_thread_ >= 0 ? first_thread_ : grant.queues == 1 ? home_thread() : 0;
   first %= workers;
+  std::vector<int> receivers;
   for (int i = 0; i < grant.queues; ++i) {
     const int queue = first_queue_ + i;
+    receivers.push_back((first + i % most) % workers);
     tasks_of_queues_.push_back(std::make_unique<Task>(this, [this, queue](Task& task) { return receive(task, queue); }));
-    tasks_of_queues_.back()->initialize(active_, (first + i % most) % workers);
+    tasks_of_queues_.back()->initialize(active_, receivers.back());
   }
-  missed_before_ = 0;
+  rss_.initialize(receivers, kRingFull, SoftwareRss::kDefaultCapacity, spread_ && grant.queues < workers);
   return {};
 }
 
@@ -88,15 +90,32 @@ bool FromDPDKDevice::receive(Task& task, int queue) {
     const Timestamp now = clock::now();
     for (Packet* p : batch) p->set_timestamp(now);
   }
-  if (!bad) {
+  if (bad) sort_out(batch, bad);
+  if (rss_.active())
+    rss_.spread(batch);
+  else if (!batch.empty())
     output(0).push(batch);
-    return true;
-  }
-  Next nexts[Batch::kCapacity];
-  for (int i = 0; i < got.packets; ++i) nexts[i] = wrong[i] ? 1 : 0;
-  push_split(batch, nexts);
   return true;
 }
+
+void FromDPDKDevice::sort_out(Batch& batch, const bool* bad) {
+  Batch wrong;
+  int good = 0;
+  for (int i = 0; i < batch.size(); ++i) {
+    if (bad[i])
+      wrong.push_back(batch[i]);
+    else
+      batch[good++] = batch[i];
+  }
+  batch.resize(good);
+  if (wrong.empty()) return;
+  if (noutputs() > 1)
+    output(1).push(wrong);
+  else
+    drop(wrong, kWrongChecksum);
+}
+
+void FromDPDKDevice::take_state(Element& old, Errors&) { rss_.take_state(static_cast<FromDPDKDevice&>(old).rss_); }
 
 PortTotals FromDPDKDevice::totals(int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};

@@ -5,6 +5,7 @@
 
 #include "elements/standard/single_writer.hh"
 #include "headrace/device_port.hh"
+#include "headrace/software_rss.hh"
 #include "src/io/dpdk/plan.hh"
 
 namespace headrace {
@@ -12,14 +13,15 @@ namespace headrace {
 /// Receives packets from a DPDK port.
 ///
 ///     FromDPDKDevice(PORT [, QUEUE, N_QUEUES, keyword PROMISC, BURST, NDESC, MTU, MAC, MINQUEUES, MAXQUEUES,
-///                    MAXTHREADS, THREADOFFSET, CHECKSUM, TIMESTAMP, ACTIVE, ALLOW_NONEXISTENT])
+///                    MAXTHREADS, THREADOFFSET, SPREAD, CHECKSUM, TIMESTAMP, ACTIVE, ALLOW_NONEXISTENT])
 ///
 /// Output 0, push: packets with their Ethernet header, packet type by its destination and, if the port tells it, the
 /// hash by which it chose the queue. Output 1 (optional), push: with CHECKSUM, packets with a wrong checksum.
 ///
 /// A port that distributes packets by flow (receive-side scaling) gets a receive queue for each worker, and each worker
-/// reads its own. Other ports have one queue, read by the element's home thread (see StaticThreadSched). Packets lie in
-/// the router's own buffers and are not copied. The kernel does not receive them.
+/// reads its own. Other ports have one queue, read by the element's home thread (see StaticThreadSched), which hands
+/// packets over to the other workers by flow. Packets lie in the router's own buffers and are not copied. The kernel
+/// does not receive them.
 ///
 /// PORT: one of these:
 /// a number, of the ports that DPDK finds when it starts (`--dpdk` gives it arguments, such as `--vdev`);
@@ -44,6 +46,7 @@ namespace headrace {
 /// MINQUEUES, MAXQUEUES: bounds for the number of queues chosen by default, 1 and 128.
 /// MAXTHREADS: most workers that read. Default all.
 /// THREADOFFSET: the first worker that reads. Default: the home thread for one queue, else 0.
+/// SPREAD false: every packet stays with the worker that receives it. Default true.
 /// CHECKSUM true: the port verifies IPv4, TCP and UDP checksums; packets with a wrong one leave by output 1, or are
 /// dropped and counted. A port that cannot do so is an error. Default false.
 /// TIMESTAMP true: packets get the time of their receipt. Default false.
@@ -68,6 +71,8 @@ class FromDPDKDevice final : public Element, public DevicePort {
   Status configure(Args& args) override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
+  void take_state(Element& old, Errors& errors) override;
+  uint64_t held_packets() const override { return rss_.held(); }
   std::string note() const override;
 
   Direction direction() const override { return Direction::kIn; }
@@ -76,8 +81,10 @@ class FromDPDKDevice final : public Element, public DevicePort {
 
  private:
   enum Counter { kPackets, kBytes, kLost, kCounters };
+  enum Reason { kWrongChecksum, kRingFull };
   bool receive(Task& task, int queue);
-  void set_up_queues();
+  /// Takes out packets with a wrong checksum.
+  void sort_out(Batch& batch, const bool* bad);
   void reset_counts();
 
   std::string device_;
@@ -87,6 +94,7 @@ class FromDPDKDevice final : public Element, public DevicePort {
   int first_thread_ = -1;
   bool timestamps_ = false;
   bool may_miss_ = false;
+  bool spread_ = true;
   std::atomic<bool> active_{true};
 
   std::shared_ptr<io::dpdk::Plan> plan_;
@@ -97,6 +105,7 @@ class FromDPDKDevice final : public Element, public DevicePort {
   std::atomic<uint64_t> missed_before_{0};
   ThreadCounters counts_{kCounters};
   std::vector<std::unique_ptr<Task>> tasks_of_queues_;
+  SoftwareRss rss_{*this, [this](Batch& batch) { output(0).push(batch); }};
 };
 
 HEADRACE_ELEMENT(FromDPDKDevice)

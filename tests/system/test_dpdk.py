@@ -242,7 +242,7 @@ def test_memory_shared_by_two_processes(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     server = f"""
-    f :: FromDPDKDevice("{device % 'server'}", BURST 128) -> s :: TrafficSink(CHECK true, TTL 64);
+    f :: FromDPDKDevice("{device % 'server'}", BURST 128, SPREAD false) -> s :: TrafficSink(CHECK true, TTL 64);
     """
     client = f"""
     t :: TrafficSource(imix, LIMIT 1000000, ACTIVE false) -> o :: ToDPDKDevice("{device % 'client'}");
