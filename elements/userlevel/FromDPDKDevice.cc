@@ -58,7 +58,8 @@ Status FromDPDKDevice::initialize(Errors& errors) {
   for (int i = 0; i < grant.queues; ++i) {
     const int queue = first_queue_ + i;
     receivers.push_back((first + i % most) % workers);
-    tasks_of_queues_.push_back(std::make_unique<Task>(this, [this, queue](Task& task) { return receive(task, queue); }));
+    tasks_of_queues_.push_back(
+        std::make_unique<Task>(this, [this, queue](Task& task) { return receive(task, queue); }));
     tasks_of_queues_.back()->initialize(active_, receivers.back());
   }
   rss_.initialize(receivers, kRingFull, SoftwareRss::kDefaultCapacity, spread_ && grant.queues < workers);
@@ -123,6 +124,8 @@ PortTotals FromDPDKDevice::totals(int thread) const {
 
 uint64_t FromDPDKDevice::missed() const {
   if (!port_) return 0;
+  // Of elements that share a port one tells what the port missed.
+  if (first_queue_ != 0) return counts_.sum(kLost);
   const io::dpdk::PortStats s = port_->stats();
   const uint64_t all = s.missed + s.no_buffers;
   return counts_.sum(kLost) + (all - std::min(all, missed_before_.load(std::memory_order_relaxed)));
@@ -201,7 +204,8 @@ void FromDPDKDevice::add_handlers(Handlers& handlers) {
   const auto address = [&](const char* name, Status (DpdkPort::*action)(EtherAddress, Errors&)) {
     handlers.write(name, [this, action](const std::string& value, Errors& errors) {
       EtherAddress mac;
-      if (!parse_argument(value, mac, ArgContext(nullptr, &errors))) return errors.error("expected an Ethernet address");
+      if (!parse_argument(value, mac, ArgContext(nullptr, &errors)))
+        return errors.error("expected an Ethernet address");
       return port_ ? (port_.get()->*action)(mac, errors) : errors.error("no port");
     });
   };

@@ -34,7 +34,7 @@ namespace headrace {
 ///   net_vhost0,iface=/run/v.sock: a virtual machine's network card (vhost-user). No rights; its memory must be shared.
 ///   net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap: capture files. No rights; with iface=eth1: CAP_NET_RAW.
 ///   net_ring0: what is sent to it comes back. net_null0,size=64: frames without end. No rights.
-/// Neither needs huge pages. DPDK starts with the first such element; without one it is not there.
+/// None of the virtual ones needs huge pages. DPDK starts with the first such element; without one it is not there.
 ///
 /// QUEUE: the first receive queue to read. Default: the first that no other element reads.
 /// N_QUEUES: how many. Default, and -1: one for each worker, if the port distributes and only this element reads it.
@@ -57,12 +57,12 @@ namespace headrace {
 /// number of queues, NDESC, MTU) must then stay as it is. A port that is used by several elements must be given the
 /// same settings, or none, in each.
 ///
-/// Handlers: `count`, `bytes` (r) received; `reset_counts` (w); `active` (rw); `hw_count`, `hw_bytes`, `hw_dropped` (also
-/// `imissed`), `hw_errors`, `nombufs` (r) as the port counts; `xstats` (r) all its counters, or the one given; `mac`
-/// (rw), `add_mac`, `remove_mac` (w); `promisc`, `mtu` (rw); `link` (r) "up" or "down", `carrier` (r) 1 or 0; `speed` (r)
-/// in Mb/s, `duplex`, `autoneg` (r); `nb_rx_queues`, `nb_tx_queues`, `nb_vf_pools`, `rss_reta_size` (r) at most;
-/// `queues` (r) of this element, as "queue thread" lines; `queue_count` (r) descriptors in use, by queue; `device`,
-/// `driver`, `vendor`, `port` (r).
+/// Handlers: `count`, `bytes` (r) received; `reset_counts` (w); `active` (rw); `hw_count`, `hw_bytes`, `hw_dropped`
+/// (also `imissed`), `hw_errors`, `nombufs` (r) as the port counts; `xstats` (r) all its counters, or the one given;
+/// `mac` (rw), `add_mac`, `remove_mac` (w); `promisc`, `mtu` (rw); `link` (r) "up" or "down", `carrier` (r) 1 or 0;
+/// `speed` (r) in Mb/s, `duplex`, `autoneg` (r); `nb_rx_queues`, `nb_tx_queues`, `nb_vf_pools`, `rss_reta_size` (r) at
+/// most; `queues` (r) of this element, as "queue thread" lines; `queue_count` (r) descriptors in use, by queue;
+/// `device`, `driver`, `vendor`, `port` (r).
 class FromDPDKDevice final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"0/1-2"};

@@ -189,7 +189,8 @@ TEST(FromDPDKDevice, MistakesAreNamed) {
   expect(errors("FromDPDKDevice(0000:ff:1f.7) -> Discard;"), "no DPDK port '0000:ff:1f.7': ");
   expect(errors("FromDPDKDevice(net_null0, N_QUEUES 0) -> Discard;"), "N_QUEUES: at least 1 queue, or -1");
   expect(errors("FromDPDKDevice(net_null0, BURST 257) -> Discard;"), "BURST: out of range, bound 256");
-  expect(errors("FromDPDKDevice(net_ring0, N_QUEUES 99) -> Discard;"), "99 receive queues are asked for, the port has at most");
+  expect(errors("FromDPDKDevice(net_ring0, N_QUEUES 99) -> Discard;"),
+         "99 receive queues are asked for, the port has at most");
   expect(errors("FromDPDKDevice(net_null0, 0) -> Discard; FromDPDKDevice(net_null0, 0) -> Discard;"),
          "net_null0: receive queue 0 is read twice");
   expect(errors("FromDPDKDevice(net_null0, CHECKSUM true) -> Discard;"), "the port cannot verify checksums (CHECKSUM)");
@@ -201,8 +202,9 @@ TEST(FromDPDKDevice, MistakesAreNamed) {
 }
 
 TEST(FromDPDKDevice, APortThatMayBeMissingIsWarnedOf) {
-  TestRouter r("f :: FromDPDKDevice(63, ALLOW_NONEXISTENT true) -> Discard;"
-               "InfiniteSource(LIMIT 3, STOP true) -> t :: ToDPDKDevice(63, ALLOW_NONEXISTENT true);");
+  TestRouter r(
+      "f :: FromDPDKDevice(63, ALLOW_NONEXISTENT true) -> Discard;"
+      "InfiniteSource(LIMIT 3, STOP true) -> t :: ToDPDKDevice(63, ALLOW_NONEXISTENT true);");
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_NE(r.errors().find("warning: no DPDK port 63"), std::string::npos) << r.errors();
   r.run();

@@ -33,8 +33,8 @@ namespace headrace {
 /// TCO true: also those of TCP and UDP, for packets that are no fragments. Default false.
 /// ALLOW_NONEXISTENT true: a port that is not there is only warned of; packets are dropped. Default false.
 ///
-/// Handlers: `count` (also `n_sent`), `bytes` (r) sent or waiting; `dropped` (also `n_dropped`) (r); `reset_counts` (w);
-/// `hw_count`, `hw_bytes`, `hw_errors` (r) as the port counts; `xstats`, `mac`, `mtu`, `link`, `carrier`, `speed`,
+/// Handlers: `count` (also `n_sent`), `bytes` (r) sent or waiting; `dropped` (also `n_dropped`) (r); `reset_counts`
+/// (w); `hw_count`, `hw_bytes`, `hw_errors` (r) as the port counts; `xstats`, `mac`, `mtu`, `link`, `carrier`, `speed`,
 /// `duplex`, `autoneg`, `nb_rx_queues`, `nb_tx_queues`, `device`, `driver`, `vendor`, `port` (r) as for FromDPDKDevice.
 class ToDPDKDevice final : public Element, public DevicePort {
  public:

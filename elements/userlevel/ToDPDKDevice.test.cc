@@ -21,7 +21,8 @@ TEST(ToDPDKDevice, WhatIsSentToARingComesBack) {
   {
     TestRouter r(
         "TrafficSource(imix, LIMIT 5000, BURST 50) -> t :: ToDPDKDevice(net_ring0);"
-        "f :: FromDPDKDevice(net_ring0) -> c :: Counter(COUNT_CALL 5000 stop) -> s :: TrafficSink(CHECK true, TTL 64);");
+        "f :: FromDPDKDevice(net_ring0) -> c :: Counter(COUNT_CALL 5000 stop) -> s :: TrafficSink(CHECK true, TTL "
+        "64);");
     ASSERT_TRUE(r.ok()) << r.errors();
     r.run();
     EXPECT_EQ(r.read("t.count"), "5000");
@@ -33,7 +34,9 @@ TEST(ToDPDKDevice, WhatIsSentToARingComesBack) {
 }
 
 TEST(ToDPDKDevice, NothingIsCopied) {
-  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring0); FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 1 stop) -> c :: Capture;");
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring0); FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 1 stop) -> c :: "
+      "Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   Packet* p = Packet::make("................................", 32);
   r.push("t", p);
@@ -72,7 +75,8 @@ TEST(ToDPDKDevice, WhatFindsNoRoomWaitsThenIsDropped) {
   {
     // The ring holds 1023 packets; nobody takes them out.
     TestRouter r(
-        "InfiniteSource(LIMIT 2000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring0, IQUEUE 512, BLOCKING false);");
+        "InfiniteSource(LIMIT 2000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring0, IQUEUE 512, "
+        "BLOCKING false);");
     ASSERT_TRUE(r.ok()) << r.errors();
     r.run();
     EXPECT_EQ(r.read("t.hw_count"), "1023");
@@ -128,8 +132,9 @@ TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
 }
 
 TEST(ToDPDKDevice, PacketsWaitForABurst) {
-  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring0, BURST 4, TIMEOUT 20); Script(TYPE PASSIVE, stop);"
-               "Script(wait 10ms, read t.hw_count, wait 20ms, stop);");
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring0, BURST 4, TIMEOUT 20); Script(TYPE PASSIVE, stop);"
+      "Script(wait 10ms, read t.hw_count, wait 20ms, stop);");
   ASSERT_TRUE(r.ok()) << r.errors();
   for (int i = 0; i < 6; ++i) r.push("t", "................................");
   EXPECT_EQ(r.read("t.hw_count"), "4");
@@ -167,12 +172,13 @@ TEST(ToDPDKDevice, TransportChecksumsToo) {
   r.run();
   EXPECT_EQ(
       captured(r, "c"),
-      plain_hex({"020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 61626364",
-                 "020000000001 020000000101 8100 0007 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 "
-                 "61626364",
-                 "020000000001 020000000101 0800 45000020 00002000 40113cc4 0a000009 14000001 03e807d0 000c4321 61626364",
-                 "020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c0000 61626364",
-                 "020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0"}));
+      plain_hex(
+          {"020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 61626364",
+           "020000000001 020000000101 8100 0007 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 "
+           "61626364",
+           "020000000001 020000000101 0800 45000020 00002000 40113cc4 0a000009 14000001 03e807d0 000c4321 61626364",
+           "020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c0000 61626364",
+           "020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0"}));
 }
 
 TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {

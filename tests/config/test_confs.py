@@ -43,6 +43,8 @@ def closing_table(text):
 
 @pytest.mark.parametrize("conf", sorted(CONF.glob("*.click")), ids=lambda path: path.name)
 def test_configuration_runs(headrace, conf):
+    if "DPDKDevice" in conf.read_text() and headrace("elements", "FromDPDKDevice", status=None).returncode != 0:
+        pytest.skip("this headrace is built without DPDK")
     variables = []
     if "$IN" in conf.read_text():
         write_capture(headrace.folder / "in.pcap", [FRAME] * 3)

@@ -89,7 +89,6 @@ PortInfo Port::info() const {
   i.receive_descriptors = receive_descriptors_;
   i.transmit_descriptors = transmit_descriptors_;
   i.hash_table_size = info.reta_size;
-  i.hash_key_size = info.hash_key_size;
   i.virtual_pools = info.max_vmdq_pools;
   i.distributes = info.flow_type_rss_offloads != 0;
   return i;
@@ -116,9 +115,8 @@ bool Port::promiscuous() const { return rte_eth_promiscuous_get(id_) == 1; }
 
 Status Port::set_promiscuous(bool on, Errors& errors) {
   std::lock_guard guard(control_lock_);
-  const Status status = try_to(name_, "PROMISC", errors, [&] {
-    return on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
-  });
+  const Status status = try_to(name_, "PROMISC", errors,
+                               [&] { return on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_); });
   if (status) settings_.promiscuous = on;
   return status;
 }

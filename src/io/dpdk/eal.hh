@@ -13,8 +13,8 @@ namespace headrace::io::dpdk {
 /// did. Neither root nor huge pages are needed, but devices may need them.
 ///
 /// Our own: memory for DPDK's objects only, for packets lie in our PacketPool (`--no-huge -m`); no files shared with
-/// other processes (`--no-shconf`, `--no-telemetry`); one lcore that no thread of ours is pinned by (`--lcores`); of PCI
-/// devices those that the system has left to DPDK (`-a`, `--no-pci`).
+/// other processes (`--no-shconf`, `--no-telemetry`); one lcore that no thread of ours is pinned by (`--lcores`); of
+/// PCI devices those that the system has left to DPDK (`-a`, `--no-pci`).
 Status start_eal(Errors& errors);
 
 namespace detail {
@@ -22,7 +22,8 @@ extern constinit thread_local bool t_attached;
 void attach_thread_slowly();
 }  // namespace detail
 
-/// Makes the calling thread, which must be a worker or the control thread, one that may use ports. Cheap when it is one.
+/// Makes the calling thread, which must be a worker or the control thread, one that may use ports. Cheap when it is
+/// one.
 inline void attach_thread() {
   if (!detail::t_attached) [[unlikely]]
     detail::attach_thread_slowly();

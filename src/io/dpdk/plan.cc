@@ -1,5 +1,7 @@
 #include "io/dpdk/plan.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 
@@ -44,40 +46,44 @@ int Plan::send(const std::string& device, const SendWants& wants) {
 Plan::Grant Plan::grant(int number, int workers, Errors& errors) {
   if (!carried_out_) {
     carried_out_ = true;
-    carry_out(workers, errors);
+    carry_out(workers);
   }
-  return std::move(wants_[static_cast<size_t>(number)].grant);
+  Want& want = wants_[static_cast<size_t>(number)];
+  for (const std::string& text : want.errors) (void)errors.error("{}", text);
+  for (const std::string& text : want.warnings) errors.warning("{}", text);
+  return std::move(want.grant);
 }
 
-void Plan::carry_out(int workers, Errors& errors) {
+void Plan::carry_out(int workers) {
   // A virtual device is named with its arguments once; elsewhere its name is enough.
   std::map<std::string, std::string> full;
-  for (const Want& want : wants_) {
+  for (Want& want : wants_) {
     std::string& text = full[name_of(want.device)];
-    if (want.device.size() > name_of(want.device).size()) {
-      if (text.size() > name_of(text).size() && text != want.device)
-        (void)errors.error("{} is given with different arguments: '{}' and '{}'", name_of(text), text, want.device);
-      text = want.device;
-    } else if (text.empty()) {
+    if (want.device.find(',') == std::string::npos) {
+      if (text.empty()) text = want.device;
+    } else {
+      if (text.find(',') != std::string::npos && text != want.device)
+        want.errors.push_back(
+            fmt::format("{} is given with different arguments: '{}' and '{}'", name_of(text), text, want.device));
       text = want.device;
     }
   }
   std::vector<std::pair<std::shared_ptr<Port>, std::vector<Want*>>> by_port;
-  std::map<std::string, std::shared_ptr<Port>> opened;
   for (Want& want : wants_) {
-    const std::string& text = full[name_of(want.device)];
-    if (!opened.contains(text)) opened[text] = Port::open(text, errors);
-    const std::shared_ptr<Port>& port = opened[text];
+    Errors errors;
+    // By number, address or name, it may be the same.
+    const std::shared_ptr<Port> port = Port::open(full[name_of(want.device)], errors);
+    for (const std::string& line : errors.lines()) want.errors.push_back(line);
     if (!port) continue;
     auto at = std::find_if(by_port.begin(), by_port.end(), [&](const auto& entry) { return entry.first == port; });
     if (at == by_port.end()) at = by_port.insert(by_port.end(), {port, {}});
     at->second.push_back(&want);
   }
-  for (auto& [port, wants] : by_port) carry_out_on(port, wants, workers, errors);
+  for (auto& [port, wants] : by_port) carry_out_on(port, wants, workers);
 }
 
-void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers, Errors& errors) {
-  const int before = errors.error_count();
+void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers) {
+  Errors errors;
   const PortInfo info = port->info();
   PortSettings settings;
   settings.backlog = 0;
@@ -120,7 +126,8 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
   if (settings.transmit_queues == 0) settings.transmit_queues = info.distributes ? workers : settings.receive_queues;
   for (size_t q = 0; q < taken.size(); ++q)
     if (!taken[q])
-      errors.warning("{}: nobody reads receive queue {}, what the port puts there is lost", port->name(), q);
+      wants.front()->warnings.push_back(
+          fmt::format("{}: nobody reads receive queue {}, what the port puts there is lost", port->name(), q));
 
   for (const Want* want : wants) {
     if (want->receive) {
@@ -142,8 +149,14 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
       settings.l4_checksums |= want->send->l4_checksums;
     }
   }
-  if (errors.error_count() != before || !port->start(settings, errors)) return;
-  for (Want* want : wants) want->grant.port = port;
+  const bool mistaken =
+      errors.error_count() > 0 ||
+      std::any_of(wants.begin(), wants.end(), [](const Want* want) { return !want->errors.empty(); });
+  const bool runs = !mistaken && port->start(settings, errors).ok();
+  for (Want* want : wants) {
+    for (const std::string& line : errors.lines()) want->errors.push_back(line);
+    if (runs) want->grant.port = port;
+  }
 }
 
 }  // namespace headrace::io::dpdk

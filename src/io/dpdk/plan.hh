@@ -60,9 +60,10 @@ class Plan {
     std::optional<ReceiveWants> receive;
     std::optional<SendWants> send;
     Grant grant;
+    std::vector<std::string> errors, warnings;  // of its port
   };
-  void carry_out(int workers, Errors& errors);
-  void carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers, Errors& errors);
+  void carry_out(int workers);
+  static void carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers);
 
   std::vector<Want> wants_;
   bool carried_out_ = false;

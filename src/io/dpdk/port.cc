@@ -183,8 +183,7 @@ Status Port::compare(const PortSettings& wanted, Errors& errors) const {
     (void)errors.error("{} runs with {} {}, this configuration asks for {}: stop the router to change that", name_,
                        runs, what, asked);
   };
-  if (wanted.receive_queues != is.receive_queues)
-    differs("receive queue(s)", is.receive_queues, wanted.receive_queues);
+  if (wanted.receive_queues != is.receive_queues) differs("receive queue(s)", is.receive_queues, wanted.receive_queues);
   if (wanted.receive_descriptors && wanted.receive_descriptors != receive_descriptors_)
     differs("receive descriptors", receive_descriptors_, wanted.receive_descriptors);
   if (wanted.transmit_descriptors && wanted.transmit_descriptors != transmit_descriptors_)
@@ -222,7 +221,8 @@ std::string Port::configure_and_start() {
   rte_eth_conf conf{};
   if (info.flow_type_rss_offloads != 0 && settings_.receive_queues > 1) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+    conf.rx_adv_conf.rss_conf.rss_hf =
+        (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
   }
   uint16_t mtu = static_cast<uint16_t>(settings_.mtu);
   if (mtu == 0 && rte_eth_dev_get_mtu(id_, &mtu) != 0) mtu = RTE_ETHER_MTU;
@@ -265,7 +265,8 @@ std::string Port::configure_and_start() {
     return fmt::format("{} receive and {} transmit queues: {}", settings_.receive_queues, settings_.transmit_queues,
                        because(e, capture));
   if (settings_.mtu)
-    if (e = rte_eth_dev_set_mtu(id_, mtu); e != 0 && e != -ENOTSUP) return fmt::format("MTU {}: {}", mtu, because(e, capture));
+    if (e = rte_eth_dev_set_mtu(id_, mtu); e != 0 && e != -ENOTSUP)
+      return fmt::format("MTU {}: {}", mtu, because(e, capture));
   if (const std::string failure = map_packet_memory(); !failure.empty()) return failure;
   if (const std::string failure = set_up_queues(receive, transmit); !failure.empty()) return failure;
   if (settings_.mac) {

@@ -49,7 +49,7 @@ struct PortInfo {
   int socket = -1;
   int most_receive_queues = 0, most_transmit_queues = 0;
   int receive_descriptors = 0, transmit_descriptors = 0;
-  int hash_table_size = 0, hash_key_size = 0, virtual_pools = 0;
+  int hash_table_size = 0, virtual_pools = 0;
   bool distributes = false;  // by receive-side scaling
 };
 
@@ -74,7 +74,8 @@ class Port {
   /// Sets what may change while the port runs: whether it is promiscuous, and its address.
   void apply(const PortSettings& settings);
 
-  // --- Packets. The calling thread must be attached (eal.hh) and an RCU reader, or nobody may close the port meanwhile.
+  // --- Packets. The calling thread must be attached (eal.hh) and an RCU reader, or nobody may close the port
+  // meanwhile.
 
   struct Received {
     int packets = 0;
@@ -150,12 +151,12 @@ class Port {
   PortSettings settings_;
   int receive_descriptors_ = 0, transmit_descriptors_ = 0;
   uint32_t longest_frame_ = 0;
-  bool segments_ = false;           // frames of several buffers may be sent
+  bool segments_ = false;            // frames of several buffers may be sent
   uint64_t hardware_checksums_ = 0;  // transmit offloads
   std::atomic<uint64_t> address_{0};
   std::vector<std::unique_ptr<TransmitQueue>> transmit_queues_;
   mutable std::mutex control_lock_;
-  PortStats before_;  // of the device's earlier lives
+  PortStats before_;        // of the device's earlier lives
   unsigned interface_ = 0;  // of Linux, behind the port; 0: none
   std::string interface_name_;
 };

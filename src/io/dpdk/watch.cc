@@ -128,8 +128,7 @@ bool Watch::restart(Watched& w) {
   LogCapture capture;
   port.stop();
   uint16_t id;
-  if (rte_dev_probe(port.device_arguments_.c_str()) != 0 ||
-      rte_eth_dev_get_port_by_name(port.name_.c_str(), &id) != 0)
+  if (rte_dev_probe(port.device_arguments_.c_str()) != 0 || rte_eth_dev_get_port_by_name(port.name_.c_str(), &id) != 0)
     return false;
   port.id_ = id;
   if (!port.configure_and_start().empty()) return false;
