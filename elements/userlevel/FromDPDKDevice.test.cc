@@ -117,13 +117,15 @@ TEST(FromDPDKDevice, PacketsCarryHeaderAndType) {
 
 TEST(FromDPDKDevice, NothingIsReceivedWhileInactive) {
   TestRouter r(
-      "f :: FromDPDKDevice(net_null0, ACTIVE false) -> Discard;"
-      "Script(wait 1s, print > /dev/null $(f.count), write f.active true, wait 1s, stop);");
+      "f :: FromDPDKDevice(net_null0, ACTIVE false) -> c :: Counter(COUNT_CALL 10 stop) -> Discard;"
+      "InfiniteSource(LIMIT 1000, STOP true) -> Discard;");
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("f.active"), "false");
-  EXPECT_EQ(r.read("f.count"), "0");
   r.run();
+  EXPECT_EQ(r.read("f.count"), "0");
+  ASSERT_TRUE(r.write("f.active", "true"));
   EXPECT_EQ(r.read("f.active"), "true");
+  r.run();
   EXPECT_NE(r.read("f.count"), "0");
 }
 
@@ -183,7 +185,7 @@ TEST(FromDPDKDevice, MistakesAreNamed) {
   const auto expect = [](const std::string& all, const std::string& part) {
     EXPECT_NE(all.find(part), std::string::npos) << all;
   };
-  expect(errors("FromDPDKDevice -> Discard;"), "missing mandatory PORT");
+  expect(errors("FromDPDKDevice -> Discard;"), "PORT: required argument missing");
   expect(errors("FromDPDKDevice(63) -> Discard;"), "no DPDK port 63; ports: ");
   expect(errors("FromDPDKDevice(net_nothing0) -> Discard;"), "no DPDK port 'net_nothing0': ");
   expect(errors("FromDPDKDevice(0000:ff:1f.7) -> Discard;"), "no DPDK port '0000:ff:1f.7': ");

@@ -121,8 +121,8 @@ TEST(ToDPDKDevice, WaitingPacketsAreSentInOrder) {
 
 TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
   TestRouter r(
-      "InfiniteSource(LIMIT 3000, LENGTH 60) -> q :: Queue(5000) -> t :: ToDPDKDevice(net_ring0, IQUEUE 64);"
-      "Script(wait 1s, stop);");
+      "InfiniteSource(LIMIT 3000, LENGTH 60, STOP true) -> q :: Queue(5000) -> t :: ToDPDKDevice(net_ring0, IQUEUE "
+      "64);");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.run();
   EXPECT_EQ(r.read("t.dropped"), "0");
@@ -132,9 +132,7 @@ TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
 }
 
 TEST(ToDPDKDevice, PacketsWaitForABurst) {
-  TestRouter r(
-      "i :: Idle -> t :: ToDPDKDevice(net_ring0, BURST 4, TIMEOUT 20); Script(TYPE PASSIVE, stop);"
-      "Script(wait 10ms, read t.hw_count, wait 20ms, stop);");
+  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring0, BURST 4, TIMEOUT 20); Script(wait 30ms, stop);");
   ASSERT_TRUE(r.ok()) << r.errors();
   for (int i = 0; i < 6; ++i) r.push("t", "................................");
   EXPECT_EQ(r.read("t.hw_count"), "4");
@@ -235,7 +233,7 @@ TEST(ToDPDKDevice, MistakesAreNamed) {
   const auto expect = [](const std::string& all, const std::string& part) {
     EXPECT_NE(all.find(part), std::string::npos) << all;
   };
-  expect(errors("Idle -> ToDPDKDevice;"), "missing mandatory PORT");
+  expect(errors("Idle -> ToDPDKDevice;"), "PORT: required argument missing");
   expect(errors("Idle -> ToDPDKDevice(63);"), "no DPDK port 63; ports: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, IQUEUE -1);"), "IQUEUE: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, TIMEOUT -2);"), "TIMEOUT: out of range, bound -1");

@@ -34,12 +34,12 @@ std::shared_ptr<Plan> Plan::of(const void* router) {
 }
 
 int Plan::receive(const std::string& device, const ReceiveWants& wants) {
-  wants_.push_back({device, wants, std::nullopt, {}});
+  wants_.push_back({device, wants, std::nullopt, {}, {}, {}});
   return static_cast<int>(wants_.size()) - 1;
 }
 
 int Plan::send(const std::string& device, const SendWants& wants) {
-  wants_.push_back({device, std::nullopt, wants, {}});
+  wants_.push_back({device, std::nullopt, wants, {}, {}, {}});
   return static_cast<int>(wants_.size()) - 1;
 }
 
@@ -149,13 +149,13 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
       settings.l4_checksums |= want->send->l4_checksums;
     }
   }
-  const bool mistaken =
-      errors.error_count() > 0 ||
-      std::any_of(wants.begin(), wants.end(), [](const Want* want) { return !want->errors.empty(); });
-  const bool runs = !mistaken && port->start(settings, errors).ok();
+  std::vector<std::string> mistakes = errors.lines();
+  for (const Want* want : wants) mistakes.insert(mistakes.end(), want->errors.begin(), want->errors.end());
+  if (mistakes.empty() && !port->start(settings, errors)) mistakes = errors.lines();
+  // Whichever element is asked first tells.
   for (Want* want : wants) {
-    for (const std::string& line : errors.lines()) want->errors.push_back(line);
-    if (runs) want->grant.port = port;
+    want->errors = mistakes;
+    if (mistakes.empty()) want->grant.port = port;
   }
 }
 
