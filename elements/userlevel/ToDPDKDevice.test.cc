@@ -20,8 +20,8 @@ TEST(ToDPDKDevice, WhatIsSentToARingComesBack) {
   const uint32_t before = PacketPool::instance().in_use();
   {
     TestRouter r(
-        "TrafficSource(imix, LIMIT 5000, BURST 50) -> t :: ToDPDKDevice(net_ring0);"
-        "f :: FromDPDKDevice(net_ring0) -> c :: Counter(COUNT_CALL 5000 stop) -> s :: TrafficSink(CHECK true, TTL "
+        "TrafficSource(imix, LIMIT 5000, BURST 50) -> t :: ToDPDKDevice(net_ring10);"
+        "f :: FromDPDKDevice(net_ring10) -> c :: Counter(COUNT_CALL 5000 stop) -> s :: TrafficSink(CHECK true, TTL "
         "64);");
     ASSERT_TRUE(r.ok()) << r.errors();
     r.run();
@@ -35,7 +35,7 @@ TEST(ToDPDKDevice, WhatIsSentToARingComesBack) {
 
 TEST(ToDPDKDevice, NothingIsCopied) {
   TestRouter r(
-      "i :: Idle -> t :: ToDPDKDevice(net_ring0); FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 1 stop) -> c :: "
+      "i :: Idle -> t :: ToDPDKDevice(net_ring11); FromDPDKDevice(net_ring11) -> Counter(COUNT_CALL 1 stop) -> c :: "
       "Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   Packet* p = Packet::make("................................", 32);
@@ -49,8 +49,8 @@ TEST(ToDPDKDevice, LargePacketsTakeSeveralBuffers) {
   const uint32_t before = PacketPool::instance().in_use();
   {
     TestRouter r(
-        "i :: Idle -> t :: ToDPDKDevice(net_ring0, MTU 9000);"
-        "FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 3 stop) -> c :: Capture;");
+        "i :: Idle -> t :: ToDPDKDevice(net_ring12, MTU 9000);"
+        "FromDPDKDevice(net_ring12) -> Counter(COUNT_CALL 3 stop) -> c :: Capture;");
     ASSERT_TRUE(r.ok()) << r.errors();
     std::string large, largest(9014, 'x');
     for (int i = 0; i < 8000; ++i) large += static_cast<char>(i % 251);
@@ -75,7 +75,7 @@ TEST(ToDPDKDevice, WhatFindsNoRoomWaitsThenIsDropped) {
   {
     // The ring holds 1023 packets; nobody takes them out.
     TestRouter r(
-        "InfiniteSource(LIMIT 2000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring0, IQUEUE 512, "
+        "InfiniteSource(LIMIT 2000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring13, IQUEUE 512, "
         "BLOCKING false);");
     ASSERT_TRUE(r.ok()) << r.errors();
     r.run();
@@ -91,7 +91,7 @@ TEST(ToDPDKDevice, WhatFindsNoRoomWaitsThenIsDropped) {
 
 TEST(ToDPDKDevice, BlockingWaitsForRoomButNotForEver) {
   TestRouter r(
-      "InfiniteSource(LIMIT 3000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring0, IQUEUE 64);");
+      "InfiniteSource(LIMIT 3000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring14, IQUEUE 64);");
   ASSERT_TRUE(r.ok()) << r.errors();
   const auto begin = std::chrono::steady_clock::now();
   r.run();
@@ -107,8 +107,8 @@ TEST(ToDPDKDevice, WaitingPacketsAreSentInOrder) {
   const uint32_t before = PacketPool::instance().in_use();
   {
     TestRouter r(
-        "s :: TrafficSource(LIMIT 20000, BURST 200) -> t :: ToDPDKDevice(net_ring0, IQUEUE 256);"
-        "f :: FromDPDKDevice(net_ring0, BURST 32) -> c :: Counter(COUNT_CALL 20000 stop)"
+        "s :: TrafficSource(LIMIT 20000, BURST 200) -> t :: ToDPDKDevice(net_ring15, IQUEUE 32768, BLOCKING false);"
+        "f :: FromDPDKDevice(net_ring15, BURST 32) -> c :: Counter(COUNT_CALL 20000 stop)"
         " -> k :: TrafficSink(LATENCY true);");
     ASSERT_TRUE(r.ok()) << r.errors();
     r.run();
@@ -121,7 +121,7 @@ TEST(ToDPDKDevice, WaitingPacketsAreSentInOrder) {
 
 TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
   TestRouter r(
-      "InfiniteSource(LIMIT 3000, LENGTH 60, STOP true) -> q :: Queue(5000) -> t :: ToDPDKDevice(net_ring0, IQUEUE "
+      "InfiniteSource(LIMIT 3000, LENGTH 60, STOP true) -> q :: Queue(5000) -> t :: ToDPDKDevice(net_ring16, IQUEUE "
       "64);");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.run();
@@ -132,7 +132,7 @@ TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
 }
 
 TEST(ToDPDKDevice, PacketsWaitForABurst) {
-  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring0, BURST 4, TIMEOUT 20); Script(wait 30ms, stop);");
+  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring17, BURST 4, TIMEOUT 20); Script(wait 30ms, stop);");
   ASSERT_TRUE(r.ok()) << r.errors();
   for (int i = 0; i < 6; ++i) r.push("t", "................................");
   EXPECT_EQ(r.read("t.hw_count"), "4");
@@ -144,8 +144,8 @@ TEST(ToDPDKDevice, PacketsWaitForABurst) {
 
 TEST(ToDPDKDevice, ChecksumsAreSetWherePortsCannot) {
   TestRouter r(
-      "i :: Idle -> t :: ToDPDKDevice(net_ring0, IPCO true); i2 :: Idle -> t;"
-      "FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 2 stop) -> c :: Capture;");
+      "i :: Idle -> t :: ToDPDKDevice(net_ring18, IPCO true); i2 :: Idle -> t;"
+      "FromDPDKDevice(net_ring18) -> Counter(COUNT_CALL 2 stop) -> c :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("t", from_hex(kWrong));
   r.push("t", from_hex("020000000001 020000000101 0806 0000000000000000"));
@@ -155,8 +155,8 @@ TEST(ToDPDKDevice, ChecksumsAreSetWherePortsCannot) {
 
 TEST(ToDPDKDevice, TransportChecksumsToo) {
   TestRouter r(
-      "i :: Idle -> t :: ToDPDKDevice(net_ring0, TCO true);"
-      "FromDPDKDevice(net_ring0) -> Counter(COUNT_CALL 5 stop) -> n :: Null -> c :: Capture;");
+      "i :: Idle -> t :: ToDPDKDevice(net_ring19, TCO true);"
+      "FromDPDKDevice(net_ring19) -> Counter(COUNT_CALL 5 stop) -> n :: Null -> c :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("t", from_hex(kWrong));
   // The same behind a VLAN tag, as a fragment, without a UDP checksum, and cut short: only the first gets one.
@@ -171,8 +171,8 @@ TEST(ToDPDKDevice, TransportChecksumsToo) {
   EXPECT_EQ(
       captured(r, "c"),
       plain_hex(
-          {"020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 61626364",
-           "020000000001 020000000101 8100 0007 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000cf120 "
+          {"020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c114e 61626364",
+           "020000000001 020000000101 8100 0007 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c114e "
            "61626364",
            "020000000001 020000000101 0800 45000020 00002000 40113cc4 0a000009 14000001 03e807d0 000c4321 61626364",
            "020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c0000 61626364",

@@ -160,14 +160,23 @@ Port::~Port() {
   stop();
 }
 
+void Port::empty_rings() {
+  rte_mbuf* burst[64];
+  for (int q = 0; q < settings_.receive_queues; ++q)
+    while (const uint16_t n = rte_eth_rx_burst(id_, static_cast<uint16_t>(q), burst, 64))
+      rte_pktmbuf_free_bulk(burst, n);
+}
+
 /// The port's device is left as it was found: one that we made goes, others are stopped.
 void Port::stop() {
   usable_ = false;
   LogCapture capture;
   if (!rte_eth_dev_is_valid_port(id_)) return;
   rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, &removed, &removed_);
-  rte_eth_dev_info info;
+  rte_eth_dev_info info{};
   rte_device* device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
+  // A ring outlives its port, with what is in it.
+  if (started_ && info.driver_name && std::string_view(info.driver_name) == "net_ring") empty_rings();
   if (started_) rte_eth_dev_stop(id_);
   started_ = false;
   if (device_arguments_.empty()) return;

@@ -133,6 +133,7 @@ class Port {
   std::string set_up_queues(uint64_t receive_offloads, uint64_t transmit_offloads);
   std::string map_packet_memory();
   void stop();
+  void empty_rings();
   void note_address();
   void* prepare(Packet* p);
   void* prepare_large(Packet* p);
