@@ -42,14 +42,16 @@ target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 
                                                   ZLIB::ZLIB LibLZMA::LibLZMA ${HEADRACE_PCAP} ${CMAKE_DL_LIBS})
 target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
 
-# headrace_library(<name> <folder> [INTERNAL] [EXCLUDE <file>...])
+include(HeadraceDpdk)
+
+# headrace_library(<name> <folder> [INTERNAL] [EXCLUDE <file or folder>...])
 # The part headrace_<name> from the sources below <folder>. INTERNAL parts may include other headers of src/.
 function(headrace_library name folder)
   cmake_parse_arguments(arg "INTERNAL" "" "EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "\\.test\\.cc$")
   foreach(file IN LISTS arg_EXCLUDE)
-    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/${file})
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${folder}/${file}(/|$)")
   endforeach()
   if(NOT sources)
     return()
@@ -63,11 +65,15 @@ endfunction()
 
 # headrace_element_library(<name> <folder>)
 # Like headrace_library for <folder>/<group>/Name.hh: an element without a Name.cc gets a generated one that includes
-# the header.
+# the header. Classes in HEADRACE_ABSENT_CLASSES are left out.
 function(headrace_element_library name folder)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.hh)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "\\.test\\.cc$")
+  foreach(class IN LISTS HEADRACE_ABSENT_CLASSES)
+    list(FILTER headers EXCLUDE REGEX "/${class}\\.hh$")
+    list(FILTER sources EXCLUDE REGEX "/${class}\\.cc$")
+  endforeach()
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "\\.hh$" ".cc" source ${header})
     cmake_path(GET header STEM stem)

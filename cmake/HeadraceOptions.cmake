@@ -8,6 +8,7 @@ option(HEADRACE_TESTS_IN_BINARY "Link the unit tests into the headrace executabl
 option(HEADRACE_FUZZ "Build the libFuzzer targets of tests/fuzz (clang only)" OFF)
 option(HEADRACE_BENCH "Build bench/micro when Google Benchmark is installed" OFF)
 option(HEADRACE_STATIC "Link every library but glibc statically" OFF)
+option(HEADRACE_DPDK "Build FromDPDKDevice and ToDPDKDevice when DPDK is installed" ON)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -21,9 +21,14 @@ class PacketPool {
  public:
   static constexpr uint32_t kDataRoom = 2048 + Packet::kDefaultHeadroom;
   static constexpr uint32_t kDriverRoom = 128;  // an rte_mbuf fits in front of each Packet
+  /// In front of the first buffer, and unused behind the data of each: reading a header that a short packet lacks stays
+  /// within the buffer, and buffers lie as the objects of an rte_mempool do.
+  static constexpr uint32_t kLead = 64;
   /// An odd number of cache lines, so that equal offsets of neighbouring buffers fall into different cache sets.
   static constexpr uint32_t kStride = 39 * 64;
-  static_assert(kStride >= kDriverRoom + sizeof(Packet) + kDataRoom);
+  /// Bytes from Packet::buffer() to the end of a buffer.
+  static constexpr uint32_t kCapacity = kStride - kDriverRoom - sizeof(Packet) - kLead;
+  static_assert(kCapacity >= kDataRoom);
   static constexpr uint32_t kDefaultBuffers = 65536;
 
   static PacketPool& instance();
@@ -40,12 +45,24 @@ class PacketPool {
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
 
+  /// As allocate_bulk() and release_bulk(), for threads of drivers, which have no thread_id() and so no cache.
+  uint32_t allocate_shared(Packet** out, uint32_t n);
+  void release_shared(Packet* const* p, uint32_t n);
+  /// True for a packet in a buffer of the mapped range, false for one that was too large for it.
+  bool contains(const Packet* p) const {
+    return static_cast<size_t>(reinterpret_cast<const uint8_t*>(p) - base_) < bytes_;
+  }
+  /// A driver that keeps free buffers of its own says by `count` how many there are.
+  void set_free_elsewhere(uint32_t (*count)()) { free_elsewhere_ = count; }
+
+  /// Maps the memory if no packet was made yet.
+  void prepare();
   /// The mapped range, for registration with a device.
   const void* base() const { return base_; }
   size_t bytes() const { return bytes_; }
   /// "2 MiB huge pages", "transparent huge pages".
   const char* page_kind() const { return page_kind_; }
-  /// Buffers that are neither in the pool nor in a thread's cache. Exact only while no worker runs.
+  /// Buffers that are neither in the pool nor in a thread's cache nor free elsewhere. Exact only while no worker runs.
   uint32_t in_use() const;
 
  private:
@@ -62,6 +79,7 @@ class PacketPool {
   size_t bytes_ = 0;
   const char* page_kind_ = "";
   std::unique_ptr<Ring<Packet*>> free_;
+  std::atomic<uint32_t (*)()> free_elsewhere_{nullptr};
   std::atomic<Cache*> caches_[kMaxThreads] = {};
   std::atomic<int64_t> large_in_use_{0};
 };

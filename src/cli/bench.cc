@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hh"
+#include "cli/dpdk_option.hh"
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "elements/io/TrafficSink.hh"
@@ -241,6 +242,7 @@ int bench_command(int argc, char** argv) {
       ->check(CLI::Range(0.0001, 100000.0));
   app.add_flag("--json", options.json, "Print one JSON object");
   add_offload_arguments(app, options.offload);
+  add_dpdk_option(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/commands.hh"
+#include "cli/dpdk_option.hh"
 #include "cli/options.hh"
 #include "cli/source.hh"
 #include "headrace/router.hh"
@@ -18,7 +19,7 @@ namespace headrace::cli {
 
 namespace {
 
-enum OptionId { kFile, kExpression, kThreads, kClickpath, kProgram, kQuiet, kHelp };
+enum OptionId { kFile, kExpression, kThreads, kClickpath, kProgram, kQuiet, kDpdk, kHelp };
 
 using Value = Option::Value;
 constexpr Option kOptions[] = {
@@ -28,6 +29,7 @@ constexpr Option kOptions[] = {
     {kClickpath, "clickpath", 'C', Value::kRequired},
     {kProgram, "program", 'p', Value::kRequired},
     {kQuiet, "quiet", 'q'},
+    {kDpdk, "dpdk", 0, Value::kRequired},
     {kHelp, "help"},
 };
 
@@ -44,6 +46,7 @@ is 1 if there was one.
   -p, --program FILE         write the device program of the configuration's chains, CUDA C++, to FILE ('-': standard
                              output)
   -q, --quiet                print nothing when all is well
+      --dpdk ARGUMENTS       arguments for DPDK, in one word
       --help
 )";
 
@@ -93,6 +96,12 @@ int check_command(int argc, char** argv) {
         break;
       case kQuiet:
         quiet = true;
+        break;
+      case kDpdk:
+        if (const std::string reason = set_dpdk_arguments(reader.value()); !reason.empty()) {
+          reader.complain(fmt::format("option '--dpdk': {}", reason));
+          good = false;
+        }
         break;
       case kHelp:
         fmt::print("{}", kHelpText);

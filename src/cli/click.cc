@@ -22,6 +22,8 @@
 #include "headrace/router.hh"
 #include "headrace/version.hh"
 #include "headrace/worker.hh"
+#include "io/dpdk_arguments.hh"
+#include "runtime/packages.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace::cli {
@@ -94,6 +96,7 @@ Running
   -a, --affinity[=N]         pin the threads to CPUs N (0), N+1, ...; --no-affinity leaves them where they are
       --simtime[=T]          in simulated time that begins at T seconds (1000000000): waiting takes no time
   -q, --quit                 check and initialise, but do not run
+      --dpdk ARGUMENT... --  arguments for DPDK (FromDPDKDevice, ToDPDKDevice), up to "--" or the end
 
 Results
   -h, --handler NAME         afterwards print the value of the read handler element.handler; may be repeated, and the
@@ -191,6 +194,14 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
       case kShowVersion:
         fmt::print("{} (Headrace) {}\n", program, kVersion);
         return Outcome::kEnd;
+      case kDpdk:
+        if (const std::string_view reason = absent_reason("FromDPDKDevice"); !reason.empty()) {
+          reader.complain(fmt::format("option '--dpdk': {}", reason));
+          good = false;
+        } else {
+          io::dpdk_arguments() = reader.rest();
+        }
+        break;
       case kReconfigure:
         s.reconfigure = !reader.negated();
         break;

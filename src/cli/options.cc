@@ -106,6 +106,12 @@ int OptionReader::take_value(const Option& option) {
   return option.id;
 }
 
+std::vector<std::string> OptionReader::rest() {
+  std::vector<std::string> words;
+  while (at_ < argc_ && std::strcmp(argv_[at_++], "--") != 0) words.emplace_back(argv_[at_ - 1]);
+  return words;
+}
+
 bool OptionReader::integer(int& out) {
   const char* end = value_.data() + value_.size();
   int read;

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace headrace::cli {
 
@@ -37,6 +38,9 @@ class OptionReader {
   bool negated() const { return negated_; }
   /// The option as the user wrote it, for messages.
   const std::string& written() const { return written_; }
+
+  /// Takes the words up to "--", which goes too, or to the end: an option's list of arguments for somebody else.
+  std::vector<std::string> rest();
 
   /// The value as a number; false with a message when it is none.
   bool integer(int& out);

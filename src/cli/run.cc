@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "cli/commands.hh"
+#include "cli/dpdk_option.hh"
 #include "cli/live_configuration.hh"
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
@@ -180,6 +181,7 @@ int run_command(int argc, char** argv) {
   app.add_flag("-R,--allow-reconfigure", options.reconfigure,
                "Writing handler hotconfig replaces the configuration. SIGHUP, which reads CONF again, does it without");
   add_offload_arguments(app, options.offload);
+  add_dpdk_option(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -85,6 +85,7 @@ Status load_package(const std::string& name, const Landmark& where, Errors& erro
 }
 
 std::string suggest_class(std::string_view name) {
+  if (const std::string_view reason = absent_reason(name); !reason.empty()) return fmt::format(" ({})", reason);
   const ElementInfo* best = nullptr;
   size_t least = std::max<size_t>(2, name.size() / 4) + 1;
   for (const ElementInfo* info : all_element_infos()) {

@@ -16,7 +16,10 @@ void add_package_path(std::string folder);
 Status load_package(const std::string& name, const Landmark& where, Errors& errors);
 /// The packages loaded so far.
 std::vector<std::string> loaded_packages();
-/// " (did you mean 'CheckIPHeader'?)", or nothing when no class has a similar name.
+/// Why this build lacks a class of the tree, such as one that needs a library which was not there; empty for others.
+std::string_view absent_reason(std::string_view name);
+/// " (did you mean 'CheckIPHeader'?)", or why the class is absent, or nothing when no class has a similar
+/// name.
 std::string suggest_class(std::string_view name);
 
 }  // namespace headrace

@@ -12,11 +12,6 @@ namespace headrace {
 
 namespace {
 constexpr uint32_t kBulk = 512;
-/// Behind the last byte of data a header's worth of memory stays unused, so that reading a header that a short packet
-/// lacks stays within the buffer.
-constexpr uint32_t kSlack = 64;
-constexpr uint32_t kCapacity = PacketPool::kStride - PacketPool::kDriverRoom - sizeof(Packet) - kSlack;
-static_assert(kCapacity >= PacketPool::kDataRoom);
 constexpr size_t kHugePage = size_t{2} << 20;
 std::once_flag g_mapped;
 }  // namespace
@@ -41,7 +36,7 @@ PacketPool& PacketPool::instance() {
 }
 
 void PacketPool::map() {
-  const size_t bytes = (size_t{wanted_} * kStride + kHugePage - 1) & ~(kHugePage - 1);
+  const size_t bytes = (kLead + size_t{wanted_} * kStride + kHugePage - 1) & ~(kHugePage - 1);
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
   page_kind_ = "2 MiB huge pages";
   if (p == MAP_FAILED) {
@@ -56,34 +51,43 @@ void PacketPool::map() {
   free_ = std::make_unique<Ring<Packet*>>(wanted_);
   // Packet objects are constructed when a buffer is first handed out, so unused memory stays untouched.
   for (uint32_t i = 0; i < wanted_; ++i) {
-    Packet* packet = reinterpret_cast<Packet*>(base_ + size_t{i} * kStride + kDriverRoom);
+    Packet* packet = reinterpret_cast<Packet*>(base_ + kLead + size_t{i} * kStride + kDriverRoom);
     free_->enqueue(&packet, 1);
   }
+}
+
+void PacketPool::prepare() {
+  std::call_once(g_mapped, [this] { map(); });
 }
 
 PacketPool::Cache& PacketPool::cache() {
   Cache* c = caches_[thread_id()].load(std::memory_order_relaxed);
   if (!c) [[unlikely]] {
-    std::call_once(g_mapped, [this] { map(); });
+    prepare();
     c = new Cache;
     caches_[thread_id()].store(c, std::memory_order_release);
   }
   return *c;
 }
 
+uint32_t PacketPool::allocate_shared(Packet** out, uint32_t n) {
+  const uint32_t k = free_->dequeue(out, n);
+  for (uint32_t i = 0; i < k; ++i) {
+    if (out[i]->capacity_ != 0) continue;
+    new (out[i]) Packet;  // fresh zero pages
+    out[i]->capacity_ = kCapacity;
+  }
+  return k;
+}
+
+void PacketPool::release_shared(Packet* const* p, uint32_t n) { free_->enqueue(p, n); }
+
 bool PacketPool::refill(Cache& c, uint32_t n) {
   Packet* got[kBulk];
   while (n > 0) {
-    const uint32_t k = free_->dequeue(got, std::min(n, kBulk));
+    const uint32_t k = allocate_shared(got, std::min(n, kBulk));
     if (k == 0) break;
-    for (uint32_t i = 0; i < k; ++i) {
-      Packet* p = got[i];
-      if (p->capacity_ == 0) {  // fresh zero pages: construct
-        new (p) Packet;
-        p->capacity_ = kCapacity;
-      }
-      c.push(p);
-    }
+    for (uint32_t i = 0; i < k; ++i) c.push(got[i]);
     n -= k;
   }
   return c.size() > 0;
@@ -110,7 +114,7 @@ uint32_t PacketPool::reserve(uint32_t n) {
 Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
   if (length > Packet::kMaxLength || headroom > 4096) return nullptr;
   const size_t capacity = (size_t{length} + headroom + 256 + 63) & ~size_t{63};
-  void* memory = std::aligned_alloc(64, sizeof(Packet) + capacity + kSlack);
+  void* memory = std::aligned_alloc(64, sizeof(Packet) + capacity + kLead);
   if (!memory) return nullptr;
   Packet* p = new (memory) Packet;
   p->pool_class_ = 1;
@@ -167,6 +171,7 @@ uint32_t PacketPool::in_use() const {
   int64_t used = int64_t{wanted_} - free_->size();
   for (const auto& slot : caches_)
     if (const Cache* c = slot.load(std::memory_order_acquire)) used -= c->size();
+  if (const auto elsewhere = free_elsewhere_.load(std::memory_order_acquire)) used -= elsewhere();
   return static_cast<uint32_t>(used + large_in_use_.load(std::memory_order_relaxed));
 }
 

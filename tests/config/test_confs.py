@@ -60,6 +60,8 @@ def closing_table(text):
 @pytest.mark.parametrize("conf", sorted(CONF.glob("*.click")), ids=lambda path: path.name)
 def test_configuration_runs(headrace, conf):
     text = conf.read_text()
+    if "DPDKDevice" in text and headrace("elements", "FromDPDKDevice", status=None).returncode != 0:
+        pytest.skip("this headrace is built without DPDK")
     write_capture(headrace.folder / "in.pcap", [FRAME] * 3)
     interfaces = re.findall(r"\$(DEV\d?) eth\d", text)
     variables = []

@@ -1,0 +1,239 @@
+// What moves packets: receive and transmit.
+
+#include <rte_ethdev.h>
+
+#include <cstring>
+
+#include "io/dpdk/mbuf.hh"
+#include "io/dpdk/port.hh"
+#include "io/dpdk/transmit_queue.hh"
+
+namespace headrace::io::dpdk {
+
+namespace {
+
+constexpr int kMostInBurst = 256;
+constexpr uint32_t kShortestFrame = 14;
+constexpr uint64_t kForeign = RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+
+/// A packet of its own for a frame that lies in several buffers, or in memory that is not ours; null without a buffer.
+Packet* copy_of(rte_mbuf* frame) {
+  Packet* p = Packet::make(frame->pkt_len);
+  if (p) {
+    uint8_t* at = p->data();
+    for (const rte_mbuf* m = frame; m; m = m->next) {
+      std::memcpy(at, rte_pktmbuf_mtod(m, const void*), m->data_len);
+      at += m->data_len;
+    }
+  }
+  return p;
+}
+
+/// The packet that prepare() made an mbuf of, or one like it; null without a buffer.
+Packet* unprepare(rte_mbuf* m) {
+  if (m->nb_segs == 1) return packet_of(m);
+  Packet* p = copy_of(m);
+  rte_pktmbuf_free(m);
+  return p;
+}
+
+/// Puts back a VLAN tag that the driver took off.
+void restore_tag(Packet& p, uint16_t tci) {
+  if (!p.push(4)) return;
+  uint8_t* d = p.data();
+  std::memmove(d, d + 4, 12);
+  d[12] = 0x81;
+  d[13] = 0;
+  d[14] = static_cast<uint8_t>(tci >> 8);
+  d[15] = static_cast<uint8_t>(tci);
+}
+
+/// Whom a frame is for; `address` is the port's, as the six bytes lie in memory.
+PacketType type_of(const uint8_t* frame, uint64_t address) {
+  uint64_t destination;
+  std::memcpy(&destination, frame, sizeof destination);
+  constexpr uint64_t kMask = 0xffffffffffff;
+  destination &= kMask;
+  if (destination == address) return PacketType::kHost;
+  if (!(destination & 1)) return PacketType::kOtherHost;
+  return destination == kMask ? PacketType::kBroadcast : PacketType::kMulticast;
+}
+
+bool found_wrong(uint64_t flags) {
+  return (flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD ||
+         (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
+}
+
+}  // namespace
+
+Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
+  Received result;
+  if (!usable()) [[unlikely]]
+    return result;
+  rte_mbuf* burst[kMostInBurst];
+  const int n = rte_eth_rx_burst(id_.load(std::memory_order_relaxed), static_cast<uint16_t>(queue), burst,
+                                 static_cast<uint16_t>(most));
+  constexpr int kAhead = 6;
+  const auto prefetch = [&](int i) {
+    __builtin_prefetch(packet_of(burst[i]), 1);
+    __builtin_prefetch(packet_of(burst[i])->buffer() + Packet::kDefaultHeadroom);
+  };
+  for (int i = 0; i < n && i < kAhead; ++i) prefetch(i);
+  const rte_mempool* const mempool = packet_mempool();
+  const uint64_t address = address_.load(std::memory_order_relaxed);
+  for (int i = 0; i < n; ++i) {
+    if (i + kAhead < n) prefetch(i + kAhead);
+    rte_mbuf* m = burst[i];
+    const uint64_t flags = m->ol_flags;
+    Packet* p = packet_of(m);
+    if (m->nb_segs == 1 && m->pool == mempool && !(flags & kForeign)) [[likely]] {
+      p->reset(m->data_len, m->data_off);
+    } else {
+      p = copy_of(m);
+      if (!p) ++result.lost;
+    }
+    const uint32_t hash = m->hash.rss;
+    const uint16_t tci = m->vlan_tci;
+    if (p != packet_of(m)) [[unlikely]]
+      rte_pktmbuf_free(m);
+    if (!p) [[unlikely]]
+      continue;
+    if (flags & RTE_MBUF_F_RX_VLAN_STRIPPED) [[unlikely]]
+      restore_tag(*p, tci);
+    p->set_mac_header();
+    p->set_packet_type(type_of(p->data(), address));
+    if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
+    if (bad) bad[result.packets] = found_wrong(flags);
+    result.bytes += p->length();
+    out[result.packets++] = p;
+  }
+  return result;
+}
+
+/// The mbuf of a packet, ready to be sent; null when it cannot be sent.
+void* Port::prepare(Packet* p) {
+  const uint32_t length = p->length();
+  if (length < kShortestFrame || length > longest_frame_) [[unlikely]]
+    return nullptr;
+  if (!PacketPool::instance().contains(p)) [[unlikely]]
+    return prepare_large(p);
+  rte_mbuf* m = mbuf_of(p);
+  if (m->pool != packet_mempool()) [[unlikely]]
+    initialize_mbuf(m);
+  m->data_off = static_cast<uint16_t>(p->headroom());
+  m->data_len = static_cast<uint16_t>(length);
+  m->pkt_len = length;
+  m->ol_flags = 0;
+  return m;
+}
+
+/// A packet that has no mbuf in front of it is copied, to as many buffers as it takes.
+void* Port::prepare_large(Packet* p) {
+  rte_mbuf *first = nullptr, *last = nullptr;
+  for (uint32_t done = 0; done < p->length();) {
+    rte_mbuf* m = first && !segments_ ? nullptr : rte_pktmbuf_alloc(packet_mempool());
+    if (!m) {
+      if (first) rte_pktmbuf_free(first);
+      return nullptr;
+    }
+    const uint32_t part = std::min<uint32_t>(p->length() - done, rte_pktmbuf_tailroom(m));
+    std::memcpy(rte_pktmbuf_mtod(m, void*), p->data() + done, part);
+    m->data_len = static_cast<uint16_t>(part);
+    done += part;
+    if (last)
+      last->next = m;
+    else
+      first = m;
+    last = m;
+    first->pkt_len = done;
+    first->nb_segs = static_cast<uint16_t>(first->nb_segs + (m != first));
+  }
+  packet_of(first)->reset(p->length(), first->data_off);
+  p->kill();
+  return first;
+}
+
+int Port::send_burst(TransmitQueue& queue, void** mbufs, int n) {
+  if (!usable()) [[unlikely]]
+    return 0;
+  return rte_eth_tx_burst(id_.load(std::memory_order_relaxed), queue.id, reinterpret_cast<rte_mbuf**>(mbufs),
+                          static_cast<uint16_t>(n));
+}
+
+/// Sends what waits; only for who is busy. True if the driver took anything.
+bool Port::drain(TransmitQueue& queue) {
+  bool any = false;
+  for (;;) {
+    if (queue.front_size == 0) {
+      queue.front_at = 0;
+      queue.front_size = queue.backlog.dequeue(queue.front, TransmitQueue::kFront);
+      if (queue.front_size == 0) break;
+    }
+    const auto sent = static_cast<uint32_t>(
+        send_burst(queue, reinterpret_cast<void**>(queue.front + queue.front_at), static_cast<int>(queue.front_size)));
+    queue.front_at += sent;
+    queue.front_size -= sent;
+    any |= sent > 0;
+    if (queue.front_size > 0) break;
+  }
+  queue.front_waits.store(queue.front_size > 0, std::memory_order_seq_cst);
+  return any;
+}
+
+Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
+  Transmitted result;
+  TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
+  const bool checksums = settings_.ip_checksums || settings_.l4_checksums;
+  void* mbufs[kMostInBurst];
+  uint32_t lengths[kMostInBurst];
+  int ready = 0;
+  for (int i = 0; i < n; ++i) {
+    lengths[ready] = packets[i]->length();
+    void* m = prepare(packets[i]);
+    if (!m) [[unlikely]] {
+      packets[i]->kill();
+      ++result.unfit;
+      continue;
+    }
+    if (checksums) set_checksums(m);
+    mbufs[ready++] = m;
+  }
+
+  int taken = 0;
+  if (!queue.waiting() && queue.enter()) {
+    // Again, for somebody may have left packets meanwhile, which come first.
+    if (!queue.waiting()) taken = send_burst(queue, mbufs, ready);
+    queue.leave();
+  }
+  if (taken < ready)
+    taken += static_cast<int>(
+        queue.backlog.enqueue(reinterpret_cast<rte_mbuf**>(mbufs) + taken, static_cast<uint32_t>(ready - taken)));
+  // Whoever leaves looks once more: packets left for one that was busy are nobody else's.
+  if (queue.waiting()) flush(queue_id);
+
+  for (int i = 0; i < taken; ++i) result.bytes += lengths[i];
+  result.packets = taken;
+  for (int i = taken; i < ready; ++i) {
+    if (Packet* p = unprepare(static_cast<rte_mbuf*>(mbufs[i])))
+      packets[result.left++] = p;
+    else
+      ++result.unfit;
+  }
+  return result;
+}
+
+bool Port::flush(int queue_id) {
+  TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
+  bool any = false;
+  while (queue.waiting() && queue.enter()) {
+    const bool sent = drain(queue);
+    queue.leave();
+    any |= sent;
+    if (!sent) break;
+  }
+  return any;
+}
+
+bool Port::waiting(int queue) const { return transmit_queues_[static_cast<size_t>(queue)]->waiting(); }
+
+}  // namespace headrace::io::dpdk

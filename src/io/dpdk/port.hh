@@ -1,0 +1,168 @@
+#pragma once
+/// \file
+/// A DPDK port. It belongs to the process: configurations share the one that runs.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/addresses.hh"
+#include "headrace/error.hh"
+#include "headrace/packet.hh"
+
+namespace headrace::io::dpdk {
+
+/// How a port runs. Zero and nullopt: as the driver likes it.
+struct PortSettings {
+  int receive_queues = 1;
+  int transmit_queues = 1;
+  int receive_descriptors = 0;
+  int transmit_descriptors = 0;
+  int mtu = 0;
+  std::optional<EtherAddress> mac;
+  std::optional<bool> promiscuous;
+  bool verify_checksums = false;  // of what is received
+  bool ip_checksums = false;      // to be set in what is sent
+  bool l4_checksums = false;
+  uint32_t backlog = 1024;  // packets that wait in a transmit queue for the driver
+};
+
+struct PortStats {
+  uint64_t received = 0, received_bytes = 0, missed = 0, receive_errors = 0, no_buffers = 0;
+  uint64_t sent = 0, sent_bytes = 0, send_errors = 0;
+};
+
+struct PortLink {
+  bool up = false;
+  uint32_t mbps = 0;  // 0: unknown
+  bool full_duplex = false;
+  bool autonegotiated = false;
+};
+
+/// What is fixed by the device and how it was started.
+struct PortInfo {
+  std::string device, driver, bus, vendor;
+  int socket = -1;
+  int most_receive_queues = 0, most_transmit_queues = 0;
+  int receive_descriptors = 0, transmit_descriptors = 0;
+  int hash_table_size = 0, virtual_pools = 0;
+  bool distributes = false;  // by receive-side scaling
+};
+
+class Port {
+ public:
+  /// The port called `text`: a number, a PCI address, or a virtual device with its arguments, such as
+  /// "net_af_packet0,iface=veth1", which is made if it is not there. One that is open already is shared. Null, with an
+  /// error that lists the ports there are, when there is none.
+  static std::shared_ptr<Port> open(const std::string& text, Errors& errors);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  /// "net_memif0", "0000:03:00.0".
+  const std::string& name() const { return name_; }
+  PortInfo info() const;
+  bool running() const { return started_; }
+  const PortSettings& settings() const { return settings_; }
+
+  /// Starts the port, or checks that it runs in this way. Errors say what differs.
+  Status start(const PortSettings& settings, Errors& errors);
+  /// Sets what may change while the port runs: whether it is promiscuous, and its address.
+  void apply(const PortSettings& settings);
+
+  // --- Packets. The calling thread must be attached (eal.hh) and an RCU reader, or nobody may close the port
+  // meanwhile.
+
+  struct Received {
+    int packets = 0;
+    uint64_t bytes = 0;
+    int lost = 0;  // received, but no buffer was there to put them together in
+  };
+  /// Takes up to `most` packets of a queue, with MAC header, packet type and, where the port tells it, hash set. `bad`:
+  /// null, or set for each packet: a checksum that the port has found wrong.
+  Received receive(int queue, Packet** out, int most, bool* bad);
+
+  struct Transmitted {
+    int packets = 0;  // taken by the driver or by the backlog
+    uint64_t bytes = 0;
+    int unfit = 0;  // longer than the port's MTU, or shorter than a header; killed
+    int left = 0;   // without room; they are the first of the array now
+  };
+  /// Sends packets in order behind those that wait in the queue. Any number of threads may use a queue: none waits for
+  /// another.
+  Transmitted transmit(int queue, Packet** packets, int n);
+  /// Sends what waits, as far as the driver takes it; true if it took anything.
+  bool flush(int queue);
+  bool waiting(int queue) const;
+  /// As of the last look, at most a tenth of a second ago.
+  bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
+
+  // --- For handlers. Not for the data path.
+
+  PortStats stats() const;
+  PortLink link() const;
+  EtherAddress mac() const;
+  int mtu() const;
+  bool promiscuous() const;
+  Status set_promiscuous(bool on, Errors& errors);
+  Status set_mac(EtherAddress address, Errors& errors);
+  Status add_mac(EtherAddress address, Errors& errors);
+  Status remove_mac(EtherAddress address, Errors& errors);
+  Status set_mtu(int mtu, Errors& errors);
+  /// "name: value" lines.
+  std::string extended_stats() const;
+  std::optional<uint64_t> extended_stat(const std::string& name) const;
+  void reset_stats();
+  /// Used descriptors of a receive queue, or -1 where the driver does not tell.
+  int receive_queue_fill(int queue) const;
+
+ private:
+  friend class Watch;
+  struct TransmitQueue;
+  struct Limits;
+
+  Port(uint16_t id, std::string name, std::string device_arguments);
+  static std::shared_ptr<Port> open_locked(const std::string& text, Errors& errors);
+  Status compare(const PortSettings& wanted, Errors& errors) const;
+  /// What the driver refuses, in words; empty when the port runs.
+  std::string configure_and_start();
+  std::string set_up_queues(uint64_t receive_offloads, uint64_t transmit_offloads);
+  std::string map_packet_memory();
+  void stop();
+  void empty_rings();
+  void note_address();
+  void* prepare(Packet* p);
+  void* prepare_large(Packet* p);
+  void set_checksums(void* mbuf) const;
+  int send_burst(TransmitQueue& queue, void** mbufs, int n);
+  bool drain(TransmitQueue& queue);
+  bool usable() const { return usable_.load(std::memory_order_acquire); }
+
+  std::string name_;
+  std::string device_arguments_;  // of a virtual device that we made
+  std::atomic<uint16_t> id_;
+  std::atomic<bool> usable_{false};
+  std::atomic<bool> link_up_{true};
+  std::atomic<bool> removed_{false};  // the driver said so
+  bool started_ = false;
+  PortSettings settings_;
+  int receive_descriptors_ = 0, transmit_descriptors_ = 0;
+  uint32_t longest_frame_ = 0;
+  bool segments_ = false;            // frames of several buffers may be sent
+  uint64_t hardware_checksums_ = 0;  // transmit offloads
+  std::atomic<uint64_t> address_{0};
+  std::vector<std::unique_ptr<TransmitQueue>> transmit_queues_;
+  mutable std::mutex control_lock_;
+  PortStats before_;        // of the device's earlier lives
+  unsigned interface_ = 0;  // of Linux, behind the port; 0: none
+  std::string interface_name_;
+};
+
+/// "0 (net_null0, driver net_null), 1 (0000:03:00.0, driver net_ice)" or "none".
+std::string list_ports();
+
+}  // namespace headrace::io::dpdk
