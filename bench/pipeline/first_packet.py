@@ -3,7 +3,8 @@
 
 
 In network namespaces of its own: a sender, a router with two veth interfaces (FromDevice -> Queue -> ToDevice both ways), a
-receiver. Single frames are sent with pauses between them, long enough for the router to sleep. The time is that from just before
+receiver. Single UDP packets of 64 flows are sent with pauses between them, long enough for the router to sleep; the flows belong
+to all workers, so a packet may pass from worker to worker on its way. The time is that from just before
 the sender's system call to the kernel's time stamp at the receiver, so it contains the system call, both veth pairs, waking a
 worker, and the way through the router. For comparison the same way through a bridge of the kernel. Needs root. The CPU time of
 the router is measured over two seconds without any packet.
@@ -25,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests" / "system"))
 import netlab  # noqa: E402
 
 SO_TIMESTAMPNS = 35
-MARK = b"\x88\xb5"
+PORT = 4739
 WIRE = """
 a :: FromDevice(left, METHOD {0}, SNIFFER false, PROMISC true) -> Queue -> ToDevice(right, METHOD {0});
 b :: FromDevice(right, METHOD {0}, SNIFFER false, PROMISC true) -> Queue -> ToDevice(left, METHOD {0});
@@ -41,9 +42,16 @@ def packet_socket(host, interface):
     return s
 
 
+def udp_frame(number):
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 46, 0, 0, 64, 17, 0, bytes([10, 0, 0, 9]), bytes([20, 0, 0, 1]))
+    head = head[:10] + struct.pack("!H", netlab.checksum(head)) + head[12:]
+    return (bytes.fromhex("0200000000990200000000980800") + head + struct.pack("!HHHH", 1000 + number % 64, PORT, 26, 0)
+            + struct.pack("!I14x", number))
+
+
 def one(sender, receiver, number):
     """Microseconds that one frame took; None if it did not arrive."""
-    frame = bytes.fromhex("020000000099020000000098") + MARK + struct.pack("!I", number) + bytes(42)
+    frame = udp_frame(number)
     begin = time.clock_gettime_ns(time.CLOCK_REALTIME)
     sender.send(frame)
     while True:
@@ -51,7 +59,7 @@ def one(sender, receiver, number):
             got, auxiliary, _, _ = receiver.recvmsg(2048, 128)
         except TimeoutError:
             return None
-        if got[12:18] != MARK + struct.pack("!I", number):
+        if got != frame:
             continue
         for level, kind, data in auxiliary:
             if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
