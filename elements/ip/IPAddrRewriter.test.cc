@@ -31,8 +31,8 @@ TEST(IPAddrRewriter, AHostGetsOneAddress) {
   r.push("m", ip_packet("10.0.0.7", "20.0.0.1", 47, ""));  // no address left
   EXPECT_EQ(r.read("rw.mapping_failures"), "1");
   EXPECT_EQ(r.read("rw.table"),
-            "10.0.0.8 => 3.0.0.2 [*0 1] i0 exp7200\n3.0.0.2 => 10.0.0.8 [0 *1] i0 exp7200\n"
-            "10.0.0.9 => 3.0.0.1 [*0 1] i0 exp7200\n3.0.0.1 => 10.0.0.9 [0 *1] i0 exp7200\n");
+            "10.0.0.9 => 3.0.0.1 [*0 1] i0 exp7200\n3.0.0.1 => 10.0.0.9 [0 *1] i0 exp7200\n"
+            "10.0.0.8 => 3.0.0.2 [*0 1] i0 exp7200\n3.0.0.2 => 10.0.0.8 [0 *1] i0 exp7200\n");
 }
 
 TEST(IPAddrRewriter, PatternsMayOnlyChangeTheSource) {

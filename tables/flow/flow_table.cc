@@ -75,11 +75,12 @@ FlowTable::FlowTable(uint32_t capacity) : capacity_(std::max(capacity, 1u)) {
   std::random_device random;
   for (uint64_t& seed : seeds_) seed = uint64_t{random()} << 32 | random();
   build_buckets();
+  reserve();
 }
 
 FlowTable::~FlowTable() {
-  for (const std::unique_ptr<FlowRecord[]>& slab : slabs_)
-    for (uint32_t i = 0; i < kSlab; ++i) delete slab[i].shift_.load(std::memory_order_relaxed);
+  for (Slab& slab : slabs_)
+    for (uint32_t i = 0; i < slab.used; ++i) delete slab.record(i)->shift_.load(std::memory_order_relaxed);
 }
 
 uint32_t FlowTable::add_space(const std::string& name, const Lifetimes& lifetimes, int inputs) {
@@ -95,18 +96,20 @@ void FlowTable::set_capacity(uint32_t capacity) {
   const std::lock_guard lock(mutex_);
   capacity_.store(std::max(capacity, 1u), std::memory_order_relaxed);
   if (buckets_for(this->capacity()) > mask_ + 1) build_buckets();
+  reserve();
 }
 
 void FlowTable::build_buckets() {
   const uint64_t buckets = buckets_for(capacity());
   buckets_ = HugeArray<FlowEntry*>(buckets);
   mask_ = buckets - 1;
-  for (uint32_t i = 0; i < slabs_.size() * kSlab; ++i) {
-    FlowRecord* flow = slot(i);
-    if (flow->place_ == FlowRecord::kNowhere) continue;
-    link(flow->entries_[0]);
-    link(flow->entries_[1]);
-  }
+  for (Slab& slab : slabs_)
+    for (uint32_t i = 0; i < slab.used; ++i) {
+      FlowRecord* flow = slab.record(i);
+      if (flow->place_ == FlowRecord::kNowhere) continue;
+      link(flow->entries_[0]);
+      link(flow->entries_[1]);
+    }
 }
 
 uint32_t FlowTable::count(uint32_t space, int input) const {
@@ -117,7 +120,7 @@ uint32_t FlowTable::count(uint32_t space, int input) const {
 
 size_t FlowTable::memory() const {
   const std::lock_guard lock(mutex_);
-  return slabs_.size() * kSlab * sizeof(FlowRecord);
+  return records_ * sizeof(FlowRecord);
 }
 
 void FlowTable::link(FlowEntry& entry) {
@@ -140,20 +143,32 @@ void FlowTable::begin_grace() {
   removed_count_ = 0;
 }
 
+void FlowTable::reserve() {
+  uint64_t room = 0;
+  for (const Slab& slab : slabs_) room += slab.rooms.size();
+  if (room >= most_records()) return;
+  slabs_.emplace_back();
+  slabs_.back().rooms = HugeArray<Room>(most_records() - room);
+}
+
+FlowRecord* FlowTable::new_record() {
+  if (records_ >= most_records()) return nullptr;
+  for (Slab& slab : slabs_) {
+    if (slab.used == slab.rooms.size()) continue;
+    ++records_;
+    return new (&slab.rooms[slab.used++]) FlowRecord;
+  }
+  return nullptr;
+}
+
 FlowRecord* FlowTable::allocate() {
   if (!free_) {
     if (!waiting_ && removed_) begin_grace();
     if (waiting_ && rcu::elapsed(grace_)) {
       free_ = waiting_;
       waiting_ = nullptr;
-    } else if (slabs_.size() * kSlab < uint64_t{capacity()} + capacity() / 10 + kSpare) {
-      slabs_.push_back(std::make_unique<FlowRecord[]>(kSlab));
-      for (FlowRecord& flow : std::span(slabs_.back().get(), kSlab)) {
-        flow.next_free_ = free_;
-        free_ = &flow;
-      }
     } else {
-      return nullptr;
+      return new_record();
     }
   }
   FlowRecord* flow = free_;
@@ -216,7 +231,7 @@ void FlowTable::remove(FlowRecord& flow) {
   flow.next_free_ = removed_;
   removed_ = &flow;
   // Early, so that the records can be used when there are no others.
-  if (++removed_count_ >= kSlab && !waiting_) begin_grace();
+  if (++removed_count_ >= kGraceBatch && !waiting_) begin_grace();
 }
 
 bool FlowTable::update(FlowRecord& flow, int64_t now) {
@@ -297,28 +312,30 @@ bool FlowTable::expire(int64_t now, int steps) {
   return true;
 }
 
-void FlowTable::remove_if(const std::function<bool(const FlowRecord&)>& which) {
-  for (uint32_t i = 0;;) {
+template <typename Visit>
+void FlowTable::visit_slices(const Visit& visit) {
+  for (size_t slab = 0, i = 0;;) {
     const std::lock_guard lock(mutex_);
-    const auto all = static_cast<uint32_t>(slabs_.size()) * kSlab;
-    if (i >= all) return;
-    for (const uint32_t end = std::min(all, i + kSlice); i < end; ++i) {
-      FlowRecord& flow = *slot(i);
-      if (flow.place_ != FlowRecord::kNowhere && which(flow)) remove(flow);
+    for (uint32_t n = 0; n < kSlice; ++n) {
+      while (slab < slabs_.size() && i == slabs_[slab].used) {
+        ++slab;
+        i = 0;
+      }
+      if (slab == slabs_.size()) return;
+      FlowRecord& flow = *slabs_[slab].record(static_cast<uint32_t>(i++));
+      if (flow.place_ != FlowRecord::kNowhere) visit(flow);
     }
   }
 }
 
+void FlowTable::remove_if(const std::function<bool(const FlowRecord&)>& which) {
+  visit_slices([&](FlowRecord& flow) {
+    if (which(flow)) remove(flow);
+  });
+}
+
 void FlowTable::for_each(const std::function<void(const FlowRecord&)>& visit) {
-  for (uint32_t i = 0;;) {
-    const std::lock_guard lock(mutex_);
-    const auto all = static_cast<uint32_t>(slabs_.size()) * kSlab;
-    if (i >= all) return;
-    for (const uint32_t end = std::min(all, i + kSlice); i < end; ++i) {
-      const FlowRecord& flow = *slot(i);
-      if (flow.place_ != FlowRecord::kNowhere) visit(flow);
-    }
-  }
+  visit_slices([&](const FlowRecord& flow) { visit(flow); });
 }
 
 }  // namespace headrace

@@ -7,11 +7,12 @@
 /// goes when the table is full depends on all of them.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -205,7 +206,8 @@ class FlowTable {
   static constexpr int64_t kGrain = 1'000'000;
   /// Heap operations that one new flow may cost: those that were noted late are put right a few at a time.
   static constexpr int kMostSteps = 256;
-  static constexpr uint32_t kSlab = 256;
+  /// Records that are taken out of use together.
+  static constexpr uint32_t kGraceBatch = 256;
   static constexpr uint32_t kSlice = 4096;
 
   struct Space {
@@ -255,6 +257,10 @@ class FlowTable {
   void link(FlowEntry& entry);
   void unlink(FlowEntry& entry);
   void begin_grace();
+  uint64_t most_records() const { return uint64_t{capacity()} + capacity() / 10 + kSpare; }
+  /// Maps memory for as many records; what is not used costs nothing.
+  void reserve();
+  FlowRecord* new_record();
   FlowRecord* allocate();
   void remove(FlowRecord& flow);
   void change_life(FlowRecord& flow, uint8_t life);
@@ -264,7 +270,9 @@ class FlowTable {
   /// Brings the heaps up to date as far as needed to know which flow goes next; returns that one, or null when all are
   /// guaranteed or that is not known after `steps` steps.
   FlowRecord* next_to_go(int64_t now, int steps);
-  FlowRecord* slot(uint32_t i) const { return &slabs_[i / kSlab][i % kSlab]; }
+  /// Calls `visit` for the flows in the table, taking the lock for a slice of the records at a time.
+  template <typename Visit>
+  void visit_slices(const Visit& visit);
 
   uint64_t seeds_[2];
   uint64_t mask_ = 0;
@@ -275,7 +283,17 @@ class FlowTable {
 
   mutable std::mutex mutex_;
   Heap heaps_[2];  // best effort, guaranteed
-  std::vector<std::unique_ptr<FlowRecord[]>> slabs_;
+  /// Memory of records, which become one as they are needed; they never move.
+  struct alignas(FlowRecord) Room {
+    std::byte bytes[sizeof(FlowRecord)];
+  };
+  struct Slab {
+    HugeArray<Room> rooms;
+    uint32_t used = 0;
+    FlowRecord* record(uint32_t i) { return std::launder(reinterpret_cast<FlowRecord*>(&rooms[i])); }
+  };
+  std::vector<Slab> slabs_;
+  uint64_t records_ = 0;  // in all slabs
   /// Flows out of use: free, waiting for the end of a grace period, and those removed since that began.
   FlowRecord* free_ = nullptr;
   FlowRecord* waiting_ = nullptr;
