@@ -4,8 +4,9 @@
 //   headrace run conf/dpdk-forward.click A="net_af_packet0,iface=eth1" B="net_af_packet1,iface=eth2"
 //   headrace run conf/dpdk-forward.click A=0000:03:00.0 B=0000:03:00.1
 //
-// See `headrace elements FromDPDKDevice` for the ports there are, and what rights each needs.
+// A port that is full loses frames rather than hold up the other direction. See `headrace elements FromDPDKDevice` for
+// the ports there are, and what rights each needs.
 define($A net_null0, $B net_null1, $BURST 64);
 
-FromDPDKDevice("$A", PROMISC true, BURST $BURST) -> b :: ToDPDKDevice("$B");
-FromDPDKDevice("$B", PROMISC true, BURST $BURST) -> a :: ToDPDKDevice("$A");
+FromDPDKDevice("$A", PROMISC true, BURST $BURST) -> b :: ToDPDKDevice("$B", BLOCKING false);
+FromDPDKDevice("$B", PROMISC true, BURST $BURST) -> a :: ToDPDKDevice("$A", BLOCKING false);

@@ -34,14 +34,12 @@ Status FromDPDKDevice::configure(Args& args) {
   if (device_.empty()) return own.errors().error("PORT: no port given");
   if (wants_.queues == 0) return own.errors().error("N_QUEUES: at least 1 queue, or -1");
   if (wants_.least_queues > wants_.most_queues) return own.errors().error("MINQUEUES is more than MAXQUEUES");
-  if (!io::dpdk::start_eal(own.errors())) return Status::failed();
   plan_ = io::dpdk::Plan::of(&router());
   number_ = plan_->receive(device_, wants_);
   return {};
 }
 
 Status FromDPDKDevice::initialize(Errors& errors) {
-  io::dpdk::attach_thread();
   Errors collected;
   io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), may_miss_ ? collected : errors);
   for (const std::string& line : collected.lines()) errors.warning("{}", line);

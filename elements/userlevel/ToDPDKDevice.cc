@@ -13,8 +13,9 @@ namespace headrace {
 using DpdkPort = io::dpdk::Port;
 
 namespace {
-/// How long a worker waits for a port that takes nothing.
-constexpr std::chrono::seconds kPatience{1};
+/// How long a worker waits for a port that takes nothing: longer than a card at 100 Mb/s needs for some descriptors,
+/// but the far side of a virtual port may itself wait for us.
+constexpr std::chrono::milliseconds kPatience{10};
 /// Attempts before it lets others have the CPU, such as the one who is to make room.
 constexpr int kAttempts = 200;
 }  // namespace
@@ -44,7 +45,6 @@ Status ToDPDKDevice::configure(Args& args) {
   if (device_.empty()) return own.errors().error("PORT: no port given");
   if (wants_.queues == 0) return own.errors().error("N_QUEUES: at least 1 queue, or -1");
   if (queue >= 0) own.errors().warning("QUEUE has no effect: workers choose their queues");
-  if (!io::dpdk::start_eal(own.errors())) return Status::failed();
   wants_.ip_checksums |= wants_.l4_checksums;
   plan_ = io::dpdk::Plan::of(&router());
   number_ = plan_->send(device_, wants_);
@@ -52,7 +52,6 @@ Status ToDPDKDevice::configure(Args& args) {
 }
 
 Status ToDPDKDevice::initialize(Errors& errors) {
-  io::dpdk::attach_thread();
   Errors collected;
   io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), may_miss_ ? collected : errors);
   for (const std::string& line : collected.lines()) errors.warning("{}", line);

@@ -24,7 +24,8 @@ namespace headrace {
 /// many as are received from. With net_memif the other side must have as many receive queues.
 /// IQUEUE: packets that may wait in a queue until the port takes them. Default 1024.
 /// BLOCKING true: while there is no room the worker waits for the port, but not for one whose link is down, and not
-/// longer than a second for one that takes nothing; false: packets without room are dropped. Default true.
+/// longer than 10 ms for one that takes nothing; false: packets without room are dropped. Default true. False is better
+/// for a virtual port whose far side may wait for this router in turn.
 /// BURST: packets sent together, and pulled together; up to 256. Default 32.
 /// TIMEOUT: milliseconds that packets may wait for BURST of them to be together. Default 0: those that arrive together
 /// are sent together, at once. Negative: no limit.

@@ -97,8 +97,8 @@ TEST(ToDPDKDevice, BlockingWaitsForRoomButNotForEver) {
   r.run();
   const auto took = std::chrono::steady_clock::now() - begin;
   // Once it has seen that the port takes nothing it does not wait again.
-  EXPECT_GE(took, std::chrono::milliseconds(950));
-  EXPECT_LT(took, std::chrono::seconds(10));
+  EXPECT_GE(took, std::chrono::milliseconds(10));
+  EXPECT_LT(took, std::chrono::seconds(5));
   EXPECT_GT(std::stoull(r.read("t.dropped")), 1000u);
 }
 

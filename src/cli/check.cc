@@ -23,14 +23,10 @@ enum OptionId { kFile, kExpression, kThreads, kClickpath, kProgram, kQuiet, kDpd
 
 using Value = Option::Value;
 constexpr Option kOptions[] = {
-    {kFile, "file", 'f', Value::kRequired},
-    {kExpression, "expression", 'e', Value::kRequired},
-    {kThreads, "threads", 'j', Value::kRequired},
-    {kClickpath, "clickpath", 'C', Value::kRequired},
-    {kProgram, "program", 'p', Value::kRequired},
-    {kQuiet, "quiet", 'q'},
-    {kDpdk, "dpdk", 0, Value::kRequired},
-    {kHelp, "help"},
+    {kFile, "file", 'f', Value::kRequired},       {kExpression, "expression", 'e', Value::kRequired},
+    {kThreads, "threads", 'j', Value::kRequired}, {kClickpath, "clickpath", 'C', Value::kRequired},
+    {kProgram, "program", 'p', Value::kRequired}, {kQuiet, "quiet", 'q'},
+    {kDpdk, "dpdk", 0, Value::kRequired},         {kHelp, "help"},
 };
 
 constexpr const char* kHelpText =

@@ -114,7 +114,10 @@ Status ConfigurationSource::parse(const std::string& text, const std::string& la
   (void)lang::parse(text, landmark, options, draft, ignored);
   for (const lang::Requirement& r : draft.requirements)
     if (r.kind == "package") (void)load_package(r.value, r.landmark, ignored);
-  options.is_class = [](std::string_view name) { return find_element_info(name) != nullptr; };
+  // What this build lacks is a class all the same: the router says why it is not there.
+  options.is_class = [](std::string_view name) {
+    return find_element_info(name) != nullptr || !absent_reason(name).empty();
+  };
   return lang::parse(text, landmark, options, configuration, errors);
 }
 

@@ -44,6 +44,7 @@ int Plan::send(const std::string& device, const SendWants& wants) {
 }
 
 Plan::Grant Plan::grant(int number, int workers, Errors& errors) {
+  if (!start_eal(errors)) return {};
   if (!carried_out_) {
     carried_out_ = true;
     carry_out(workers);

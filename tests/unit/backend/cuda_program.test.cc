@@ -66,6 +66,7 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
                                            {"LAN_ETH", "02:00:00:00:00:01"},
                                            {"WAN_ETH", "02:00:00:00:00:02"}},
                                           plans, errors);
+    if (errors.str().find("this headrace was built") != std::string::npos) continue;  // without DPDK
     ASSERT_EQ(errors.str(), "") << entry.path();
     if (plans == 0) continue;  // a bridge, for example, has no shaders
     ++files;
