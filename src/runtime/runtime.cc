@@ -157,12 +157,18 @@ void Runtime::pin(int id) {
 }
 
 void Runtime::park() {
-  // What this worker has on devices comes back while it may still push it on.
-  if (swap_wanted_.load(std::memory_order_acquire)) current_.load(std::memory_order_acquire)->drain();
-  std::unique_lock lock(pause_lock_);
-  if (swap_wanted_.load(std::memory_order_relaxed)) {
-    arrive(lock);
-    return;
+  std::unique_lock lock(pause_lock_, std::defer_lock);
+  if (swap_wanted_.load(std::memory_order_acquire)) {
+    // What this worker has on devices comes back while it may still push it on.
+    current_.load(std::memory_order_acquire)->drain();
+    // All arrive at once: who slept in this lock would keep the others standing.
+    while (!lock.try_lock()) __builtin_ia32_pause();
+    if (swap_wanted_.load(std::memory_order_relaxed)) {
+      arrive(lock);
+      return;
+    }
+  } else {
+    lock.lock();
   }
   if (!pause_owner_) return;
   ++parked_;
@@ -176,7 +182,8 @@ void Runtime::arrive(std::unique_lock<std::mutex>& lock) {
   ++parked_;
   const uint64_t generation = generation_.load(std::memory_order_relaxed);
   if (take_over_if_all_stand()) return;
-  pause_changed_.notify_all();
+  // Another thread's quiesce() may wait for this one, too.
+  if (pause_wanted_.load(std::memory_order_relaxed) > 1) pause_changed_.notify_all();
   lock.unlock();
   // Spinning, because to sleep and be woken takes longer than all the rest; yielding, in case the others wait for this
   // CPU.
@@ -187,7 +194,6 @@ void Runtime::arrive(std::unique_lock<std::mutex>& lock) {
     else
       sched_yield();
   }
-  lock.lock();
 }
 
 bool Runtime::take_over_if_all_stand() {
