@@ -69,8 +69,13 @@ function(headrace_find_dpdk_libraries output)
     mark_as_advanced(DPDK_${name}_LIBRARY)
     list(APPEND system ${DPDK_${name}_LIBRARY})
   endforeach()
-  set(${output} -Wl,--whole-archive ${archives} -Wl,--no-whole-archive ${system} ${HEADRACE_PCAP} ZLIB::ZLIB m
-      PARENT_SCOPE)
+  find_library(DPDK_z_LIBRARY z REQUIRED)
+  mark_as_advanced(DPDK_z_LIBRARY)
+  list(JOIN archives "," archives)
+  list(JOIN system "," system)
+  # Drivers call libpcap, libxdp calls libbpf, that libelf, that zlib: the linker looks again until all is found.
+  set(${output} $<LINK_LIBRARY:WHOLE_ARCHIVE,${archives}>
+                $<LINK_GROUP:RESCAN,${system},${PCAP_LIBRARY},${DBUS_LIBRARY},${DPDK_z_LIBRARY}> m PARENT_SCOPE)
 endfunction()
 
 # headrace_dpdk_library(<name> <folder>): the only sources that include DPDK's headers.
@@ -85,7 +90,9 @@ function(headrace_dpdk_library name folder)
   target_compile_options(headrace_${name} PRIVATE "SHELL:-include rte_config.h")
   target_compile_definitions(headrace_${name} PRIVATE ALLOW_EXPERIMENTAL_API)
   target_include_directories(headrace_${name} SYSTEM PRIVATE ${DPDK_INCLUDE_DIRS})
-  target_link_libraries(headrace_internal INTERFACE ${libraries})
+  # In front of the libraries that drivers call.
+  get_target_property(others headrace_internal INTERFACE_LINK_LIBRARIES)
+  set_property(TARGET headrace_internal PROPERTY INTERFACE_LINK_LIBRARIES ${libraries} ${others})
 endfunction()
 
 # headrace_absent_library(<name>): what absent_reason() of src/runtime/packages.hh looks up.

@@ -92,6 +92,11 @@ Status FromDevice::open_interface(Errors& errors) {
   }
   if (!opened && !may_miss_) return Status::failed();
   if (!check_others(errors)) return Status::failed();
+  // Frames wait for the router from now on, unless a configuration that runs would get them twice, or the kernel not at
+  // all.
+  taken_over_ = io::is_received(device_);
+  if (port_ && !taken_over_ && port_->method() != io::PortMethod::kAfXdp && !port_->start(request_, errors))
+    return Status::failed();
   task_.initialize(true);
   look_.initialize();
   look_.schedule_after(kLookEvery);
@@ -128,7 +133,7 @@ void FromDevice::start_port() {
     silence_ = io::KernelSilence::begin(device_, complaints_);
   (void)port_->start(request_, complaints_);
   // What was lost before belongs to the configuration that ran before.
-  first_drops_ = port_->kernel_drops().value_or(0);
+  if (taken_over_) first_drops_ = port_->kernel_drops().value_or(0);
 }
 
 void FromDevice::look_after_interface() {

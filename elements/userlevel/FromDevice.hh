@@ -79,8 +79,7 @@ class FromDevice final : public Element, public DevicePort {
   enum Reason { kNotIp, kTooLong, kRingFull };
   Status open_file(const std::string& name, Errors& errors);
   Status open_interface(Errors& errors);
-  /// Opens the interface, or shares it with the configuration that runs. It is started by the first run of the task,
-  /// for until then that configuration receives.
+  /// Opens the interface, or shares it with the configuration that runs.
   bool open_port(Errors& errors);
   /// With AF_XDP no other element receives from the interface.
   Status check_others(Errors& errors) const;
@@ -115,6 +114,9 @@ class FromDevice final : public Element, public DevicePort {
   std::shared_ptr<io::PortReceiver> rest_;
   std::shared_ptr<io::KernelSilence> silence_;
   SingleWriter<int> link_type_ = -1;
+  /// Another configuration receives until the first run of the task.
+  bool taken_over_ = false;
+  /// The task ran.
   bool started_ = false;
   bool up_ = true;
   bool said_too_long_ = false;

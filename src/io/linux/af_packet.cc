@@ -76,7 +76,10 @@ class PacketReceiver final : public PortReceiver {
            (request.link_type < 0 || request.link_type == interface_.link_type);
   }
   Status start(const PortRequest& request, Errors& errors) override;
-  void stop() override { (void)set_filter(BPF_STMT(BPF_RET | BPF_K, 0)); }
+  void stop() override {
+    running_ = false;
+    (void)set_filter(BPF_STMT(BPF_RET | BPF_K, 0));
+  }
   void receive(Batch& batch, int max, uint32_t headroom, bool timestamps, ReceiveLosses& losses) override;
   std::optional<uint64_t> kernel_drops() override;
   int take_error() override;
@@ -165,6 +168,7 @@ Status PacketReceiver::start(const PortRequest& request, Errors& errors) {
   } else if (!request.promiscuous) {
     promiscuity_.reset();
   }
+  running_ = true;
   return set_filter(request.filter, errors);
 }
 

@@ -251,10 +251,12 @@ class XdpReceiver final : public PortReceiver {
       promiscuity_.reset();
     }
     snap_length_ = request.snap_length > 0 ? static_cast<uint32_t>(request.snap_length) : UINT32_MAX;
+    running_ = true;
     if (!port_->receive_from_here(true)) return errors.error("{}: AF_XDP: {}", interface_.name, explain_errno(errno));
     return {};
   }
   void stop() override {
+    running_ = false;
     if (port_->receiving()) (void)port_->receive_from_here(false);
   }
   void receive(Batch& batch, int max, uint32_t headroom, bool timestamps, ReceiveLosses& losses) override;

@@ -37,6 +37,15 @@ class DeviceRegistry {
     return {lease, lease->device.get()};
   }
 
+  /// True if `is(device)` for any open device of that name.
+  template <typename Is>
+  bool any(const std::string& name, Is&& is) {
+    std::lock_guard guard(lock_);
+    for (const Lease* lease : leases_)
+      if (lease->name == name && is(*lease->device)) return true;
+    return false;
+  }
+
  private:
   struct Lease {
     Lease(DeviceRegistry& registry, std::string name, const void* user, std::shared_ptr<Device> device)

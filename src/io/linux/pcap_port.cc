@@ -24,6 +24,7 @@ class PcapReceiver final : public PortReceiver {
            r.snap_length == request_.snap_length && r.link_type == request_.link_type;
   }
   Status start(const PortRequest& request, Errors& errors) override {
+    running_ = true;
     // libpcap loses what arrives while it sets a filter.
     if (filter_ == request.filter) return {};
     const Status status = live_->set_filter(request.filter, errors);
@@ -31,6 +32,7 @@ class PcapReceiver final : public PortReceiver {
     return status;
   }
   void stop() override {
+    running_ = false;
     (void)live_->block();
     filter_.reset();
   }

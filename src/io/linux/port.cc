@@ -64,6 +64,11 @@ std::unique_ptr<PortSender> open_new_sender(const PortRequest& request, int ordi
   return open_packet_sender(*interface, errors);
 }
 
+DeviceRegistry<PortReceiver>& receivers() {
+  static DeviceRegistry<PortReceiver> registry;
+  return registry;
+}
+
 }  // namespace
 
 std::optional<PortMethod> parse_port_method(std::string word) {
@@ -86,9 +91,12 @@ const char* port_method_name(PortMethod method) {
   return "pcap";
 }
 
+bool is_received(const std::string& device) {
+  return receivers().any(device, [](const PortReceiver& port) { return port.running(); });
+}
+
 std::shared_ptr<PortReceiver> open_receiver(const PortRequest& request, const void* user, Errors& errors) {
-  static DeviceRegistry<PortReceiver> registry;
-  return registry.open(
+  return receivers().open(
       request.device, user,
       [&](const PortReceiver& port) {
         return !port.gone() && (!request.method || *request.method == port.method()) && port.fits(request);

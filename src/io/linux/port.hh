@@ -5,6 +5,7 @@
 /// A port belongs to the process, not to a configuration: when a configuration that is being set up opens what a
 /// running one has open, they share it, so that nothing is lost or doubled when the new one takes over.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -71,6 +72,8 @@ class PortReceiver {
   virtual Status start(const PortRequest& request, Errors& errors) = 0;
   /// Receives no more; what was received before can still be read.
   virtual void stop() = 0;
+  /// Between start() and stop().
+  bool running() const { return running_; }
 
   /// Appends up to `max` packets with timestamp (if wanted), MAC header, packet type and extra-length annotation.
   virtual void receive(Batch& batch, int max, uint32_t headroom, bool timestamps, ReceiveLosses& losses) = 0;
@@ -82,6 +85,7 @@ class PortReceiver {
  protected:
   explicit PortReceiver(Interface interface) : interface_(std::move(interface)) {}
   Interface interface_;
+  std::atomic<bool> running_{false};
 };
 
 /// What a ToDevice has of an interface. One thread sends at a time.
@@ -114,6 +118,8 @@ Status check_filter(const std::string& text, Errors& errors);
 /// is missing.
 std::shared_ptr<PortReceiver> open_receiver(const PortRequest& request, const void* user, Errors& errors);
 std::shared_ptr<PortSender> open_sender(const PortRequest& request, const void* user, Errors& errors);
+/// True if anybody in this process receives from the interface now.
+bool is_received(const std::string& device);
 
 // The methods, for open_receiver() and open_sender(). Null, with an error.
 std::unique_ptr<PortReceiver> open_packet_receiver(const Interface& interface, const PortRequest& request,

@@ -42,6 +42,16 @@ TEST_F(Registry, ASuccessorSharesWhatItsPredecessorHas) {
   EXPECT_EQ(asked_, 2);
 }
 
+TEST_F(Registry, TellsWhetherAnyDeviceOfANameIsSo) {
+  const auto is_second = [](const Device& d) { return d.number == 2; };
+  EXPECT_FALSE(registry_.any("eth0", is_second));
+  auto a = open("eth0", &first_), b = open("eth0", &first_);
+  EXPECT_TRUE(registry_.any("eth0", is_second));
+  EXPECT_FALSE(registry_.any("eth1", is_second));
+  b.reset();
+  EXPECT_FALSE(registry_.any("eth0", is_second));
+}
+
 TEST_F(Registry, OneConfigurationDoesNotShareWithItself) {
   auto a = open("eth0", &first_), b = open("eth0", &first_);
   EXPECT_NE(a, b);
