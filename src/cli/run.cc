@@ -203,6 +203,10 @@ int run_command(int argc, char** argv) {
     return 1;
   }
 
+  // Before all that takes time, so that SIGHUP does not end a router that is being built.
+  struct sigaction on_hangup {};
+  on_hangup.sa_handler = [](int) { g_reload = 1; };
+  if (file != "-") sigaction(SIGHUP, &on_hangup, nullptr);
   lang::Configuration configuration;
   if (!load_configuration(file, variables, configuration)) return 1;
   const std::vector<int> cpus = usable_cpus();
@@ -226,9 +230,6 @@ int run_command(int argc, char** argv) {
   if (!router) return 1;
   print_header(file, *router, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 
-  struct sigaction on_hangup {};
-  on_hangup.sa_handler = [](int) { g_reload = 1; };
-  if (file != "-") sigaction(SIGHUP, &on_hangup, nullptr);
   Reporter reporter(router, options);
   runtime.run(
       router,
