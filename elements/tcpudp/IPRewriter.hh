@@ -28,7 +28,8 @@ namespace headrace {
 ///
 /// The table holds MAPPING_CAPACITY flows. A flow stays for the time of its guarantee after each packet. Then it may go
 /// when a new one needs room; the one goes whose timeout ends first. When all flows are guaranteed, new ones are
-/// refused. Flows whose timeout is over are removed every REAP_INTERVAL.
+/// refused. Flows whose timeout is over are removed every REAP_INTERVAL. When another configuration takes over, flows
+/// go on as they are, also those of patterns that it has changed.
 ///
 /// TCP_TIMEOUT (also TIMEOUT): for TCP connections with data both ways. Default 24 hours.
 /// TCP_DONE_TIMEOUT: for those with FIN both ways, or RST. Default 4 minutes.
