@@ -15,20 +15,25 @@ namespace headrace {
 /// for each input:
 ///
 /// `drop` (or `discard`): it is dropped.
+///
 /// `pass [OUTPUT]` (or `nochange`, `passthrough`): it leaves by OUTPUT (default 0) unchanged. So do, here only, later
 /// fragments and packets of other protocols.
+///
 /// `keep FOUTPUT ROUTPUT`: a flow is made that changes nothing. Its packets leave by FOUTPUT, those that come back by
 /// ROUTPUT.
+///
 /// `pattern SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`: a flow is made whose packets get these addresses and ports; `-`
 /// leaves a field as it is. In those that come back the change is undone. SPORT may be a range `L-H`: the packet's own
 /// port is taken if it is in the range and not in use towards the destination, else a random one. `L-H#` takes the
 /// ports in turn, `L-H?` at random. SADDR may be a range or a prefix in the same way. When nothing is free the packet
-/// is dropped. `pattern NAME FOUTPUT ROUTPUT` takes the pattern from an IPRewriterPatterns. `ELEMENT`: a mapper, such
-/// as RoundRobinIPMapper, decides.
+/// is dropped. `pattern NAME FOUTPUT ROUTPUT` takes the pattern from an IPRewriterPatterns.
+///
+/// `ELEMENT`: a mapper, such as RoundRobinIPMapper, decides.
 ///
 /// The table holds MAPPING_CAPACITY flows. A flow stays for the time of its guarantee after each packet. Then it may go
 /// when a new one needs room; the one goes whose timeout ends first. When all flows are guaranteed, new ones are
-/// refused. Flows whose timeout is over are removed every REAP_INTERVAL.
+/// refused. Flows whose timeout is over are removed every REAP_INTERVAL. When another configuration takes over, flows
+/// go on as they are, also those of patterns that it has changed.
 ///
 /// TCP_TIMEOUT (also TIMEOUT): for TCP connections with data both ways. Default 24 hours.
 /// TCP_DONE_TIMEOUT: for those with FIN both ways, or RST. Default 4 minutes.
