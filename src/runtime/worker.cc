@@ -21,6 +21,9 @@ constexpr uint64_t kStride1 = uint64_t{1} << 26;
 /// Rounds without work before a polling worker sleeps, and for how long it then does.
 constexpr unsigned kQuietRounds = 256;
 constexpr int64_t kPollingSleepNs = 50'000;
+constexpr int64_t kLongestSleepNs = 1'000'000'000;
+/// Worker 0 looks after the run count, which falls to zero on any thread.
+constexpr int64_t kStopPeriodNs = 50'000'000;
 constexpr int64_t kNever = INT64_MAX;
 
 }  // namespace
@@ -193,7 +196,7 @@ void Worker::idle() {
     __builtin_ia32_pause();
     return;
   }
-  int64_t wait = 1'000'000'000;
+  int64_t wait = id_ == 0 ? kStopPeriodNs : kLongestSleepNs;
   const Timestamp expiry = next_expiry();
   if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
   if (polling) wait = std::min(wait, kPollingSleepNs);
