@@ -2,12 +2,15 @@
 """Measures forwarding between two Linux interfaces: headrace by AF_XDP and by packet sockets, beside the kernel's own
 forwarding and dpdk-testpmd on the same veth pairs, in turn.
 
-    bench/pipeline/ports.py [--seconds 3] [--repeat 3] [--size 64] [--out FILE]
+    bench/pipeline/ports.py [--seconds 3] [--repeat 3] [--size 64] [--overload] [--out FILE]
 
 In network namespaces of its own: a generator that is also the sink (one headrace process, on CPU 0), and a router with two veth
 interfaces (on CPU 1). First as fast as the generator can; then, for headrace, at 10, 50 and 90 % of that rate, open loop: the time
 that a frame was due is in its payload, and the sink has a histogram of what has gone by since. What the kernel does for a veth pair
 it does on the CPU of the sender, so a part of every router's work is done on CPU 0, and the most of the kernel's own. Needs root.
+
+--overload asks something else: what a router still forwards that gets ten times of what it can. Its way is made long by elements
+that compute checksums again and again, so that the generator can send that much.
 """
 import argparse
 import datetime
@@ -33,7 +36,7 @@ FromDevice(in, METHOD af_packet, PROMISC true, BURST 64) -> k :: TrafficSink(STA
 ROUTER = """
 elementclass Way {{ $in, $out, $source, $destination |
   FromDevice($in, METHOD {method}, SNIFFER false, BURST 64) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader
-    -> StaticIPLookup(0.0.0.0/0 0) -> DecIPTTL -> EtherEncap(0x0800, $source, $destination)
+    -> StaticIPLookup(0.0.0.0/0 0) -> {work}DecIPTTL -> EtherEncap(0x0800, $source, $destination)
     -> Queue(1024) -> ToDevice($out, METHOD {method}, BURST 32);
 }}
 Way(left, right, {source}, {destination});
@@ -72,8 +75,8 @@ class Bench:
     def returned(self):
         return int(self.generator.run("cat", "/sys/class/net/in/statistics/rx_packets").stdout)
 
-    def headrace(self, method):
-        text = ROUTER.format(method=method, source=self.macs["right"], destination=self.macs["in"])
+    def headrace(self, method, work=0):
+        text = ROUTER.format(method=method, work="SetIPChecksum -> " * work, source=self.macs["right"], destination=self.macs["in"])
         process = self.router.start("taskset", "-c", "1", self.options.headrace, "run", "-", "-w", "1", "--no-pin", "-q",
                                     stdin=subprocess.PIPE)
         process.stdin.write(text)
@@ -108,12 +111,41 @@ class Bench:
             process.kill()
 
 
+def write(options, results):
+    if not options.out:
+        return
+    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    machine = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
+    pathlib.Path(options.out).write_text(json.dumps({
+        "date": datetime.datetime.now().isoformat(timespec="seconds"), "commit": commit.stdout.strip(),
+        "command": " ".join(sys.argv), "machine": f"{machine}, {os.cpu_count()} CPUs, Linux {os.uname().release}",
+        "size": options.size} | results, indent=1) + "\n")
+
+
+def overload(bench):
+    """Packets a second that come out, by offered ones."""
+    result = {}
+    for method in "af_xdp", "af_packet":
+        router = bench.headrace(method, work=1500)
+        time.sleep(2)
+        capacity = max(bench.generate(rate)[0] for rate in (15e3, 20e3, 25e3, 30e3, 40e3, 60e3))
+        points = {times: bench.generate(times * capacity)[0] for times in (1, 2, 5, 10)}
+        bench.stop(router)
+        best = max(capacity, *points.values())
+        result[method] = {"capacity_pps": best, "goodput_by_times": points}
+        for times, rate in points.items():
+            print(f"headrace {method:<10} offered {times:>2} times {capacity / 1000:.1f} thousand a second: "
+                  f"{rate / 1000:.1f} out, {rate / best:.1%} of its most", flush=True)
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--headrace", default=str(ROOT / "build" / "headrace"))
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--overload", action="store_true")
     parser.add_argument("--out")
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -122,6 +154,9 @@ def main():
     rates, latency = {}, {}
     with netlab.Lab() as lab:
         bench = Bench(lab, options)
+        if options.overload:
+            write(options, {"overload": overload(bench)})
+            return
         ways = ["headrace af_xdp", "headrace af_packet", "kernel"]
         if shutil.which("dpdk-testpmd"):
             ways.append("testpmd af_packet")
@@ -156,13 +191,7 @@ def main():
     median = {way: statistics.median(all_of) for way, all_of in rates.items()}
     for way, rate in median.items():
         print(f"{way:<22}median {rate / 1000:>8.0f} thousand a second, {rate / median['kernel']:.2f} of the kernel's")
-    if options.out:
-        commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
-        machine = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
-        pathlib.Path(options.out).write_text(json.dumps({
-            "date": datetime.datetime.now().isoformat(timespec="seconds"), "commit": commit.stdout.strip(),
-            "command": " ".join(sys.argv), "machine": f"{machine}, {os.cpu_count()} CPUs, Linux {os.uname().release}",
-            "size": options.size, "packets_per_second": rates, "latency_us_by_load": latency}, indent=1) + "\n")
+    write(options, {"packets_per_second": rates, "latency_us_by_load": latency})
 
 
 if __name__ == "__main__":
