@@ -17,6 +17,7 @@ constexpr std::string_view kFilePrefix = "pcap:";
 constexpr int64_t kLongestBackoffUs = 256;
 constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
 constexpr Timestamp kFlushAfter = Timestamp::from_us(100);
+constexpr int kBurstsPerRun = 8;
 }  // namespace
 
 ToDevice::~ToDevice() {
@@ -179,16 +180,22 @@ void ToDevice::back_off() {
 }
 
 bool ToDevice::run_task(Task& task) {
-  if (held_next_ == held_.size()) {
-    held_.clear();
-    held_next_ = 0;
-    counts_.add(kPulls, 1);
-    input(0).pull(held_, burst_);
+  bool worked = false, all = true;
+  // Several bursts while there are full ones: what has cost the work of the whole router shall leave before more is
+  // received, or an overloaded router does it for packets that a full queue then drops.
+  for (int n = 0; n < kBurstsPerRun && all; ++n) {
+    if (held_next_ == held_.size()) {
+      held_.clear();
+      held_next_ = 0;
+      counts_.add(kPulls, 1);
+      input(0).pull(held_, burst_);
+    }
+    const int before = held_next_;
+    all = send_held();
+    worked |= held_next_ > before;
+    if (held_.size() < burst_) break;
   }
-  const int before = held_next_;
-  const bool all = send_held();
   const bool left = !port_ || port_->flush();
-  const bool worked = held_next_ > before;
   if (!all) {
     back_off();
     return worked;
