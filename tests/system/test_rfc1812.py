@@ -293,8 +293,10 @@ def hops(host, *words):
 
 def transfer(network, *words):
     """Bytes that iperf3 sent and received in a second, and lost datagrams."""
-    server = network.right.start("iperf3", "-s", "-1")
-    time.sleep(0.3)
+    server = network.right.start("iperf3", "-s", "-1", "--forceflush")
+    for line in server.stdout:
+        if "listening" in line:
+            break
     done = network.left.run("iperf3", "-J", "-t", 1, "-c", RIGHT, *words, check=False)
     server.kill()
     end = json.loads(done.stdout)
