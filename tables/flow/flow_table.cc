@@ -6,6 +6,12 @@
 #include <bit>
 #include <random>
 
+// Of a leak checker, where there is one: it does not look for pointers in memory that is mapped.
+extern "C" {
+__attribute__((weak)) void __lsan_register_root_region(const void* begin, size_t size);
+__attribute__((weak)) void __lsan_unregister_root_region(const void* begin, size_t size);
+}
+
 namespace headrace {
 
 namespace {
@@ -79,8 +85,10 @@ FlowTable::FlowTable(uint32_t capacity) : capacity_(std::max(capacity, 1u)) {
 }
 
 FlowTable::~FlowTable() {
-  for (Slab& slab : slabs_)
+  for (Slab& slab : slabs_) {
     for (uint32_t i = 0; i < slab.used; ++i) delete slab.record(i)->shift_.load(std::memory_order_relaxed);
+    if (__lsan_unregister_root_region) __lsan_unregister_root_region(slab.rooms.data(), slab.rooms.bytes());
+  }
 }
 
 uint32_t FlowTable::add_space(const std::string& name, const Lifetimes& lifetimes, int inputs) {
@@ -149,6 +157,7 @@ void FlowTable::reserve() {
   if (room >= most_records()) return;
   slabs_.emplace_back();
   slabs_.back().rooms = HugeArray<Room>(most_records() - room);
+  if (__lsan_register_root_region) __lsan_register_root_region(slabs_.back().rooms.data(), slabs_.back().rooms.bytes());
 }
 
 FlowRecord* FlowTable::new_record() {
