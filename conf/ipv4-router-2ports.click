@@ -17,7 +17,8 @@ define($DEV0 eth0, $ADDR0 10.0.0.1/24, $MAC0 02:00:00:00:00:01, $TWIN0 twin0,
 
 AddressInfo(if0 $ADDR0 $MAC0, if1 $ADDR1 $MAC1);
 
-// A port. Input 0: IP packets to send, input 1: packets to the host as they came. Output: IP packets received.
+// A port. Input 0: IP packets to send, input 1: packets to the host as they came. Output 0: IP packets received, output 1:
+// ICMP errors about hosts that do not answer.
 elementclass Port { $dev, $name, $address, $mac, $twin, $mtu, $paint |
 	FromDevice($dev, SNIFFER false, PROMISC true)
 		-> mine :: HostEtherFilter($name)
@@ -27,8 +28,10 @@ elementclass Port { $dev, $name, $address, $mac, $twin, $mtu, $paint |
 
 	// ARP: requests for our address are answered; replies are for us and for the host.
 	kind[0] -> ARPResponder($name) -> out;
-	kind[1] -> replies :: Tee -> [1] arp :: ARPQuerier($name) -> out;
+	kind[1] -> replies :: Tee -> [1] arp :: ARPQuerier($name);
 	replies[1] -> host;
+	arp[0], arp[1] -> out;
+	arp[2] -> ICMPError($name, unreachable, host) -> [1] output;
 	kind[3] -> host;
 
 	kind[2] -> Paint($paint)
@@ -54,6 +57,7 @@ rt[2] -> local :: PaintSwitch;
 local[0] -> Discard;
 local[1] -> [1] port0;
 local[2] -> [1] port1;
+port0[1], port1[1] -> rt;
 rt[3] -> no_route :: ICMPError(if0, unreachable, net) -> rt;
 
 // Output, once for each port. Errors become ICMP messages, which are routed like any other packet.
