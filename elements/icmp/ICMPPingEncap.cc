@@ -1,7 +1,7 @@
 #include "elements/icmp/ICMPPingEncap.hh"
 
+#include "elements/icmp/echo_request.hh"
 #include "elements/ip/address_values.hh"
-#include "headrace/checksum.hh"
 
 namespace headrace {
 
@@ -26,26 +26,7 @@ Packet* ICMPPingEncap::act(Packet* p, Emitter&) {
     return nullptr;
   }
   const auto number = static_cast<uint16_t>(count_.fetch_add(1, std::memory_order_relaxed) % 0xffff + 1);
-  p->set_network_header(0, sizeof(Ip4Header));
-  auto& ip = *reinterpret_cast<Ip4Header*>(p->data());
-  ip.version_ihl = 0x45;
-  ip.tos = 0;
-  ip.total_length = static_cast<uint16_t>(p->length());
-  ip.id = number;
-  ip.fragment = 0;
-  ip.ttl = kTtl;
-  ip.protocol = ip_protocol::kIcmp;
-  ip.src = src_;
-  ip.dst = dst_;
-  set_ip_checksum(ip);
-
-  auto& icmp = *reinterpret_cast<IcmpHeader*>(&ip + 1);
-  icmp.type = IcmpHeader::kEcho;
-  icmp.code = 0;
-  icmp.checksum = 0;
-  icmp.rest = uint32_t{identifier_} << 16 | number;
-  icmp.checksum = internet_checksum(&icmp, p->length() - sizeof(Ip4Header));
-  dst_.copy_to(p->anno() + anno_offset::kDstIp);
+  write_echo_request(*p, src_, dst_, kTtl, identifier_, number);
   return p;
 }
 

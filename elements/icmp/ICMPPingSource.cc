@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "elements/icmp/echo_request.hh"
 #include "elements/ip/address_values.hh"
 #include "elements/standard/chatter.hh"
 #include "headrace/checksum.hh"
@@ -78,27 +79,7 @@ Packet* ICMPPingSource::make_request(Packet* reply) {
   const int number = count_.fetch_add(1, std::memory_order_relaxed);
   const auto sequence = static_cast<uint16_t>(number % 0xffff + 1);
   if (fresh && !data_.empty()) std::memcpy(p->data() + kHeaders, data_.data(), data_.size());
-  p->set_network_header(0, sizeof(Ip4Header));
-  auto& ip = *reinterpret_cast<Ip4Header*>(p->data());
-  ip.version_ihl = 0x45;
-  ip.tos = 0;
-  ip.total_length = static_cast<uint16_t>(p->length());
-  ip.id = sequence;
-  ip.fragment = 0;
-  ip.ttl = kTtl;
-  ip.protocol = ip_protocol::kIcmp;
-  ip.src = src_;
-  ip.dst = dst_;
-  set_ip_checksum(ip);
-
-  auto& icmp = *reinterpret_cast<IcmpHeader*>(&ip + 1);
-  icmp.type = IcmpHeader::kEcho;
-  icmp.code = 0;
-  icmp.checksum = 0;
-  icmp.rest = uint32_t{identifier_} << 16 | sequence;
-  icmp.checksum = internet_checksum(&icmp, p->length() - sizeof(Ip4Header));
-
-  dst_.copy_to(p->anno() + anno_offset::kDstIp);
+  write_echo_request(*p, src_, dst_, kTtl, identifier_, sequence);
   p->set_timestamp(clock::now());
   if (replies_) replies_->sent[sequence].store(p->timestamp().ns, std::memory_order_relaxed);
   return p;
