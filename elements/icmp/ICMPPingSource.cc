@@ -8,7 +8,6 @@
 #include "elements/icmp/echo_request.hh"
 #include "elements/ip/address_values.hh"
 #include "elements/standard/chatter.hh"
-#include "headrace/checksum.hh"
 #include "headrace/router.hh"
 
 namespace headrace {
