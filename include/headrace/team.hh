@@ -1,0 +1,148 @@
+#pragma once
+/// \file
+/// Several lanes that look at one packet's payload together: one lane on a CPU, a warp of 32 on a GPU. Code over a team
+/// is written once, in structured form; on the host a team of any size runs lane by lane. Read by the host compiler and
+/// by NVRTC.
+
+#include "headrace/shader_types.hh"
+
+namespace headrace {
+
+/// The payload of a packet, read only.
+struct PayloadBytes {
+  const uint8_t* data = nullptr;
+  uint32_t length = 0;
+
+  HEADRACE_SHADER uint8_t operator[](uint32_t i) const { return data[i]; }
+  /// Four bytes from `i` on, the first one lowest; those beyond the end are 0.
+  HEADRACE_SHADER uint32_t word(uint32_t i) const {
+    if (i + 4 <= length) {
+#if defined(__CUDA_ARCH__)
+      const uintptr_t at = reinterpret_cast<uintptr_t>(data) + i;
+      const uint32_t* const words = reinterpret_cast<const uint32_t*>(at & ~uintptr_t{3});
+      const uint32_t shift = static_cast<uint32_t>(at & 3) * 8;
+      return shift == 0 ? words[0] : __funnelshift_r(words[0], words[1], shift);
+#else
+      uint32_t v;
+      __builtin_memcpy(&v, data + i, sizeof v);
+      return v;
+#endif
+    }
+    uint32_t v = 0;
+    for (uint32_t k = 0; i + k < length; ++k) v |= uint32_t{data[i + k]} << (8 * k);
+    return v;
+  }
+};
+
+/// Where a lane's part of `n` positions begins and ends when a team divides them into runs of equal length, in order.
+struct LanePart {
+  uint32_t begin;
+  uint32_t end;
+};
+HEADRACE_SHADER LanePart lane_part(uint32_t lane, uint32_t lanes, uint32_t n) {
+  const uint32_t each = (n + lanes - 1) / lanes;
+  const uint32_t begin = lane * each < n ? lane * each : n;
+  return {begin, begin + each < n ? begin + each : n};
+}
+
+/// A team of `Size` lanes on the host. A value of each lane is a `Lanes<T>`: a single T in a lane of a GPU.
+template <uint32_t Size>
+class HostTeam {
+ public:
+  template <typename T>
+  struct Lanes {
+    T of[Size];
+  };
+  HEADRACE_SHADER static constexpr uint32_t size() { return Size; }
+
+  /// What `f(lane)` gives for each lane.
+  template <typename F>
+  HEADRACE_SHADER auto map(F&& f) const {
+    Lanes<decltype(f(0u))> all;
+    for (uint32_t lane = 0; lane < Size; ++lane) all.of[lane] = f(lane);
+    return all;
+  }
+  /// Calls `f(lane, value)` with each lane's value, which it may change.
+  template <typename T, typename F>
+  HEADRACE_SHADER void each(Lanes<T>& values, F&& f) const {
+    for (uint32_t lane = 0; lane < Size; ++lane) f(lane, values.of[lane]);
+  }
+  /// The smallest value of any lane; T is uint32_t or uint64_t. All lanes get it.
+  template <typename T>
+  HEADRACE_SHADER T min(const Lanes<T>& values) const {
+    T least = values.of[0];
+    for (uint32_t lane = 1; lane < Size; ++lane) least = values.of[lane] < least ? values.of[lane] : least;
+    return least;
+  }
+  template <typename T>
+  HEADRACE_SHADER T max(const Lanes<T>& values) const {
+    T most = values.of[0];
+    for (uint32_t lane = 1; lane < Size; ++lane) most = values.of[lane] > most ? values.of[lane] : most;
+    return most;
+  }
+  HEADRACE_SHADER uint32_t sum(const Lanes<uint32_t>& values) const {
+    uint32_t all = 0;
+    for (uint32_t lane = 0; lane < Size; ++lane) all += values.of[lane];
+    return all;
+  }
+  HEADRACE_SHADER bool any(const Lanes<bool>& values) const {
+    bool some = false;
+    for (uint32_t lane = 0; lane < Size; ++lane) some = some || values.of[lane];
+    return some;
+  }
+  /// The value of the lane before; lane 0 gets `first`. T as for min.
+  template <typename T>
+  HEADRACE_SHADER Lanes<T> previous(const Lanes<T>& values, T first) const {
+    Lanes<T> all;
+    all.of[0] = first;
+    for (uint32_t lane = 1; lane < Size; ++lane) all.of[lane] = values.of[lane - 1];
+    return all;
+  }
+};
+
+#if defined(__CUDACC_RTC__)
+/// The 32 threads of a warp. All of them must come to every call together.
+class WarpTeam {
+ public:
+  template <typename T>
+  struct Lanes {
+    T of;
+  };
+  __device__ static constexpr uint32_t size() { return 32; }
+  __device__ static uint32_t lane() { return threadIdx.x & 31; }
+
+  template <typename F>
+  __device__ auto map(F&& f) const {
+    Lanes<decltype(f(0u))> all;
+    all.of = f(lane());
+    __syncwarp();
+    return all;
+  }
+  template <typename T, typename F>
+  __device__ void each(Lanes<T>& values, F&& f) const {
+    f(lane(), values.of);
+    __syncwarp();
+  }
+  __device__ uint32_t min(const Lanes<uint32_t>& values) const { return __reduce_min_sync(~0u, values.of); }
+  __device__ uint64_t min(const Lanes<uint64_t>& values) const {
+    const uint32_t high = __reduce_min_sync(~0u, static_cast<uint32_t>(values.of >> 32));
+    const uint32_t mine = static_cast<uint32_t>(values.of >> 32) == high ? static_cast<uint32_t>(values.of) : ~0u;
+    return uint64_t{high} << 32 | __reduce_min_sync(~0u, mine);
+  }
+  __device__ uint32_t max(const Lanes<uint32_t>& values) const { return __reduce_max_sync(~0u, values.of); }
+  __device__ uint64_t max(const Lanes<uint64_t>& values) const {
+    const uint32_t high = __reduce_max_sync(~0u, static_cast<uint32_t>(values.of >> 32));
+    const uint32_t mine = static_cast<uint32_t>(values.of >> 32) == high ? static_cast<uint32_t>(values.of) : 0u;
+    return uint64_t{high} << 32 | __reduce_max_sync(~0u, mine);
+  }
+  __device__ uint32_t sum(const Lanes<uint32_t>& values) const { return __reduce_add_sync(~0u, values.of); }
+  __device__ bool any(const Lanes<bool>& values) const { return __any_sync(~0u, values.of) != 0; }
+  template <typename T>
+  __device__ Lanes<T> previous(const Lanes<T>& values, T first) const {
+    const T before = __shfl_up_sync(~0u, values.of, 1);
+    return {lane() == 0 ? first : before};
+  }
+};
+#endif
+
+}  // namespace headrace
