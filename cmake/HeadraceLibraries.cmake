@@ -20,7 +20,12 @@ find_package(ZLIB REQUIRED)
 find_package(LibLZMA REQUIRED)
 find_path(PCAP_INCLUDE_DIR pcap/pcap.h REQUIRED)
 find_library(PCAP_LIBRARY pcap REQUIRED)
-mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY)
+# Pattern matching: <hs/hs.h> of Vectorscan, <pcre2.h>; both lie in the compiler's own folder.
+find_path(HS_INCLUDE_DIR hs/hs.h REQUIRED)
+find_library(HS_LIBRARY hs REQUIRED)
+find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
+find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
+mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY HS_INCLUDE_DIR HS_LIBRARY PCRE2_INCLUDE_DIR PCRE2_LIBRARY)
 set(HEADRACE_PCAP ${PCAP_LIBRARY})
 if(HEADRACE_STATIC)
   find_library(DBUS_LIBRARY dbus-1 REQUIRED)
@@ -39,7 +44,8 @@ target_link_libraries(headrace_headers INTERFACE headrace_options ${HEADRACE_FMT
 add_library(headrace_internal INTERFACE)
 target_include_directories(headrace_internal INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 nlohmann_json::nlohmann_json
-                                                  ZLIB::ZLIB LibLZMA::LibLZMA ${HEADRACE_PCAP} ${CMAKE_DL_LIBS})
+                                                  ZLIB::ZLIB LibLZMA::LibLZMA ${HEADRACE_PCAP} ${HS_LIBRARY} ${PCRE2_LIBRARY}
+                                                  ${CMAKE_DL_LIBS})
 target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
 
 include(HeadraceDpdk)
