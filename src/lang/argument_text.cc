@@ -352,14 +352,16 @@ std::string expand_variables(std::string_view text, const TextLookup& variable, 
   std::string out;
   size_t copied = 0;
   char quotation = 0;
+  size_t hex_end = 0;  // of the hex data that `at` may be in, where quotes are no quotes
   size_t at = 0;
   while (at < text.size()) {
     const char c = text[at];
     if (c == '\\') {
+      if (quotation != '\'' && at >= hex_end && text.substr(at + 1, 1) == "<") hex_end = skip_escape(text, at);
       at += quotation == '"' ? 2 : 1;
       continue;
     }
-    if (c == '"' || c == '\'') {
+    if ((c == '"' || c == '\'') && at >= hex_end) {
       if (!quotation) {
         quotation = c;
       } else if (quotation == c) {
@@ -368,7 +370,7 @@ std::string expand_variables(std::string_view text, const TextLookup& variable, 
       ++at;
       continue;
     }
-    if (!quotation && comment_at(text, at)) {
+    if ((!quotation || at < hex_end) && comment_at(text, at)) {
       at = skip_comment(text, at);
       continue;
     }

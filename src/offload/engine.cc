@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "headrace/worker.hh"
 #include "offload/placement.hh"
@@ -54,6 +56,8 @@ namespace {
 
 /// A device may be this late with jobs of an old state of the tables before an update gives up on it.
 constexpr int64_t kSettleNs = 500'000'000;
+/// The same where it is workers who look after those jobs: one of them may not have been running for a while.
+constexpr int64_t kSettleRunningNs = 5'000'000'000;
 
 bool wants_device(const OffloadOptions& o) {
   return o.mode == OffloadOptions::Mode::kDevice || o.mode == OffloadOptions::Mode::kFixed;
@@ -184,14 +188,18 @@ Status Engine::update(bool standing, Errors& errors) {
     if (device->failed.load(std::memory_order_relaxed)) continue;
     const int64_t begin = now_ns();
     const Status one = device->parameters->update(errors, [&](int generation) {
-      if (standing_.load() > 0) {
+      const bool stand = standing_.load() > 0;
+      if (stand) {
         // Workers that stand do not see that their jobs are done. They stand as long as we hold the lock, also when
         // it is another thread, waiting for it, that made them.
         bool used = false;
         for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(*device, generation);
         if (!used) return Parameters::Settled::kNow;
       }
-      return now_ns() - begin < kSettleNs ? Parameters::Settled::kWait : Parameters::Settled::kNever;
+      const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
+      // With fewer processors than threads, a worker may need ours to get on.
+      if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
+      return now_ns() - begin < patience ? Parameters::Settled::kWait : Parameters::Settled::kNever;
     });
     // A device that cannot follow would answer with old tables.
     if (!one.ok()) device->failed.store(true, std::memory_order_relaxed);

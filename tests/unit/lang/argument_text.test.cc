@@ -156,6 +156,12 @@ TEST_F(LangExpandVariables, ReplacesNames) {
   EXPECT_EQ(expand("$? $$ $# ${?}"), "0 77 3 0");
 }
 
+TEST_F(LangExpandVariables, KnowsThatQuotesWithinHexDataAreNone) {
+  EXPECT_EQ(expand("\"a\\<48\"/* > \" */ 45> $q\" $q '$q'"), "\"a\\<48\"/* > \" */ 45> a\\\"b\" a\"b '$q'");
+  EXPECT_EQ(expand("\\<4'8 $n> $q"), "\\<4'8 2> a\"b");
+  EXPECT_EQ(expand("'\\<' $n '>'"), "'\\<' 2 '>'");
+}
+
 TEST_F(LangExpandVariables, LeavesTheUnknown) {
   EXPECT_EQ(expand("$y ${y} $( $ $. ${ $"), "$y ${y} $( $ $. ${ $");
   EXPECT_EQ(expand("$x ${x $x"), "1 ${x $x");
