@@ -8,6 +8,9 @@ namespace headrace {
 
 /// Threads of a block; each takes one row of a tile of so many rows.
 inline constexpr int kJobThreads = 256;
+inline constexpr int kJobWarps = kJobThreads / 32;
+/// Where a warp brings one payload: a packet of the pool, aligned to 16 bytes, fits.
+inline constexpr uint32_t kStageBytes = 2304;
 /// Longest row, in bytes; shorter ones are multiples of 16.
 inline constexpr int kMaxStride = 256;
 /// Most job places that a block of the resident kernel looks after: half a warp.
@@ -23,6 +26,7 @@ inline constexpr uint32_t kRowPadding = 4;
 struct DevicePlan {
   uint32_t stride;    ///< bytes of a row, a multiple of 16
   uint32_t counters;  ///< that its shaders have together
+  uint32_t scans;     ///< not 0: a shader scans payloads
 };
 
 /// A job place in pinned memory: this line, which only the host writes; a line with the number of the last job done,
@@ -59,8 +63,11 @@ HEADRACE_SHADER constexpr uint32_t job_counts_bytes(uint32_t counters) { return 
 HEADRACE_SHADER constexpr uint32_t job_parameter_bytes(uint32_t bytes) {
   return bytes > kSharedParameters ? 0 : (bytes + 15) / 16 * 16;
 }
-HEADRACE_SHADER constexpr uint32_t job_shared_bytes(uint32_t counters, uint32_t parameter_bytes, uint32_t stride) {
-  return job_counts_bytes(counters) + job_parameter_bytes(parameter_bytes) + kJobThreads * (stride + kRowPadding);
+HEADRACE_SHADER constexpr uint32_t job_stage_bytes(bool scans) { return scans ? kJobWarps * kStageBytes : 0; }
+HEADRACE_SHADER constexpr uint32_t job_shared_bytes(uint32_t counters, uint32_t parameter_bytes, uint32_t stride,
+                                                    uint32_t stage_bytes) {
+  return job_counts_bytes(counters) + stage_bytes + job_parameter_bytes(parameter_bytes) +
+         kJobThreads * (stride + kRowPadding);
 }
 
 /// When blocks of the resident kernel last had work; in device memory.
@@ -81,7 +88,8 @@ struct ResidentArguments {
   uint32_t rows_at;
   uint32_t counters;  ///< most of any plan
   uint32_t parameter_bytes;
-  uint32_t generation;  ///< not 0
+  uint32_t stage_bytes;  ///< room for payloads in a block's shared memory
+  uint32_t generation;   ///< not 0
 };
 
 /// The parameter of `headrace_stream`: one job.
@@ -94,6 +102,8 @@ struct StreamArguments {
   uint32_t stride;
   uint32_t counters;
   uint32_t parameter_bytes;
+  uint32_t stage_bytes;  ///< as for the resident kernel
+  uint32_t scans;        ///< as in DevicePlan
 };
 
 }  // namespace headrace

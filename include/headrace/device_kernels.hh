@@ -9,40 +9,11 @@
 /// poll doorbells in the host's memory and read and write rows where the host has them.
 
 #include "headrace/device_jobs.hh"
+#include "headrace/device_loads.hh"
 #include "headrace/lane_view.hh"
 
 namespace headrace::device {
 
-/// Two words that lie side by side, acquired at system scope; 16-byte aligned.
-inline __device__ void load_acquire(const void* from, uint64_t& first, uint64_t& second) {
-  asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(from) : "memory");
-}
-inline __device__ uint32_t load_acquire(const uint32_t* from) {
-  uint32_t value;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  return value;
-}
-/// 16 bytes that another processor may have written a moment ago. Not ordered among themselves, so that several are
-/// under way at once.
-inline __device__ uint4 load_fresh(const void* from) {
-  uint4 v;
-  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-  return v;
-}
-/// Stores a word behind everything that this block's threads stored before their last barrier.
-inline __device__ void store_release(uint32_t* to, uint32_t value) {
-  asm volatile("fence.acq_rel.sys;\n\tst.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
-}
-inline __device__ void store_relaxed(uint64_t* to, uint64_t value) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
-}
-inline __device__ uint64_t load_relaxed(const uint64_t* from) {
-  uint64_t value;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
-  return value;
-}
 inline __device__ uint64_t nanoseconds() {
   uint64_t t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
@@ -73,8 +44,7 @@ class Tile {
     for (uint32_t piece = threadIdx.x; piece < end; piece += kJobThreads)
       *reinterpret_cast<uint4*>(rows + size_t{16} * piece) = take(piece);
   }
-  /// The row of this thread.
-  __device__ uint32_t* row() const { return shared_ + threadIdx.x * (4 * pieces_ + kRowPadding / 4); }
+  __device__ uint32_t* row(uint32_t index) const { return shared_ + index * (4 * pieces_ + kRowPadding / 4); }
 
  private:
   /// Loads that a thread has under way at once.
@@ -109,16 +79,19 @@ class Tile {
   uint32_t turn_;
 };
 
-/// A block's shared memory: counts, the parameter block if it is small enough, a tile.
+/// A block's shared memory: counts, payloads on their way, the parameter block if it is small enough, a tile.
 struct Shared {
   uint64_t* counts;
+  unsigned char* stage;       // this warp's
   unsigned char* parameters;  // null: they stay where they are
   uint32_t* tile;
 
-  __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes) {
+  __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes, uint32_t stage_bytes) {
     unsigned char* const begin = reinterpret_cast<unsigned char*>(memory);
     counts = reinterpret_cast<uint64_t*>(begin);
-    unsigned char* const behind = begin + job_counts_bytes(counters);
+    unsigned char* const stages = begin + job_counts_bytes(counters);
+    stage = stages + threadIdx.x / 32 * (stage_bytes / kJobWarps);
+    unsigned char* const behind = stages + stage_bytes;
     const uint32_t copied = job_parameter_bytes(parameter_bytes);
     parameters = copied != 0 ? behind : nullptr;
     tile = reinterpret_cast<uint32_t*>(behind + copied);
@@ -135,24 +108,33 @@ struct Shared {
 
 /// Runs the rows `first` to `end` - 1 of a job, a tile at a time, every `step` rows. All threads of a block.
 inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
-                                uint32_t step, uint32_t stride, const unsigned char* parameters) {
+                                uint32_t step, uint32_t stride, bool scans, const unsigned char* parameters) {
   const Tile tile(shared.tile, stride);
   for (; first < end; first += step) {
     const uint32_t n = end - first < kJobThreads ? end - first : kJobThreads;
     unsigned char* const at = rows + size_t{first} * stride;
     tile.load(at, n);
     __syncthreads();
-    if (threadIdx.x < n) {
-      uint32_t* const row = tile.row();
+    // Warps scan payloads together, one packet after the other: rows are dealt out evenly, and threads without one come
+    // along.
+    const uint32_t mine =
+        scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
+    uint32_t* const row = tile.row(mine);
+    Slot slot;
+    slot.header = RowHeader{};
+    slot.header.at = kExit;
+    slot.row = reinterpret_cast<unsigned char*>(row);
+    slot.counts = shared.counts;
+    slot.stage = shared.stage;
+    slot.stopped = false;
+    if (mine < n) {
       const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
-      Slot slot;
       static_assert(sizeof slot.header == sizeof words);
       memcpy(&slot.header, words, sizeof words);
-      slot.row = reinterpret_cast<unsigned char*>(row);
-      slot.counts = shared.counts;
-      slot.window_at = slot.header.data;
-      slot.stopped = false;
-      headrace_run_plan(plan, slot, parameters);
+    }
+    slot.window_at = slot.header.data;
+    if (scans || mine < n) headrace_run_plan(plan, slot, parameters);
+    if (mine < n) {
       uint32_t after[4];
       memcpy(after, &slot.header, sizeof after);
       for (int i = 0; i < 4; ++i) row[i] = after[i];
@@ -246,12 +228,12 @@ class Doorbells {
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads) headrace_stream(const headrace::StreamArguments a) {
   using namespace headrace;
   extern __shared__ uint4 headrace_memory[];
-  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes);
+  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
   const unsigned char* parameters = reinterpret_cast<const unsigned char*>(a.parameters);
   shared.prepare(a.counters, parameters, a.parameter_bytes);
   if (shared.parameters != nullptr) parameters = shared.parameters;
   device::run_rows(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
-                   a.slots, gridDim.x * kJobThreads, a.stride, parameters);
+                   a.slots, gridDim.x * kJobThreads, a.stride, a.scans != 0, parameters);
   for (uint32_t i = threadIdx.x; i < a.counters; i += kJobThreads)
     if (shared.counts[i] != 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(a.counts) + i, static_cast<unsigned long long>(shared.counts[i]));
@@ -262,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
   using namespace headrace;
   extern __shared__ uint4 headrace_memory[];
   __shared__ device::Call call;
-  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes);
+  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
   const DevicePlan* const plans = reinterpret_cast<const DevicePlan*>(a.plans);
   device::Doorbells doorbells(a);
   for (;;) {
@@ -278,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
     device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, 0, slots, kJobThreads, layout.stride,
-                     parameters);
+                     layout.scans != 0, parameters);
     uint64_t* const counts = reinterpret_cast<uint64_t*>(job.place + kCountsAt);
     for (uint32_t i = threadIdx.x; i < layout.counters; i += kJobThreads) counts[i] = shared.counts[i];
     __syncthreads();

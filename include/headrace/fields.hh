@@ -108,6 +108,8 @@ inline constexpr Field<Anchor::kAnno, 0, Ip6Bytes> dst_ip6{};
 inline constexpr Field<Anchor::kAnno, 16, uint8_t> paint{};
 inline constexpr Field<Anchor::kAnno, 17, uint8_t> icmp_param_prob{};
 inline constexpr Field<Anchor::kAnno, 19, uint8_t> fix_ip_src{};
+inline constexpr Field<Anchor::kAnno, 32, uint64_t> candidates{};
+inline constexpr Field<Anchor::kAnno, 40, uint32_t> pattern{};
 inline constexpr Field<Anchor::kAnno, 44, uint32_t> rx_hash{};
 /// Any annotation byte, where the offset is an argument.
 inline constexpr Span<Anchor::kAnno, 0, 48> any{};

@@ -4,7 +4,11 @@
 ///
 /// A row holds what the shaders of a plan read and write of one packet:
 ///
-///     [ RowHeader 16 | annotations, 4 bytes each that travel | window: bytes around the beginning of the packet ]
+///     [ RowHeader 16 | address 8 | annotations, 4 bytes each that travel | window: bytes around the packet's beginning
+///     ]
+///
+/// The address of the packet's buffer is only there when a shader of the plan scans payloads, which a device reads
+/// where they lie.
 ///
 /// It goes to the device and comes back in the same form. What a row does not hold is looked at by the host: a shader
 /// that needs it stops the slot, unchanged, in front of its element.
@@ -22,6 +26,7 @@ struct RowLayout {
   int32_t annotations = 0;   ///< bit g: annotation bytes 4g to 4g+3 travel
   int32_t window_begin = 0;  ///< first byte that travels, counted from where the packet begins; may be negative
   int32_t window_size = 0;   ///< bytes, a multiple of 4
+  int32_t address_size = 0;  ///< 8 if the address of the packet's buffer travels, else 0
 
   HEADRACE_SHADER static constexpr int ones(uint32_t bits) {
     int n = 0;
@@ -31,14 +36,17 @@ struct RowLayout {
   /// Where annotation byte `offset` lies in a row. It must travel.
   HEADRACE_SHADER constexpr int annotation(int offset) const {
     const uint32_t before = static_cast<uint32_t>(annotations) & ((1u << (offset >> 2)) - 1);
-    return 16 + 4 * ones(before) + (offset & 3);
+    return kAddressAt + address_size + 4 * ones(before) + (offset & 3);
   }
   HEADRACE_SHADER constexpr bool has_annotations(int offset, int size) const {
     for (int g = offset >> 2; g <= (offset + size - 1) >> 2; ++g)
       if (!(annotations >> g & 1)) return false;
     return true;
   }
-  HEADRACE_SHADER constexpr int window() const { return 16 + 4 * ones(static_cast<uint32_t>(annotations)); }
+  HEADRACE_SHADER constexpr int window() const {
+    return kAddressAt + address_size + 4 * ones(static_cast<uint32_t>(annotations));
+  }
+  static constexpr int kAddressAt = 16;
 };
 
 /// The state of a packet beside its bytes, as Packet has it: positions count from the beginning of the buffer.
@@ -153,6 +161,7 @@ struct Slot {
   uint64_t* counts;    ///< the plan's counters; on a device shared by a block
   uint16_t window_at;  ///< what header.data was when the slot came: where the window counts from
   bool stopped;        ///< the shader wanted what the row does not hold
+  uint8_t* stage;      ///< on a device: where the warp of this thread brings a payload
   // Mistakes of shaders, which only the host looks for.
   bool changed;         ///< this shader has written or counted
   Fault fault;          ///< the first one
@@ -448,24 +457,36 @@ HEADRACE_SHADER bool holds_fields(const Slot& s, const Layout& layout) {
 
 }  // namespace detail
 
-/// Runs shader `shader` on a slot. Its next, or kResume: the host must do this element, the slot is as it was.
+/// Not a port: the host must do this element, the slot is as it was.
 inline constexpr Next kResume = 0xfffc;
-template <typename S, typename Layout>
-HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter) {
-  if (!detail::has_headers<S>(slot.header)) return kDrop;
-  if (!detail::holds_fields<S>(slot, layout)) return kResume;
+
+namespace detail {
+
+/// Calls `shade(view)`, and takes back what it did to a slot that must go to the host.
+template <typename S, typename Layout, typename Shade>
+HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first_counter, Shade&& shade) {
   const RowHeader before = slot.header;
 #if !defined(__CUDA_ARCH__)
   slot.changed = false;
 #endif
   LaneView<S, Layout> view(slot, layout, first_counter);
-  const Next next = shader.shade(view);
+  const Next next = shade(view);
   if (slot.stopped) {
     slot.stopped = false;
     slot.header = before;
     return kResume;
   }
   return next;
+}
+
+}  // namespace detail
+
+/// Runs shader `shader` on a slot. Its next, or kResume.
+template <typename S, typename Layout>
+HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter) {
+  if (!detail::has_headers<S>(slot.header)) return kDrop;
+  if (!detail::holds_fields<S>(slot, layout)) return kResume;
+  return detail::shade_or_resume<S>(slot, layout, first_counter, [&](auto& view) { return shader.shade(view); });
 }
 
 }  // namespace headrace

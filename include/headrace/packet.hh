@@ -25,6 +25,8 @@ inline constexpr int kAggregate = 20;       // 4
 inline constexpr int kExtraPackets = 24;    // 4
 inline constexpr int kExtraLength = 28;     // 4
 inline constexpr int kFirstTimestamp = 32;  // 8, nanoseconds
+inline constexpr int kCandidates = 32;      // 8, what a pattern matcher leaves to its own host body
+inline constexpr int kPattern = 40;         // 4, host order: the number of a pattern that matched
 inline constexpr int kRxHash = 44;          // 4, host order: the receive-side-scaling (Toeplitz) hash
 }  // namespace anno_offset
 

@@ -25,6 +25,8 @@
 /// counters) const` is a CPU body for a whole batch, for those that gain by it; a test holds it to the answers of
 /// `shade`.
 ///
+/// A shader that looks at payloads has `scan` and another `shade`: see payload_shader.hh.
+///
 /// For devices: `mirror(Mirror&, const Owner&)` replaces addresses in the shader by those of a device's copies; a
 /// shader that has `refresh` and no `mirror` stays on the host. `move(Offsets&) const` foresees where headers will be,
 /// `Extent extent(Anchor) const` which bytes of declared spans this element looks at; both only save transfers. In
@@ -32,6 +34,7 @@
 /// when such a load meets bytes that have not travelled, the host does the element from its beginning.
 
 #include "headrace/lane_view.hh"
+#include "headrace/payload_shader.hh"
 
 #ifdef __CUDACC_RTC__
 #define HEADRACE_ELEMENT(Name)

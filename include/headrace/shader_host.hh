@@ -8,6 +8,7 @@
 #include "headrace/element.hh"
 #include "headrace/lane_view.hh"
 #include "headrace/mirror.hh"
+#include "headrace/payload_shader.hh"
 
 namespace headrace {
 
@@ -197,6 +198,8 @@ class ShaderElementBase : public Element {
   virtual bool can_mirror() const = 0;
   /// Its declarations, spans narrowed to what it looks at as configured.
   virtual std::vector<RegionInfo> regions() const = 0;
+  /// True if it scans payloads, which a device reads where packets lie.
+  virtual bool scans() const = 0;
   /// Foresees where headers lie behind it.
   virtual void move(Offsets& at) const = 0;
   /// Runs the shader whose image is given on the slots whose header says that they are at element `at`; nexts of the
@@ -332,6 +335,7 @@ class ShaderElement final : public ShaderElementBase {
       if (detail::kMovesData<S>) at.data = Offsets::kUnknown;
     }
   }
+  bool scans() const override { return scans_payload<S>(); }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                    Next* nexts) const override {
     struct HostLayout {
@@ -342,7 +346,13 @@ class ShaderElement final : public ShaderElementBase {
     std::memcpy(static_cast<void*>(&shader), image, sizeof shader);
     const HostLayout layout{row};
     for (int i = 0; i < n; ++i)
-      if (slots[i].header.at == at) nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
+      if (slots[i].header.at == at) {
+        if constexpr (scans_payload<S>()) {
+          nexts[i] = scan_slot(&shader, slots[i], true, layout, first_counter);
+        } else {
+          nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
+        }
+      }
   }
   void add_counts(const uint64_t* counts) override {
     if constexpr (requires(S s) { s.refresh(*owner_); }) {
@@ -413,12 +423,33 @@ class ShaderElement final : public ShaderElementBase {
       Next next = kDrop;
       if (has_headers(*packets[i])) [[likely]] {
         CpuView<S> view(packets[i], counters);
-        next = shader.shade(view);
+        if constexpr (scans_payload<S>()) {
+          if (i + 1 < n) prefetch_payload(*packets[i + 1]);
+          next = shader.shade(view, scan(shader, *packets[i]));
+        } else {
+          next = shader.shade(view);
+        }
       }
       nexts[i] = next;
       set.add(next);
     }
     return set;
+  }
+  static void prefetch_payload(const Packet& p) {
+    constexpr uint32_t kLine = 64, kMost = 256;
+    for (uint32_t at = 0; at < p.length() && at < kMost; at += kLine) __builtin_prefetch(p.data() + at);
+  }
+  auto scan(const S& shader, const Packet& p) {
+    PacketBytes bytes;
+    bytes.data = p.data();
+    bytes.length = p.length();
+    if (p.has_network_header()) bytes.network = p.network_header_offset();
+    const PayloadBytes payload = detail::payload_of(shader, bytes);
+    if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
+      return shader.scan_on_cpu(payload, *owner_);
+    } else {
+      return shader.scan(HostTeam<1>{}, payload);
+    }
   }
   /// A graph may send packets here whose headers nobody has marked; their bytes must not be looked for.
   static bool has_headers(const Packet& p) {

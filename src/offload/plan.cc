@@ -162,6 +162,8 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
       }
     }
   }
+  for (const Step& step : steps_)
+    if (step.element->scans()) row_.address_size = 8;
   if (first > last) first = last = 0;
   row_.window_begin = first;
   row_.window_size = (last - first + 3) / 4 * 4;

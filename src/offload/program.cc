@@ -93,18 +93,30 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   const auto along = [&](auto&& member) {
     return distance(group.size, [&](size_t i) { return static_cast<int>(member(step(i))); });
   };
-  if (group.size == 1) {
-    out += fmt::format("  if (s.header.at == {}) {{\n", group.first);
-  } else {
-    out += fmt::format("  if (s.header.at >= {} && s.header.at < {}) {{\n", group.first, group.first + group.size);
-    out += fmt::format("    const uint32_t n = s.header.at - {}u;\n", group.first);
-  }
+  const bool scans = step(0).element->scans();
+  const std::string here =
+      group.size == 1 ? fmt::format("s.header.at == {}", group.first)
+                      : fmt::format("s.header.at >= {} && s.header.at < {}", group.first, group.first + group.size);
+  // What scans payloads is done by all threads of a warp together.
+  out += scans ? fmt::format("  {{\n    const bool here = {};\n", here) : fmt::format("  if ({}) {{\n", here);
+  if (group.size > 1)
+    out += fmt::format("    const uint32_t n = {}s.header.at - {}u{};\n", scans ? "here ? " : "", group.first,
+                       scans ? " : 0u" : "");
   out += fmt::format("    static_assert(sizeof({}) == {}, \"host and device disagree about {}\");\n", type,
                      step(0).element->image_size(), type);
-  out +=
-      fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n", type,
-                  formula(static_cast<int>(step(0).image), along([](const Step& s) { return s.image; }), false),
-                  formula(step(0).first_counter, along([](const Step& s) { return s.first_counter; }), false));
+  const std::string image =
+      formula(static_cast<int>(step(0).image), along([](const Step& s) { return s.image; }), false);
+  const std::string counter =
+      formula(step(0).first_counter, along([](const Step& s) { return s.first_counter; }), false);
+  if (scans) {
+    out += fmt::format(
+        "    const Next next = scan_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, Rows{{}}, {});\n"
+        "    if (here) switch (next) {{\n",
+        type, image, counter);
+  } else {
+    out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n",
+                       type, image, counter);
+  }
   const auto line = [&](const std::string& label, auto&& code) {
     const uint16_t base = code(step(0));
     const std::string value = formula(base, along(code), base >= kExit);
@@ -138,8 +150,8 @@ std::string program_source(const std::vector<Plan>& plans) {
                        r.window_begin);
     out += fmt::format("namespace plan{} {{\n\nstruct Rows {{\n", i);
     out += "  HEADRACE_SHADER static constexpr RowLayout row() {\n";
-    out += fmt::format("    return {{{}, {:#x}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations, r.window_begin,
-                       r.window_size);
+    out += fmt::format("    return {{{}, {:#x}, {}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations, r.window_begin,
+                       r.window_size, r.address_size);
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
     for (const Group& group : find_groups(plan)) write_group(out, plan, group);
     out += fmt::format("}}\n\n}}  // namespace plan{}\n", i);

@@ -1,5 +1,7 @@
 #include "offload/rows.hh"
 
+#include "headrace/packet_pool.hh"
+
 namespace headrace::offload {
 
 namespace {
@@ -37,14 +39,22 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
   const std::array<uint8_t, 12> offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
+  const bool with_address = self.layout_.address_size != 0;
+  const PacketPool& pool = PacketPool::instance();
   for (int i = 0; i < n; ++i, rows += stride) {
     Packet* p = packets[i];
     RowHeader h = p->row_header();
-    if (h.data + begin < 0 || h.data > kMaxData) [[unlikely]] {
+    // A device reads payloads in the memory of the pool only.
+    if (h.data + begin < 0 || h.data > kMaxData || (with_address && !pool.contains(p))) [[unlikely]] {
       h.at = untouched;
     } else {
       h.at = step;
-      uint8_t* to = rows + 16;
+      uint8_t* to = rows + RowLayout::kAddressAt;
+      if (with_address) {
+        const auto address = reinterpret_cast<uint64_t>(p->buffer());
+        __builtin_memcpy(to, &address, sizeof address);
+        to += sizeof address;
+      }
       for (int a = 0; a < annotations; ++a, to += 4)
         __builtin_memcpy(to, p->anno() + offsets[static_cast<size_t>(a)], 4);
       __builtin_memcpy(to, p->buffer() + h.data + begin, kWindow);
@@ -76,7 +86,7 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* pack
     codes[i] = h.at;
     any |= for_host[exit];
     Packet* p = packets[i];
-    const uint8_t* from = rows + 16;
+    const uint8_t* from = rows + RowLayout::kAddressAt + self.layout_.address_size;
     for (int a = 0; a < annotations; ++a, from += 4)
       __builtin_memcpy(p->anno() + offsets[static_cast<size_t>(a)], from, 4);
     __builtin_memcpy(p->data() + begin, from, kWindow);

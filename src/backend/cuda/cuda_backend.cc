@@ -7,6 +7,7 @@
 #include "backend/cuda/compile.hh"
 #include "backend/cuda/device_memory.hh"
 #include "backend/cuda/lane.hh"
+#include "backend/cuda/packet_memory.hh"
 
 namespace headrace::cuda {
 namespace {
@@ -57,6 +58,7 @@ class CudaBackend final : public offload::Backend {
   PinnedMemory place_memory_;
   DeviceBuffer there_;  // the same for the stream run
   DeviceBuffer plans_;
+  std::shared_ptr<PacketMemory> packets_;  // where a plan scans payloads
   std::unique_ptr<ResidentKernel> kernel_;
   std::vector<std::unique_ptr<offload::Lane>> lanes_;
   Run run_ = Run::kResident;
@@ -71,6 +73,7 @@ CudaBackend::~CudaBackend() {
   if (device_->failed()) return;
   const Device::Quiet quiet(*device_);
   device_->use();
+  packets_.reset();
   there_.reset();
   plans_.reset();
   place_memory_.reset();
@@ -93,6 +96,10 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   // Everything below may wait for a kernel that stays; the new one starts when this ends.
   const Device::Quiet quiet(*device_);
   device_->copy_rates();
+  if (program_.stage_bytes != 0) {
+    packets_ = PacketMemory::share(device_, errors);
+    if (packets_ == nullptr) return Status::failed();
+  }
   if (!load(image, errors) || !make_places(options, errors)) return Status::failed();
   if (!warm_up()) return failed(errors);
   return run_ == Run::kResident ? make_resident_lanes(options, errors) : make_stream_lanes(options, errors);
@@ -111,11 +118,13 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
   program_.parameter_bytes = static_cast<uint32_t>(program.parameter_bytes);
   stride_ = 16;
   for (const Program::Plan& plan : program.plans) {
-    program_.plans.push_back({static_cast<uint32_t>(plan.row.stride), static_cast<uint32_t>(plan.counters)});
+    const bool scans = plan.row.address_size != 0;
+    program_.plans.push_back({static_cast<uint32_t>(plan.row.stride), static_cast<uint32_t>(plan.counters), scans});
+    if (scans) program_.stage_bytes = job_stage_bytes(true);
     stride_ = std::max(stride_, program_.plans.back().stride);
     program_.counters = std::max(program_.counters, program_.plans.back().counters);
   }
-  shared_bytes_ = job_shared_bytes(program_.counters, program_.parameter_bytes, stride_);
+  shared_bytes_ = job_shared_bytes(program_.counters, program_.parameter_bytes, stride_, program_.stage_bytes);
   const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
   // The kernels have a few bytes of their own, the system another KiB.
   if (shared_bytes_ + 2048 > room)
@@ -173,6 +182,7 @@ Status CudaBackend::make_places(const LaneOptions& options, Errors& errors) {
 bool CudaBackend::warm_up() {
   StreamArguments arguments{};
   arguments.stride = stride_;
+  arguments.stage_bytes = program_.stage_bytes;
   void* values[] = {&arguments};
   Stream stream;
   return stream.create(device_) &&
@@ -241,6 +251,7 @@ Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& erro
   arguments.rows_at = places_.rows_at;
   arguments.counters = program_.counters;
   arguments.parameter_bytes = program_.parameter_bytes;
+  arguments.stage_bytes = program_.stage_bytes;
   kernel_ = std::make_unique<ResidentKernel>(device_, resident_function_, static_cast<unsigned>(blocks), shared_bytes_,
                                              arguments, places_.host);
   if (!kernel_->start()) return failed(errors);

@@ -56,6 +56,8 @@ struct OpenedDriver {
     symbols.find(d.cuMemGetInfo, "cuMemGetInfo_v2");
     symbols.find(d.cuMemHostAlloc, "cuMemHostAlloc");
     symbols.find(d.cuMemFreeHost, "cuMemFreeHost");
+    symbols.find(d.cuMemHostRegister, "cuMemHostRegister_v2");
+    symbols.find(d.cuMemHostUnregister, "cuMemHostUnregister");
     symbols.find(d.cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2");
     symbols.find(d.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
     symbols.find(d.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");

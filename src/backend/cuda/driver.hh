@@ -59,6 +59,8 @@ struct Driver {
   CUresult (*cuMemGetInfo)(size_t* free, size_t* total);
   CUresult (*cuMemHostAlloc)(void** address, size_t bytes, unsigned flags);
   CUresult (*cuMemFreeHost)(void* address);
+  CUresult (*cuMemHostRegister)(void* address, size_t bytes, unsigned flags);
+  CUresult (*cuMemHostUnregister)(void* address);
   CUresult (*cuMemHostGetDevicePointer)(CUdeviceptr* device, void* host, unsigned flags);
   CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr to, const void* from, size_t bytes, CUstream stream);
   CUresult (*cuMemcpyDtoHAsync)(void* to, CUdeviceptr from, size_t bytes, CUstream stream);

@@ -57,10 +57,12 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   const size_t end = places_.rows_at + static_cast<size_t>(slots) * layout.stride;
   StreamArguments arguments{
       there + places_.rows_at,      there + kCountsAt, parameters,      static_cast<uint32_t>(plan),
-      static_cast<uint32_t>(slots), layout.stride,     layout.counters, program_.parameter_bytes};
+      static_cast<uint32_t>(slots), layout.stride,     layout.counters, program_.parameter_bytes,
+      program_.stage_bytes,         layout.scans};
   void* values[] = {&arguments};
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
-  const unsigned shared = job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride);
+  const unsigned shared =
+      job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride, program_.stage_bytes);
   const auto sequence = jobs_[static_cast<size_t>(job)].sequence;
   bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
   if (ok && slots > 0)

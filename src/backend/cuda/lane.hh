@@ -69,6 +69,7 @@ struct StreamProgram {
   CUfunction function = nullptr;
   std::vector<DevicePlan> plans;
   uint32_t parameter_bytes = 0;
+  uint32_t stage_bytes = 0;   ///< room for payloads in a block's shared memory
   uint32_t counters = 0;      ///< most of any plan
   bool write_values = false;  ///< cuStreamWriteValue32 works here
 };

@@ -64,6 +64,35 @@ elementclass Output { $router, $paint, $mtu |
 }
 )";
 
+TEST_P(OffloadChain, Payloads) {
+  // Behind whole frames, tags and all; behind headers that the chain itself marks, checks and strips; and two of them
+  // behind one classifier, in one chain with the lookup.
+  const std::string text = R"(
+Idle -> first :: OffloadScan(0x41) -> c :: Classifier(12/0800, 12/86dd, -);
+cap :: Capture;
+first[1] -> [1] cap;
+c[0] -> Strip(14) -> check :: CheckIPHeader -> b :: Classifier(9/11, -);
+c[1] -> Strip(14) -> CheckIP6Header -> six :: OffloadScan(7) -> [2] cap; six[1] -> [3] cap;
+c[2] -> other :: OffloadScan(3) -> [4] cap; other[1] -> [5] cap;
+b[0] -> udp :: OffloadScan(1) -> rt :: DirectIPLookup(0.0.0.0/0 0) -> DecIPTTL -> [6] cap; udp[1] -> [7] cap;
+b[1] -> tcp :: OffloadScan(2) -> ttl :: DecIPTTL -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> last :: OffloadScan(9)
+  -> [8] cap; tcp[1] -> [9] cap; ttl[1] -> [10] cap; last[1] -> [11] cap;
+check[1] -> [12] cap;
+)";
+  compare(text, "first", 31, 3000);
+  compare(text, "first", 32, 700, 16);
+  compare(text, "first", 33, 800, 256, &RandomPackets::make_ip6);
+}
+
+/// A header that the chain has pushed is not in the packet's memory yet: the host looks for it.
+TEST_P(OffloadChain, PayloadBehindAPushedHeader) {
+  const std::string text = R"(
+Idle -> first :: Strip(14) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> s :: OffloadScan(0x11) -> cap :: Capture;
+s[1] -> [1] cap;
+)";
+  compare(text, "first", 34, 500);
+}
+
 TEST_P(OffloadChain, TheStandardRouter) {
   const std::string text = std::string(kOutput) + R"(
 Idle -> c0 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);

@@ -9,6 +9,7 @@ Next OffloadFan::escape(Packet*& p, Emitter& emit) const {
 
 Status OffloadFar::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
 Status OffloadRash::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
+Status OffloadScan::configure(Args& args) { return args.read_mp("VALUE", value).complete(); }
 Status OffloadSly::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
 
 }  // namespace headrace

@@ -75,3 +75,51 @@ HEADRACE_TEST_SHADER(
       Status configure(Args & args);
       HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kData, offset) == 0xff ? kDrop : 0; }
     };)
+
+// Finds the first VALUE in the payload: its place goes to an annotation, and the packet to output 1. Counts payloads and
+// their bytes' sum, so that a byte too many or too few is seen.
+HEADRACE_TEST_SHADER(
+    OffloadScan, struct OffloadScan
+    : Shader<OffloadScan> {
+      static constexpr Ports kPorts{"1/2"};
+      static constexpr auto kRegions = regions(Write{anno::pattern}, ReadWrite{anno::paint});
+      enum { kScanned, kSum };
+      static constexpr auto kCounters = counters(headrace::counter("scanned"), headrace::counter("sum"));
+      struct Found {
+        uint32_t first;
+        uint32_t sum;
+      };
+      uint8_t value = 0;
+      Status configure(Args & args);
+      template <typename Team>
+      HEADRACE_SHADER Found scan(const Team& team, const PayloadBytes& payload) const {
+        struct Mine {
+          uint32_t first;
+          uint32_t sum;
+        };
+        auto mine = team.map([&](uint32_t lane) {
+          const LanePart part = lane_part(lane, Team::size(), payload.length);
+          Mine m{~0u, 0};
+          for (uint32_t i = part.begin; i < part.end; ++i) {
+            m.sum += payload[i] + (payload.word(i) >> 24);
+            if (payload[i] == value && m.first == ~0u) m.first = i;
+          }
+          return m;
+        });
+        typename Team::template Lanes<uint32_t> firsts = team.map([](uint32_t) { return 0u; });
+        typename Team::template Lanes<uint32_t> sums = firsts;
+        team.each(mine, [&](uint32_t lane, const Mine& m) {
+          Team::own(firsts, lane) = m.first;
+          Team::own(sums, lane) = m.sum;
+        });
+        return {team.min(firsts), team.sum(sums)};
+      }
+      HEADRACE_SHADER Next shade(auto& p, const Found& found) const {
+        p.count(kScanned);
+        p.count(kSum, found.sum);
+        p.set(anno::paint, static_cast<uint8_t>(p.get(anno::paint) + 1));
+        if (found.first == ~0u) return 0;
+        p.set(anno::pattern, found.first);
+        return 1;
+      }
+    };)
