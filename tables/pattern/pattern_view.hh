@@ -22,10 +22,12 @@ enum class PatternEngine : uint32_t {
 struct PatternView {
   PatternEngine engine = PatternEngine::kNone;
   union {
-    FullDfaView dfa = {};
+    FullDfaView dfa;
     CompressedDfaView compressed;
     PrefilterView prefilter;
   };
+
+  HEADRACE_SHADER PatternView() : dfa() {}
 
   /// As FullDfaView::scan().
   template <typename Team, typename State, typename F>
