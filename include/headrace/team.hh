@@ -62,6 +62,11 @@ class HostTeam {
     for (uint32_t lane = 0; lane < Size; ++lane) all.of[lane] = f(lane);
     return all;
   }
+  /// A lane's own value, for a function that runs for that lane.
+  template <typename T>
+  HEADRACE_SHADER static T& own(Lanes<T>& values, uint32_t lane) {
+    return values.of[lane];
+  }
   /// Calls `f(lane, value)` with each lane's value, which it may change.
   template <typename T, typename F>
   HEADRACE_SHADER void each(Lanes<T>& values, F&& f) const {
@@ -117,6 +122,10 @@ class WarpTeam {
     all.of = f(lane());
     __syncwarp();
     return all;
+  }
+  template <typename T>
+  __device__ static T& own(Lanes<T>& values, uint32_t) {
+    return values.of;
   }
   template <typename T, typename F>
   __device__ void each(Lanes<T>& values, F&& f) const {
