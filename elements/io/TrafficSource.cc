@@ -5,6 +5,7 @@
 #include "elements/io/frame_stamp.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
+#include "src/io/memory/payloads.hh"
 #include "tables/lpm6/route_file6.hh"
 
 namespace headrace {
@@ -29,6 +30,14 @@ struct TrafficArg {
   }
 };
 
+struct PayloadArg {
+  bool parse(std::string_view text, std::string& payload, const ArgContext& context) const {
+    if (text != "any" && text != "random" && text != "text") return context.error("expected any, random or text");
+    payload = text;
+    return true;
+  }
+};
+
 }  // namespace
 
 Status TrafficSource::configure(Args& args) {
@@ -38,6 +47,7 @@ Status TrafficSource::configure(Args& args) {
   Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
                       .read("PREFIXES", prefixes, InputFile{})
                       .read("LENGTH", spec_.length, Between{60, 1514})
+                      .read("PAYLOAD", payload_, PayloadArg{})
                       .read("FLOWS", spec_.flows, Between{1, 1 << 26})
                       .read("SKEW", spec_.skew, Between{0.0, 10.0})
                       .read("SEED", spec_.seed)
@@ -66,6 +76,9 @@ Status TrafficSource::configure(Args& args) {
 }
 
 Status TrafficSource::initialize(Errors& errors) {
+  constexpr size_t kPayloadBytes = size_t{8} << 20;
+  if (payload_ == "text") fill_buffers(make_text_payload(kPayloadBytes, spec_.seed));
+  if (payload_ == "random") fill_buffers(make_random_payload(kPayloadBytes, spec_.seed));
   const int workers = router().worker_count();
   const int before = errors.error_count();
   std::vector<TrafficShare> shares = make_traffic(spec_, workers, errors);

@@ -9,8 +9,8 @@ namespace headrace {
 
 /// Sends Ethernet frames made in memory: a device port that needs no device.
 ///
-///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS, STOP,
-///                   ACTIVE, STAMP])
+///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, PAYLOAD, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS,
+///                   STOP, ACTIVE, STAMP])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
@@ -25,6 +25,10 @@ namespace headrace {
 /// PREFIXES: a text file of IPv6 prefixes, one a line, as LookupIP6Route reads them. Frames are IPv6, and each flow
 /// goes to a random address of a random one of these prefixes: addresses drawn from all would nearly all have no route.
 /// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64.
+/// PAYLOAD: what generated frames carry: `text`, requests and responses of HTTP as browsers and servers write them, or
+/// `random` bytes. All buffers of the pool are filled with it before the router runs, as a card would fill them, and
+/// sending a frame costs no copy; an element that changes payloads, or another source, leaves its traces. Default
+/// `any`: what buffers happen to hold.
 /// FLOWS: number of flows, default 1048576.
 /// SKEW: default 1.
 /// SEED: default 1.
@@ -87,6 +91,7 @@ class TrafficSource final : public Element, public DevicePort {
   double rate_ = 0;
   int burst_ = 128;
   uint32_t buffers_ = 8192;
+  std::string payload_ = "any";
   bool stop_ = false;
   bool stamp_ = false;
   std::atomic<bool> active_{true};

@@ -154,14 +154,22 @@ enum class Fault : uint8_t {
   kUndeclared  ///< it used bytes, at an offset known only at run time, that it did not declare
 };
 
+/// Which headers of a packet shaders in front of a step may have written: they have not reached the packet's memory.
+enum class HeaderWrites : uint8_t {
+  kNone,  ///< none, or nothing that says where a payload begins and ends
+  kLink,  ///< the link's header
+  kAny
+};
+
 /// A row at work: the header in registers, the bytes where the row lies.
 struct Slot {
   RowHeader header;
   uint8_t* row;
-  uint64_t* counts;    ///< the plan's counters; on a device shared by a block
-  uint16_t window_at;  ///< what header.data was when the slot came: where the window counts from
-  bool stopped;        ///< the shader wanted what the row does not hold
-  uint8_t* stage;      ///< on a device: where the warp of this thread brings a payload
+  uint64_t* counts;     ///< the plan's counters; on a device shared by a block
+  uint16_t window_at;   ///< what header.data was when the slot came: where the window counts from
+  bool stopped;         ///< the shader wanted what the row does not hold
+  HeaderWrites writes;  ///< for a shader that scans payloads: what has been written in front of it
+  uint8_t* stage;       ///< on a device: where the warp of this thread brings a payload
   // Mistakes of shaders, which only the host looks for.
   bool changed;         ///< this shader has written or counted
   Fault fault;          ///< the first one

@@ -15,7 +15,7 @@
 
 #include "headrace/lane_view.hh"
 #include "headrace/payload.hh"
-#if defined(__CUDACC_RTC__)
+#if defined(__CUDA_ARCH__)
 #include "headrace/device_jobs.hh"
 #include "headrace/device_loads.hh"
 #endif
@@ -41,10 +41,10 @@ HEADRACE_SHADER PayloadBytes payload_of(const S& shader, const PacketBytes& pack
   }
 }
 
-/// A header that this plan pushed in front of the packet has not been written to the packet's memory, and must not be
-/// looked for there.
+/// Whether the packet's memory says where its payload lies.
 HEADRACE_SHADER bool lies_in_memory(const Slot& slot) {
-  return slot.header.network != RowHeader::kNone || slot.header.data >= slot.window_at;
+  return slot.writes == HeaderWrites::kNone ||
+         (slot.writes == HeaderWrites::kLink && slot.header.network != RowHeader::kNone);
 }
 
 HEADRACE_SHADER int32_t network_of(const RowHeader& h) {
@@ -58,7 +58,7 @@ HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
   return load_bytes<4>(at) | load_bytes<4>(at + 4) << 32;
 }
 
-#if defined(__CUDACC_RTC__)
+#if defined(__CUDA_ARCH__)
 
 inline __device__ uint64_t from_lane(uint64_t value, int lane) {
   const uint32_t low = __shfl_sync(~0u, static_cast<uint32_t>(value), lane);
@@ -105,7 +105,7 @@ class Arrival {
 
 }  // namespace detail
 
-#if defined(__CUDACC_RTC__)
+#if defined(__CUDA_ARCH__)
 
 /// Runs the slots of a warp that are at this shader, one after the other: a team of all its lanes scans each payload,
 /// then each thread goes on with its own. All threads of the warp call it; `here` says whose slot takes part, `shader`

@@ -22,6 +22,15 @@ HEADRACE_SHADER T from_network(T value) {
 }
 }  // namespace detail
 
+/// A packet as scans of its payload see it.
+inline PacketBytes bytes_of(const Packet& p) {
+  PacketBytes bytes;
+  bytes.data = p.data();
+  bytes.length = p.length();
+  if (p.has_network_header()) bytes.network = p.network_header_offset();
+  return bytes;
+}
+
 /// The packet that a shader of type `S` sees when it runs on the CPU, in place.
 template <typename S>
 class CpuView {
@@ -440,11 +449,7 @@ class ShaderElement final : public ShaderElementBase {
     for (uint32_t at = 0; at < p.length() && at < kMost; at += kLine) __builtin_prefetch(p.data() + at);
   }
   auto scan(const S& shader, const Packet& p) {
-    PacketBytes bytes;
-    bytes.data = p.data();
-    bytes.length = p.length();
-    if (p.has_network_header()) bytes.network = p.network_header_offset();
-    const PayloadBytes payload = detail::payload_of(shader, bytes);
+    const PayloadBytes payload = detail::payload_of(shader, bytes_of(p));
     if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
       return shader.scan_on_cpu(payload, *owner_);
     } else {

@@ -105,7 +105,7 @@ class HostTeam {
   }
 };
 
-#if defined(__CUDACC_RTC__)
+#if defined(__CUDA_ARCH__)
 /// The 32 threads of a warp. All of them must come to every call together.
 class WarpTeam {
  public:

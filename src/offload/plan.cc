@@ -29,6 +29,25 @@ int anchor_offset(const Offsets& at, Anchor anchor) {
   }
 }
 
+/// What a shader that writes this region does to the headers that lead to a payload.
+HeaderWrites header_writes(const RegionInfo& r) {
+  switch (r.anchor) {
+    case Anchor::kAnno:
+    case Anchor::kMeta:
+      return HeaderWrites::kNone;
+    case Anchor::kMac:
+      return HeaderWrites::kLink;
+    case Anchor::kNetwork: {
+      // Time to live or hop limit, checksum and addresses of IPv4: lengths and protocols stay as they are.
+      const int end = r.offset + r.size;
+      const bool harmless = (r.offset >= 7 && end <= 9) || (r.offset >= 10 && end <= 20) || (r.offset == 1 && end == 2);
+      return harmless ? HeaderWrites::kNone : HeaderWrites::kAny;
+    }
+    default:
+      return HeaderWrites::kAny;
+  }
+}
+
 }  // namespace
 
 bool can_offload(const Element& element) {
@@ -99,9 +118,20 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
   }
   for (const int e : chain.entries) entries_.push_back({e, static_cast<uint16_t>(step_of[edges[e].to.node])});
 
+  find_writes();
   std::vector<std::vector<Offsets>> offsets;
   foresee(offsets);
   lay_out(offsets);
+}
+
+void Plan::find_writes() {
+  for (const Step& step : steps_) {
+    HeaderWrites writes = step.writes;
+    for (const RegionInfo& r : step.element->regions())
+      if (r.writes) writes = std::max(writes, header_writes(r));
+    for (const uint16_t target : step.targets)
+      if (target < kExit) steps_[target].writes = std::max(steps_[target].writes, writes);
+  }
 }
 
 /// Where headers may lie before each step.
@@ -177,6 +207,8 @@ void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
     const auto at = static_cast<uint16_t>(s);
+    for (int i = 0; i < n; ++i)
+      if (slots[i].header.at == at) slots[i].writes = step.writes;
     step.element->shade_slots(parameters + step.image, at, slots, n, row_, step.first_counter, nexts.data());
     for (int i = 0; i < n; ++i) {
       if (slots[i].header.at != at) continue;

@@ -34,6 +34,7 @@ struct Step {
   /// For each output: the next step, or kExit + an exit.
   std::vector<uint16_t> targets;
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
+  HeaderWrites writes = HeaderWrites::kNone;  ///< of the steps that packets have passed
 };
 
 /// How packets come in: by which connection (an index into the graph's edges) to which step.
@@ -67,6 +68,7 @@ class Plan {
   std::string describe() const;
 
  private:
+  void find_writes();
   void lay_out(const std::vector<std::vector<Offsets>>& offsets);
   void foresee(std::vector<std::vector<Offsets>>& offsets) const;
 

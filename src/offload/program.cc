@@ -109,10 +109,13 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   const std::string counter =
       formula(step(0).first_counter, along([](const Step& s) { return s.first_counter; }), false);
   if (scans) {
+    HeaderWrites writes = HeaderWrites::kNone;
+    for (size_t i = 0; i < group.size; ++i) writes = std::max(writes, step(i).writes);
     out += fmt::format(
+        "    s.writes = static_cast<HeaderWrites>({});\n"
         "    const Next next = scan_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, Rows{{}}, {});\n"
         "    if (here) switch (next) {{\n",
-        type, image, counter);
+        static_cast<int>(writes), type, image, counter);
   } else {
     out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n",
                        type, image, counter);

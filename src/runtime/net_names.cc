@@ -44,6 +44,7 @@ constexpr Named<AnnotationRange> kAnnotations[] = {
     {"MISC_IP", {20, 4}},
     {"PACKET_NUMBER", {32, 4}},
     {"PAINT", {anno_offset::kPaint, 1}},
+    {"PATTERN", {anno_offset::kPattern, 4}},
     {"PERFCTR", {40, 8}},
     {"REV_RATE", {24, 4}},
     {"RX_HASH", {anno_offset::kRxHash, 4}},

@@ -63,6 +63,8 @@ Status PatternMatcher::choose_engine(const PatternMatcherOptions& options, Error
       break;
   }
   Errors unheard;
+  if (options.automaton)
+    return build_engine<FullDfa>(options.dfa, unheard) ? Status() : build_engine<CompressedDfa>(options.dfa, errors);
   if (build_engine<Prefilter>(options.prefilter, unheard)) return {};
   if (build_engine<CompressedDfa>(options.dfa, unheard)) return {};
   return build_engine<FullDfa>(options.dfa, errors);

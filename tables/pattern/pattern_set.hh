@@ -42,6 +42,11 @@ class PatternSet {
   /// first 20 bad lines are named one by one; the good ones are added nevertheless.
   Status add_file(const std::string& path, Errors& errors);
 
+  /// Letters of all patterns match in both cases.
+  void ignore_case() {
+    for (Pattern& pattern : patterns_) pattern.nocase = true;
+  }
+
   size_t size() const { return patterns_.size(); }
   bool empty() const { return patterns_.empty(); }
   const Pattern& operator[](size_t number) const { return patterns_[number]; }

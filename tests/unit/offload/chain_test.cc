@@ -70,7 +70,7 @@ TEST_P(OffloadChain, Payloads) {
   const std::string text = R"(
 Idle -> first :: OffloadScan(0x41) -> c :: Classifier(12/0800, 12/86dd, -);
 cap :: Capture;
-first[1] -> [1] cap;
+first[1] -> cap; Idle -> [1] cap;
 c[0] -> Strip(14) -> check :: CheckIPHeader -> b :: Classifier(9/11, -);
 c[1] -> Strip(14) -> CheckIP6Header -> six :: OffloadScan(7) -> [2] cap; six[1] -> [3] cap;
 c[2] -> other :: OffloadScan(3) -> [4] cap; other[1] -> [5] cap;

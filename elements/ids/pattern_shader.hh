@@ -1,0 +1,47 @@
+#pragma once
+/// \file
+/// The shader of elements that search payloads for literal patterns. What it needs on the host is in PatternTable.hh.
+
+#include <headrace/shader.hh>
+
+#include "tables/pattern/pattern_view.hh"
+
+namespace headrace {
+
+class PatternTable;
+
+/// Searches the payload: packets that match leave by output 1 with the pattern's number in their annotation.
+template <typename Self>
+struct PatternShader : Shader<Self> {
+  static constexpr Ports kPorts{"1/1-2"};
+  static constexpr auto kRegions = regions(Write{anno::pattern});
+  enum { kMatched };
+  static constexpr auto kCounters = counters(reason("pattern found"));
+  using Owner = PatternTable;
+  static constexpr bool kKeepsOwner = true;
+
+  PatternView patterns;
+
+  Status configure(Args& args, Owner& owner);
+  void add_handlers(Handlers& handlers, Owner& owner, ShaderElementBase& element);
+  void refresh(const Owner& owner);
+  void mirror(Mirror& mirror, const Owner& owner);
+
+  template <typename Team>
+  HEADRACE_SHADER FirstMatch scan(const Team& team, const PayloadBytes& payload) const {
+    return first_match(patterns, team, payload);
+  }
+  FirstMatch scan_on_cpu(const PayloadBytes& payload, const Owner& owner) const;
+
+  HEADRACE_SHADER Next shade(auto& p, const FirstMatch& found) const {
+    // A payload made to cost more than a device spends on one packet.
+    if (found.cut()) return kEscape;
+    if (!found.found()) return 0;
+    p.count(kMatched);
+    p.set(anno::pattern, found.pattern());
+    return 1;
+  }
+  Next escape(Packet*& p, Emitter& emit, Owner& owner);
+};
+
+}  // namespace headrace

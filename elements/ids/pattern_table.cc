@@ -1,0 +1,68 @@
+#include "elements/ids/pattern_table.hh"
+
+#include <fmt/format.h>
+
+namespace headrace {
+
+namespace {
+
+struct EngineArg {
+  bool automaton;
+  bool parse(std::string_view text, PatternEngine& engine, const ArgContext& context) const {
+    const std::optional<PatternEngine> wanted = parse_engine(text);
+    if (!wanted || (automaton && *wanted == PatternEngine::kPrefilter))
+      return context.error("expected auto, dfa{} compressed", automaton ? " or" : ", prefilter or");
+    engine = *wanted;
+    return true;
+  }
+};
+
+}  // namespace
+
+Status PatternTable::configure(Args& args, bool automaton) {
+  Errors& errors = args.errors();
+  std::vector<std::string> files, rest;
+  PatternMatcherOptions options;
+  options.automaton = automaton;
+  bool nocase = false;
+  args.read_all("FILE", files, InputFile{})
+      .read("NOCASE", nocase)
+      .read("ENGINE", options.engine, EngineArg{automaton})
+      .consume_rest(rest);
+  Status status = args.complete();
+  if (!status) return status;
+
+  PatternSet set;
+  for (const std::string& file : files) {
+    files_.push_back(FileStamp::of(file));  // before it is read
+    status &= set.add_file(file, errors);
+  }
+  for (size_t i = 0; i < rest.size(); ++i) {
+    Pattern pattern;
+    const std::string wrong = parse_pattern(rest[i], pattern);
+    if (!wrong.empty()) {
+      status &= errors.error("pattern {}: {}", i + 1, wrong);
+      continue;
+    }
+    status &= set.add(std::move(pattern), errors);
+  }
+  if (nocase) set.ignore_case();
+  if (!status) return status;
+  if (set.empty()) return errors.error("no patterns: name a FILE or give PATTERN1, ...");
+  return matcher_.build(std::move(set), options, errors);
+}
+
+void PatternTable::add_handlers(Handlers& handlers, ShaderElementBase& element, int matched) {
+  handlers.read("patterns", [this] { return fmt::format("{}\n", matcher_.patterns().size()); });
+  handlers.read("list", [this] {
+    std::string text;
+    size_t number = 0;
+    for (const Pattern& pattern : matcher_.patterns())
+      text += fmt::format("{} {}\n", number++, unparse_pattern(pattern));
+    return text;
+  });
+  handlers.read("table", [this] { return matcher_.text(); });
+  handlers.read("matches", [&element, matched] { return fmt::format("{}\n", element.counter(matched)); });
+}
+
+}  // namespace headrace
