@@ -10,6 +10,7 @@ int run_command(int argc, char** argv);
 int bench_command(int argc, char** argv);
 /// `headrace limits`: what this machine and its device can do, to set results beside.
 int limits_command(int argc, char** argv);
+int patterns_command(int argc, char** argv);
 /// `headrace check`: everything but running.
 int check_command(int argc, char** argv);
 /// `headrace graph`: a configuration and its chains as DOT or SVG.

@@ -6,22 +6,19 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <thread>
 
 #include "backend/cuda/compile.hh"
 #include "backend/cuda/cuda_backend.hh"
-#include "backend/cuda/device_memory.hh"
 #include "cli/commands.hh"
+#include "cli/device_bench.hh"
 #include "cli/limits_kernels.hh"
 #include "cli/session.hh"
-#include "headrace/mirror.hh"
 #include "headrace/version.hh"
 #include "runtime/runtime.hh"
 #include "tables/lpm4/huge_array.hh"
@@ -34,18 +31,12 @@ namespace headrace::cli {
 
 namespace {
 
-using cuda::CUdeviceptr;
-using cuda::CUevent;
 using cuda::CUfunction;
-using cuda::CUmodule;
-using cuda::CUresult;
 using cuda::Device;
 using cuda::DeviceBuffer;
-using cuda::Driver;
 using cuda::PinnedMemory;
 using cuda::Stream;
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kCell = 2048;       // a packet buffer
@@ -53,34 +44,6 @@ constexpr unsigned kKeys = 4 << 20;  // of a launch
 constexpr int kThreads = 256;        // of a block
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-/// Rounded to what can be told apart.
-double rounded(double value) {
-  const double unit = value < 10 ? 100 : value < 1000 ? 10 : 1;
-  return std::round(value * unit) / unit;
-}
-
-/// Prints each result when it is there, and keeps all for the JSON.
-class Report {
- public:
-  explicit Report(bool quiet) : quiet_(quiet) {}
-  void note(const std::string& key, const std::string& text) {
-    json_[key] = text;
-    if (!quiet_) fmt::print("{:<52}{}\n", key, text);
-    std::fflush(stdout);
-  }
-  void figure(const std::string& group, const std::string& key, double value, const char* unit) {
-    value = rounded(value);
-    json_[group][key + " " + unit] = value;
-    if (!quiet_) fmt::print("{:<52}{:>10} {}\n", group + ", " + key, value, unit);
-    std::fflush(stdout);
-  }
-  Json& json() { return json_; }
-
- private:
-  bool quiet_;
-  Json json_ = Json::object();
-};
 
 struct Latencies {
   std::vector<double> us;
@@ -231,55 +194,12 @@ void measure_cpu(Report& report, const Tables& tables) {
   }
 }
 
-/// Copies what a table's view points to.
-class Uploads final : public Mirror {
- public:
-  Uploads(cuda::CudaMemory& memory) : memory_(memory) {}
-  ~Uploads() {
-    for (const uint64_t address : addresses_) memory_.release(address);
-  }
-  bool ok() const { return ok_; }
-
- private:
-  uint64_t place(const void* objects, size_t size, ChangedPages*) override { return put(objects, size); }
-  uint64_t put(const void* value, size_t size) override {
-    const uint64_t address = memory_.allocate(std::max<size_t>(size, 16));
-    ok_ = ok_ && address != 0 && memory_.upload(address, value, size).ok();
-    addresses_.push_back(address);
-    return address;
-  }
-
-  cuda::CudaMemory& memory_;
-  std::vector<uint64_t> addresses_;
-  bool ok_ = true;
-};
-
 /// The measurements on one device.
-class DeviceLimits {
+class DeviceLimits : DeviceBench {
  public:
-  DeviceLimits(std::shared_ptr<Device> device, Report& report)
-      : device_(std::move(device)), driver_(device_->driver()), report_(report), memory_(device_) {}
-  ~DeviceLimits() {
-    if (device_->failed()) return;
-    device_->use();
-    for (const CUevent event : {begin_, end_})
-      if (event != nullptr) driver_.cuEventDestroy(event);
-    if (module_ != nullptr) driver_.cuModuleUnload(module_);
-  }
+  DeviceLimits(std::shared_ptr<Device> device, Report& report) : DeviceBench(std::move(device), report) {}
 
-  Status open(Errors& errors) {
-    cuda::Image image;
-    if (!cuda::compile_program(kLimitKernels, device_->capability(), true, image, errors)) return Status::failed();
-    device_->use();
-    if (!memory_.open(errors) || !stream_.create(device_)) return Status::failed();
-    if (!check(driver_.cuModuleLoadData(&module_, image.bytes.data()), "loading the kernels") ||
-        !check(driver_.cuEventCreate(&begin_, 0), "making an event") ||
-        !check(driver_.cuEventCreate(&end_, 0), "making an event"))
-      return errors.error("the device has failed");
-    report_.note("device", fmt::format("{}, {}", device_->name(), image.note));
-    report_.note("link", device_->link());
-    return {};
-  }
+  Status open(Errors& errors) { return DeviceBench::open(kLimitKernels, errors); }
 
   bool measure(const Tables& tables) {
     return doorbell() && launch() && copies() && cells() && (!tables.has4 || lookups4(tables)) &&
@@ -287,36 +207,6 @@ class DeviceLimits {
   }
 
  private:
-  bool check(CUresult result, const char* doing) { return device_->check(result, doing); }
-  CUfunction function(const char* name) {
-    CUfunction f = nullptr;
-    check(driver_.cuModuleGetFunction(&f, module_, name), name);
-    return f;
-  }
-  /// Launches with as many blocks as the device has room for, or `blocks`.
-  template <typename... A>
-  bool run(CUfunction f, unsigned blocks, unsigned threads, A... arguments) {
-    void* values[] = {&arguments...};
-    if (blocks == 0) {
-      int fit = 0;
-      driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, static_cast<int>(threads), 0);
-      blocks = static_cast<unsigned>(fit * device_->attribute(cuda::kMultiprocessorCount));
-    }
-    return check(driver_.cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream_.get(), values, nullptr), "a launch");
-  }
-  /// Seconds of one `work`, of at least `rounds`, on the device's clock; the first one warms up.
-  template <typename Work>
-  double time(int rounds, Work&& work) {
-    work(0);
-    driver_.cuEventRecord(begin_, stream_.get());
-    for (int i = 1; i <= rounds; ++i) work(i);
-    driver_.cuEventRecord(end_, stream_.get());
-    if (!check(driver_.cuEventSynchronize(end_), "waiting")) return 1e9;
-    float milliseconds = 0;
-    driver_.cuEventElapsedTime(&milliseconds, begin_, end_);
-    return std::max(milliseconds, 1e-6f) * 1e-3 / rounds;
-  }
-
   bool doorbell() {
     PinnedMemory words;
     if (!words.allocate(device_, 4096)) return false;
@@ -454,14 +344,6 @@ class DeviceLimits {
     const Lpm6View view = tables.lpm6.mirror(uploads);
     return uploads.ok() && lookups("IPv6 lookups", "limit_lookup6", view, tables.keys6, tables.lpm6.view());
   }
-
-  std::shared_ptr<Device> device_;
-  const Driver& driver_;
-  Report& report_;
-  cuda::CudaMemory memory_;
-  Stream stream_;
-  CUmodule module_ = nullptr;
-  CUevent begin_ = nullptr, end_ = nullptr;
 };
 
 }  // namespace

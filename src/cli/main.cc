@@ -20,6 +20,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", &cli::run_command, "run a configuration on all cores and report what it does"},
     {"bench", &cli::bench_command, "measure a configuration"},
+    {"patterns", &cli::patterns_command, "measure the search for patterns, on the device and on the CPU"},
     {"limits", &cli::limits_command, "measure what this machine can do: copies, device reads, lookups"},
     {"check", &cli::check_command, "find the mistakes in a configuration without running it"},
     {"graph", &cli::graph_command, "draw a configuration and its chains"},
