@@ -123,8 +123,8 @@ Status CompressedDfa::build(const PatternSet& set, const DfaLimits& limits, Erro
   Rows rows;
   const size_t most = std::min<size_t>(limits.bytes / sizeof(CompressedState), CompressedDfaView::kRow);
   const auto too_many = [&] {
-    return errors.error("compressed DFA: {} states have more transitions than the {} ({} MB) that there is room for",
-                        trie.size(), most, most * sizeof(CompressedState) >> 20);
+    return errors.error("compressed DFA: {} states keep more than the {} transitions that {} bytes hold", trie.size(),
+                        most, most * sizeof(CompressedState));
   };
   if (!rows.collect(trie, most)) return too_many();
 

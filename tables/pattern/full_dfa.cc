@@ -17,8 +17,8 @@ Status FullDfa::build(const PatternSet& set, const DfaLimits& limits, Errors& er
   const size_t stride = trie.classes + 1;
   const size_t bytes = trie.size() * stride * sizeof(uint32_t);
   if (bytes > limits.bytes)
-    return errors.error("full DFA: {} states of {} transitions take {} MB, the limit is {} MB", trie.size(),
-                        trie.classes, bytes >> 20, limits.bytes >> 20);
+    return errors.error("full DFA: {} states of {} transitions take {} bytes, the limit is {}", trie.size(),
+                        trie.classes, bytes, limits.bytes);
   if (trie.size() * stride >= FullDfaView::kReports)
     return errors.error("full DFA: {} states of {} transitions, the limit is {} transitions", trie.size(), trie.classes,
                         FullDfaView::kReports);

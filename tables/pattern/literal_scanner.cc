@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <tuple>
 
 namespace headrace {
 
 namespace {
+
+/// Behind a payload, so that what the library forgets is no part of it.
+constexpr uint32_t kPadding = 64;
 
 bool is_plain(unsigned char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
 
@@ -46,7 +50,8 @@ LiteralScanner::~LiteralScanner() = default;
 Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   const auto began = std::chrono::steady_clock::now();
   database_.reset();
-  scratch_.reset();
+  spaces_.reset();
+  padded_ = false;
   begins_.clear();
   numbers_.resize(set.size());
   if (set.empty()) return {};
@@ -83,45 +88,97 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   database_.reset(database);
   hs_database_size(database, &database_bytes_);
 
-  auto scratch = std::make_unique<PerThread<Scratch>>();
-  for (int thread = 0; thread < scratch->size(); ++thread) {
+  auto spaces = std::make_unique<PerThread<Space>>();
+  for (int thread = 0; thread < spaces->size(); ++thread) {
     hs_scratch_t* made = nullptr;
     const hs_error_t result =
-        thread == 0 ? hs_alloc_scratch(database, &made) : hs_clone_scratch((*scratch)[0].get(), &made);
+        thread == 0 ? hs_alloc_scratch(database, &made) : hs_clone_scratch((*spaces)[0].scratch.get(), &made);
     if (result != HS_SUCCESS)
-      return errors.error("Vectorscan: no memory for the scratch of {} threads", scratch->size());
-    (*scratch)[thread].reset(made);
+      return errors.error("Vectorscan: no memory for the scratch of {} threads", spaces->size());
+    (*spaces)[thread].scratch.reset(made);
   }
-  hs_scratch_size((*scratch)[0].get(), &scratch_bytes_);
-  scratch_ = std::move(scratch);
+  hs_scratch_size((*spaces)[0].scratch.get(), &scratch_bytes_);
+  spaces_ = std::move(spaces);
+  if (forgets_tails(set)) {
+    for (int thread = 0; thread < spaces_->size(); ++thread) {
+      (*spaces_)[thread].padded = std::make_unique<uint8_t[]>(kLargestPayload + kPadding);
+    }
+    padded_ = true;
+  }
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return {};
+}
+
+/// Vectorscan up to 5.4.12 looks for a first byte that any match needs with vectors of 64 bytes where the processor has
+/// AVX-512, and forgets most of the bytes behind the last whole vector. Which databases do that cannot be asked, so
+/// some patterns are put at the end of payloads of one byte; for all bytes, since a byte that a match needs hides the
+/// fault.
+bool LiteralScanner::forgets_tails(const PatternSet& set) const {
+  constexpr size_t kPatternsTried = 32;
+  constexpr size_t kVector = 64;
+  std::vector<uint8_t> space(2 * kVector + kLongestPattern + 3 * kVector);
+  uint8_t* const aligned = space.data() + (kVector - reinterpret_cast<uintptr_t>(space.data()) % kVector) % kVector;
+  for (size_t i = 0; i < std::min(kPatternsTried, set.size()); ++i) {
+    const std::string& bytes = set[i * set.size() / std::min(kPatternsTried, set.size())].bytes;
+    for (const size_t tail : {1, 8, 24}) {
+      const size_t length = (bytes.size() / kVector + 2) * kVector + tail;
+      for (int filler = 0; filler < 256; ++filler) {
+        std::fill_n(aligned, length, static_cast<uint8_t>(filler));
+        std::copy(bytes.begin(), bytes.end(), aligned + length - bytes.size());
+        bool found = false;
+        const auto report = [](void* context, uint32_t, uint32_t) {
+          *static_cast<bool*>(context) = true;
+          return false;
+        };
+        (void)run({aligned, static_cast<uint32_t>(length)}, report, &found);
+        if (!found) return true;
+      }
+    }
+  }
+  return false;
 }
 
 struct LiteralScanner::Run {
   const LiteralScanner& scanner;
   Report report;
   void* context;
+  uint32_t length;
+  bool stopped = false;
 };
 
 int LiteralScanner::on_report(unsigned id, unsigned long long, unsigned long long to, unsigned, void* context) {
-  const Run& run = *static_cast<const Run*>(context);
+  Run& run = *static_cast<Run*>(context);
+  if (to > run.length) return 1;
   for (uint32_t i = run.scanner.begins_[id]; i < run.scanner.begins_[id + 1]; ++i) {
-    if (!run.report(run.context, run.scanner.numbers_[i], static_cast<uint32_t>(to))) return 1;
+    if (!run.report(run.context, run.scanner.numbers_[i], static_cast<uint32_t>(to))) {
+      run.stopped = true;
+      return 1;
+    }
   }
   return 0;
 }
 
 bool LiteralScanner::run(const PayloadBytes& bytes, Report report, void* context) const {
   if (!database_ || bytes.length == 0) return true;
-  Run run{*this, report, context};
-  return hs_scan(database_.get(), reinterpret_cast<const char*>(bytes.data), bytes.length, 0, scratch_->local().get(),
-                 on_report, &run) == HS_SUCCESS;
+  if (bytes.length > kLargestPayload) return false;
+  Space& space = spaces_->local();
+  const uint8_t* data = bytes.data;
+  uint32_t length = bytes.length;
+  if (padded_) {
+    std::memcpy(space.padded.get(), bytes.data, bytes.length);
+    data = space.padded.get();
+    length += kPadding;
+  }
+  Run run{*this, report, context, bytes.length};
+  const hs_error_t result =
+      hs_scan(database_.get(), reinterpret_cast<const char*>(data), length, 0, space.scratch.get(), on_report, &run);
+  return !run.stopped && (result == HS_SUCCESS || result == HS_SCAN_TERMINATED);
 }
 
 std::string LiteralScanner::description() const {
-  return fmt::format("Vectorscan {}: {:.1f} MB and {} KB a thread, built in {:.2f} s", hs_version(),
-                     static_cast<double>(database_bytes_) / 1e6, scratch_bytes_ / 1024, seconds_);
+  return fmt::format("Vectorscan {}: {:.1f} MB and {} KB a thread, built in {:.2f} s{}", hs_version(),
+                     static_cast<double>(database_bytes_) / 1e6, scratch_bytes_ / 1024, seconds_,
+                     padded_ ? ", scans padded copies" : "");
 }
 
 }  // namespace headrace

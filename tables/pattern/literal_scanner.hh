@@ -19,6 +19,9 @@ struct hs_scratch;
 
 namespace headrace {
 
+/// Longer payloads are not scanned but cut.
+inline constexpr uint32_t kLargestPayload = 65535;
+
 /// A set of patterns as a database of Vectorscan (or Hyperscan), and scratch memory for each thread that thread_id()
 /// knows. Scans may run on all threads at once.
 class LiteralScanner {
@@ -32,7 +35,8 @@ class LiteralScanner {
   Status build(const PatternSet& set, Errors& errors);
 
   /// Calls `on_match(pattern, end)` for each match, in the order of their ends. It may return false to end the scan;
-  /// scan() is then false, too. Not for recursion: `on_match` must not scan.
+  /// scan() is then false, as it is for payloads above
+  /// kLargestPayload. Not for recursion: `on_match` must not scan.
   template <typename F>
   bool scan(const PayloadBytes& bytes, F&& on_match) const {
     const auto call = [](void* context, uint32_t pattern, uint32_t end) {
@@ -63,12 +67,19 @@ class LiteralScanner {
   };
   using Scratch = std::unique_ptr<hs_scratch, FreeScratch>;
   struct Run;
+  /// What a thread needs for a scan.
+  struct Space {
+    Scratch scratch;
+    std::unique_ptr<uint8_t[]> padded;
+  };
 
+  bool forgets_tails(const PatternSet& set) const;
   bool run(const PayloadBytes& bytes, Report report, void* context) const;
   static int on_report(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void* context);
 
   std::unique_ptr<hs_database, FreeDatabase> database_;
-  std::unique_ptr<PerThread<Scratch>> scratch_;
+  std::unique_ptr<PerThread<Space>> spaces_;
+  bool padded_ = false;  // payloads are scanned with a tail behind them, see forgets_tails()
   // Equal patterns are one expression of the library; its numbers are [begins_[id], begins_[id + 1]) of numbers_.
   std::vector<uint32_t> begins_, numbers_;
   size_t database_bytes_ = 0;

@@ -81,6 +81,8 @@ class PatternReader {
       case '|':
       case '"':
       case '#':
+      case ';':
+      case ':':
         bytes.push_back(c);
         return {};
       case 'x': {

@@ -24,7 +24,7 @@ struct Pattern {
 ///     GET /cmd.exe|3f 2f|      bytes as they are; between bars, hexadecimal
 ///     i:user-agent: sqlmap     i: both cases
 ///     "  two blanks before"    in quotes blanks at both ends belong to it
-///     \x90\x90\n\\\|\"         escapes: \xHH \n \r \t \0 \\ \| \" \#
+///     \x90\x90\n\\\|\"         escapes: \xHH \n \r \t \0 \\ \| \" \# \; \:
 ///
 /// Returns what is wrong, or an empty text.
 std::string parse_pattern(std::string_view text, Pattern& pattern);

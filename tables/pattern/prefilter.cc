@@ -143,8 +143,7 @@ Status Prefilter::build(const PatternSet& set, const PrefilterLimits& limits, Er
   budget_ = limits.budget;
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (memory() > limits.bytes)
-    return errors.error("prefilter: {} patterns take {} MB, the limit is {} MB", set.size(), memory() >> 20,
-                        limits.bytes >> 20);
+    return errors.error("prefilter: {} patterns take {} bytes, the limit is {}", set.size(), memory(), limits.bytes);
   return {};
 }
 
