@@ -33,8 +33,8 @@ enum class Beside : uint8_t { kOther, kWord, kNewline, kEdge };
 
 Beside beside(unsigned byte) {
   if (byte == '\n') return Beside::kNewline;
-  const bool word = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-                    byte == '_';
+  const bool word =
+      (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || byte == '_';
   return word ? Beside::kWord : Beside::kOther;
 }
 
@@ -199,7 +199,8 @@ class Determiniser {
     return true;
   }
 
-  /// What a state does: bit 0 a match that ends here, 1 one that ended a byte before; 2 and 3 the same if the text ends.
+  /// What a state does: bit 0 a match that ends here, 1 one that ended a byte before; 2 and 3 the same if the text
+  /// ends.
   uint8_t outputs(uint32_t state) const { return states_[state].outputs; }
   size_t size() const { return states_.size(); }
 
@@ -333,8 +334,8 @@ class Determiniser {
     }
   }
 
-  /// Decides the assertions of a state, now that what comes is known. Calls `on_item(node, last)` for nodes of bytes and
-  /// acceptance that are reached; `last`: only if nothing follows the byte that comes.
+  /// Decides the assertions of a state, now that what comes is known. Calls `on_item(node, last)` for nodes of bytes
+  /// and acceptance that are reached; `last`: only if nothing follows the byte that comes.
   template <typename F>
   void decide(const std::vector<uint32_t>& from, Beside before, Beside after, F&& on_item) {
     begin();
@@ -399,9 +400,8 @@ class Determiniser {
   /// The state of items_, which is made if need be.
   uint32_t finish(Beside before, bool late) {
     std::sort(items_.begin(), items_.end());
-    const bool asks = std::any_of(items_.begin(), items_.end(), [&](uint32_t item) {
-      return nfa_.nodes[item >> 2].type == Nfa::Type::kAssertion;
-    });
+    const bool asks = std::any_of(items_.begin(), items_.end(),
+                                  [&](uint32_t item) { return nfa_.nodes[item >> 2].type == Nfa::Type::kAssertion; });
     if (!asks) before = Beside::kOther;
     key_ = items_;
     key_.push_back(static_cast<uint32_t>(before) << 2 | uint32_t{late} << 1 | uint32_t{accepts_});
@@ -523,7 +523,8 @@ RegexDfa minimised(const RegexDfa& dfa) {
   {
     std::vector<uint32_t> fill(begin.begin(), begin.end() - 1);
     for (uint32_t s = 0; s < n; ++s) {
-      for (uint32_t c = 0; c < classes; ++c) from[fill[static_cast<size_t>(dfa.next[s * classes + c]) * classes + c]++] = s;
+      for (uint32_t c = 0; c < classes; ++c)
+        from[fill[static_cast<size_t>(dfa.next[s * classes + c]) * classes + c]++] = s;
     }
   }
 
@@ -636,8 +637,8 @@ std::optional<RegexDfa> merge_regex_dfas(const RegexDfa& a, const RegexDfa& b, R
     if (pairs.size() > most_states) return {};
     const uint32_t in_a = static_cast<uint32_t>(pairs[i] >> 32), in_b = static_cast<uint32_t>(pairs[i]);
     const RegexDfa::State &from_a = a.states[in_a], &from_b = b.states[in_b];
-    dfa.states.push_back({reports.united(from_a.reports, from_b.reports),
-                          reports.united(from_a.end_reports, from_b.end_reports)});
+    dfa.states.push_back(
+        {reports.united(from_a.reports, from_b.reports), reports.united(from_a.end_reports, from_b.end_reports)});
     for (const auto& [class_a, class_b] : classes) {
       dfa.next.push_back(number(a.next[in_a * a.classes + class_a], b.next[in_b * b.classes + class_b]));
     }

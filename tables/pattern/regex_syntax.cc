@@ -57,7 +57,7 @@ namespace {
 
 using Kind = RegexNode::Kind;
 
-constexpr uint32_t kMostGroups = 250;    // nested; PCRE2's limit
+constexpr uint32_t kMostGroups = 250;     // nested; PCRE2's limit
 constexpr uint32_t kMostRepeats = 65535;  // PCRE2's limit
 
 constexpr ByteSet bytes_of(std::string_view text) {
@@ -761,7 +761,8 @@ class Parser {
     for (const char mark : {':', '.', '='}) {
       size_t i = at_;
       if (i >= text_.size() || text_[i] != mark) continue;
-      for (++i; i < text_.size() && (is_alnum(text_[i]) || text_[i] == '^'); ++i) {}
+      for (++i; i < text_.size() && (is_alnum(text_[i]) || text_[i] == '^'); ++i) {
+      }
       if (i + 1 < text_.size() && text_[i] == mark && text_[i + 1] == ']') {
         invalid(position, "a POSIX class outside of a class");
         return set;

@@ -60,13 +60,13 @@ struct RegexFlags {
 };
 
 enum class RegexAssertion : uint8_t {
-  kTextStart,           ///< \A, and ^ without multiline
-  kLineStart,           ///< ^ with multiline: at the start, and after each newline that is not the last byte
-  kTextEnd,             ///< \z
-  kTextEndNewline,      ///< \Z, and $ without multiline: at the end, and before a newline that is the last byte
-  kLineEnd,             ///< $ with multiline: at the end, and before each newline
-  kWordBoundary,        ///< \b
-  kNotWordBoundary,     ///< \B
+  kTextStart,        ///< \A, and ^ without multiline
+  kLineStart,        ///< ^ with multiline: at the start, and after each newline that is not the last byte
+  kTextEnd,          ///< \z
+  kTextEndNewline,   ///< \Z, and $ without multiline: at the end, and before a newline that is the last byte
+  kLineEnd,          ///< $ with multiline: at the end, and before each newline
+  kWordBoundary,     ///< \b
+  kNotWordBoundary,  ///< \B
 };
 
 struct RegexNode {

@@ -182,8 +182,9 @@ void RegexTable::build() {
     std::sort(left.begin(), left.end());
     groups.clear();
     for (const size_t i : left) {
-      expressions_[i].reason = fmt::format("no room: the automata of the set would pass {} states, {} bytes or {} passes",
-                                           limits_.states, limits_.bytes, limits_.automata);
+      expressions_[i].reason =
+          fmt::format("no room: the automata of the set would pass {} states, {} bytes or {} passes", limits_.states,
+                      limits_.bytes, limits_.automata);
       if (std::optional<RegexDfa> dfa = make_literals(i, budget)) groups.push_back({std::move(*dfa), {i}});
     }
     groups = merged(std::move(groups));
@@ -278,8 +279,8 @@ size_t RegexTable::bytes() const {
 }
 
 size_t RegexTable::count(Place place) const {
-  return static_cast<size_t>(std::count_if(expressions_.begin(), expressions_.end(),
-                                           [&](const Expression& e) { return e.place == place; }));
+  return static_cast<size_t>(
+      std::count_if(expressions_.begin(), expressions_.end(), [&](const Expression& e) { return e.place == place; }));
 }
 
 std::string RegexTable::note() const {

@@ -22,11 +22,11 @@ namespace headrace {
 class RegexTable {
  public:
   struct Limits {
-    size_t states = 32768;        ///< in all automata together
+    size_t states = 32768;  ///< in all automata together
     size_t bytes = size_t{64} << 20;
-    size_t automata = 8;          ///< each of them is a pass over the bytes
-    uint64_t work = 50'000'000;   ///< steps of the construction for one expression
-    ScanBudget reports;           ///< what a scan may report
+    size_t automata = 8;         ///< each of them is a pass over the bytes
+    uint64_t work = 50'000'000;  ///< steps of the construction for one expression
+    ScanBudget reports;          ///< what a scan may report
   };
 
   enum class Place : uint8_t {
@@ -47,8 +47,8 @@ class RegexTable {
   explicit RegexTable(const Limits& limits);
 
   /// Adds an expression, before build(). `number`, below 2^29, is what is reported; two expressions may not have the
-  /// same. The result says why it is not an expression, or why it cannot be exact; in the second case it has been added.
-  /// An expression that can match without a byte is none for an automaton: it is `kElsewhere`.
+  /// same. The result says why it is not an expression, or why it cannot be exact; in the second case it has been
+  /// added. An expression that can match without a byte is none for an automaton: it is `kElsewhere`.
   RegexProblem add(std::string_view text, RegexFlags flags, uint32_t number);
   /// Makes the automata. Every expression gets its place.
   void build();

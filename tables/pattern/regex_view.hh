@@ -24,9 +24,9 @@ struct RegexAutomaton {
 /// An automaton has to know where it stands before a lane can begin in the middle. Lanes guess: they walk some bytes
 /// before their part from a likely state, then their part. Where the lane before arrives elsewhere the guess was wrong,
 /// and the part is walked again from the right state, until all fit (D. Mytkowicz, M. Musuvathi, W. Schulte,
-/// "Data-parallel finite-state machines", ASPLOS 2014, go on from there). Each round makes at least one more lane right,
-/// so that text made to mislead costs as much as one lane alone. Only lanes that came through reporting states walk
-/// once more, to report.
+/// "Data-parallel finite-state machines", ASPLOS 2014, go on from there). Each round makes at least one more lane
+/// right, so that text made to mislead costs as much as one lane alone. Only lanes that came through reporting states
+/// walk once more, to report.
 class RegexView {
  public:
   static constexpr uint32_t kReports = uint32_t{1} << 31;

@@ -29,8 +29,8 @@ RegexTable::Limits generous() {
 }
 
 TEST(RegexTable, RandomExpressionsAgainstVectorscanAndPcre2) {
-  size_t compiled = 0, refused = 0, not_by_vectorscan = 0, found = 0;
-  for (uint64_t seed = 1; seed <= 1500; ++seed) {
+  size_t compiled = 0, refused = 0, not_by_vectorscan = 0, found = 0, missed = 0;
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
     RegexMaker maker(seed);
     const std::string expression = maker.expression();
     const RegexFlags flags = maker.flags();
@@ -59,18 +59,26 @@ TEST(RegexTable, RandomExpressionsAgainstVectorscanAndPcre2) {
       Ends ends;
       ASSERT_TRUE(pcre.ends(text, ends));
       ASSERT_EQ(mine, matches_from(ends, 5)) << "PCRE2";
-      if (vectorscan.good()) {
-        ASSERT_EQ(mine, matches_from(vectorscan.ends(text), 5)) << "Vectorscan";
+      if (!vectorscan.good()) continue;
+      const Ends theirs = vectorscan.ends(text);
+      if (VectorscanOracle::sound()) {
+        ASSERT_EQ(theirs, ends) << "Vectorscan";
+      } else {
+        ASSERT_TRUE(std::includes(ends.begin(), ends.end(), theirs.begin(), theirs.end())) << "Vectorscan";
+        missed += ends.size() - theirs.size();
       }
     }
   }
-  printf("%zu compiled, %zu refused, %zu not by Vectorscan, %zu matches\n", compiled, refused, not_by_vectorscan, found);
-  EXPECT_GT(compiled, 900u);
-  EXPECT_GT(found, 50000u);
+  printf("%zu expressions also by Vectorscan (%s), which missed %zu; %zu only by PCRE2; %zu refused; %zu matches\n",
+         compiled, hs_version(), missed, not_by_vectorscan, refused, found);
+  EXPECT_GT(compiled, 350u);
+  EXPECT_GT(not_by_vectorscan, 250u);
+  EXPECT_GT(found, 15000u);
+  EXPECT_LE(missed, found / 1000);
 }
 
 TEST(RegexTable, SetsReportWhatTheirExpressionsReport) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
     RegexMaker maker(seed + 5000);
     RegexTable table(generous());
     std::vector<std::pair<uint32_t, Pcre2Oracle>> oracles;
