@@ -63,6 +63,16 @@ RegexProblem RegexTable::add(std::string_view text, RegexFlags flags, uint32_t n
   return problem;
 }
 
+void RegexTable::add_anyhow(std::string_view text, RegexFlags flags, uint32_t number) {
+  const RegexProblem problem = add(text, flags, number);
+  if (problem.kind != RegexProblem::Kind::kInvalid) return;
+  // The empty tree matches everywhere, and so is none for an automaton.
+  trees_.emplace_back();
+  trees_.back().nodes.emplace_back();
+  trees_.back().exact = false;
+  expressions_.push_back({std::string(text), flags, number, Place::kElsewhere, problem.text(), 0});
+}
+
 std::optional<RegexDfa> RegexTable::make_literals(size_t index, const RegexBudget& budget) {
   Expression& expression = expressions_[index];
   std::optional<RegexDfa> dfa;

@@ -50,6 +50,8 @@ class RegexTable {
   /// same. The result says why it is not an expression, or why it cannot be exact; in the second case it has been
   /// added. An expression that can match without a byte is none for an automaton: it is `kElsewhere`.
   RegexProblem add(std::string_view text, RegexFlags flags, uint32_t number);
+  /// The same, but what is not understood is added as `kElsewhere`.
+  void add_anyhow(std::string_view text, RegexFlags flags, uint32_t number);
   /// Makes the automata. Every expression gets its place.
   void build();
 

@@ -173,4 +173,35 @@ class RegexView {
   }
 };
 
+/// What a device knows of the first match.
+struct RegexFound {
+  uint64_t key = FirstMatch::kNone;  ///< as FirstMatch
+  uint32_t ask = 0;                  ///< not 0: only the host can tell
+
+  HEADRACE_SHADER bool operator==(const RegexFound& other) const { return key == other.key && ask == other.ask; }
+};
+
+/// The match that ends first, unless there is a candidate, which might end before it.
+template <class Team>
+HEADRACE_SHADER RegexFound find_first(const RegexView& view, const Team& team, const PayloadBytes& bytes) {
+  typename Team::template Lanes<RegexFound> lanes = team.map([](uint32_t) { return RegexFound(); });
+  const bool whole = view.template scan<Team, RegexFound>(
+      team, bytes, lanes, [](RegexFound& found, uint32_t pattern, uint32_t end) {
+        if ((pattern & RegexView::kCandidate) != 0) {
+          found.ask = 1;
+        } else {
+          const uint64_t mine = uint64_t{end} << 32 | pattern;
+          if (mine < found.key) found.key = mine;
+        }
+        return static_cast<uint32_t>(found.key >> 32);
+      });
+  typename Team::template Lanes<uint64_t> keys =
+      team.map([&](uint32_t lane) -> uint64_t { return Team::own(lanes, lane).key; });
+  const bool candidate = team.any(team.map([&](uint32_t lane) -> bool { return Team::own(lanes, lane).ask != 0; }));
+  RegexFound found;
+  found.key = team.min(keys);
+  if (candidate || !whole) found = {FirstMatch::kNone, 1};
+  return found;
+}
+
 }  // namespace headrace
