@@ -14,6 +14,8 @@ namespace headrace::rules {
 namespace {
 
 constexpr int32_t kMostBytes = 65535;
+/// Steps of a rule: each of them may be a level of backtracking.
+constexpr size_t kMostSteps = 255;
 
 /// Options that Snort or Suricata know and that need more than one packet's headers and raw payload. Names that begin
 /// with one of kOtherPrefixes belong to them.
@@ -527,6 +529,7 @@ bool OptionReader::finish() {
     last_content_ = static_cast<int>(i);
     if (!finish_content(*content)) return false;
   }
+  if (rule_.steps.size() > kMostSteps) return fail(fmt::format("more than {} contents and expressions", kMostSteps));
   if (rule_.sid == 0) return fail("no sid");
   choose_fast_pattern();
   return true;

@@ -141,6 +141,17 @@ std::string RuleSet::summary(size_t most_reasons) const {
 
 RuleReader::RuleReader(Options options) : options_(std::move(options)), sets_(options_.variables) {}
 
+std::vector<std::string> RuleReader::bad_variables() {
+  std::vector<std::string> bad;
+  for (const auto& [name, value] : options_.variables) {
+    // The name does not tell whether it stands for addresses or ports.
+    std::string as_addresses, as_ports;
+    if (!sets_.addresses("$" + name, as_addresses) && !sets_.ports("$" + name, as_ports))
+      bad.push_back(name + ": " + (name.ends_with("PORTS") ? as_ports : as_addresses));
+  }
+  return bad;
+}
+
 std::string RuleReader::read_rules(const std::string& path) {
   Lines lines;
   const std::string error = read_text_lines(

@@ -43,6 +43,9 @@ class RuleReader {
   };
   explicit RuleReader(Options options);
 
+  /// What is wrong with variables that were given: "NAME: reason", each.
+  std::vector<std::string> bad_variables();
+
   /// An empty text, or why the file cannot be read.
   std::string read_rules(const std::string& path);
   /// Reads a text as if it was that file.
