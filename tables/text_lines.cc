@@ -20,7 +20,8 @@ constexpr size_t kBlock = size_t{1} << 16;
 /// Cuts a stream of bytes into lines.
 class LineSplitter {
  public:
-  explicit LineSplitter(const std::function<void(std::string_view)>& consumer) : consumer_(consumer) {}
+  LineSplitter(const std::function<void(std::string_view)>& consumer, size_t longest)
+      : consumer_(consumer), longest_(longest) {}
 
   void feed(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -30,7 +31,7 @@ class LineSplitter {
         consumer_(piece);
       } else {
         // One byte above the bound is kept, for the consumer to see that the line is too long.
-        rest_.append(piece.substr(0, kLongestTextLine + 1 - std::min(rest_.size(), kLongestTextLine + 1)));
+        rest_.append(piece.substr(0, longest_ + 1 - std::min(rest_.size(), longest_ + 1)));
         if (end == std::string_view::npos) return;
         finish();
       }
@@ -46,6 +47,7 @@ class LineSplitter {
 
  private:
   const std::function<void(std::string_view)>& consumer_;
+  const size_t longest_;
   std::string rest_;
 };
 
@@ -185,7 +187,8 @@ Outcome decode(InputFile& file, std::string_view head, Sink& sink) {
 
 }  // namespace
 
-std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer) {
+std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer,
+                            size_t longest) {
   InputFile file(path);
   if (!file.is_open()) return std::strerror(errno);
 
@@ -199,7 +202,7 @@ std::string read_text_lines(const std::string& path, const std::function<void(st
   }
   const std::string_view start(head, head_size);
 
-  LineSplitter lines(consumer);
+  LineSplitter lines(consumer, longest);
   Outcome outcome;
   if (start.starts_with(XzDecoder::kMagic)) {
     outcome = decode<XzDecoder>(file, start, lines);

@@ -13,8 +13,9 @@ namespace headrace {
 inline constexpr size_t kLongestTextLine = 4096;
 
 /// Calls `consumer` for each line of a file, without its newline. The file may be compressed by xz or gzip, which is
-/// told from its content. Of a line longer than kLongestTextLine one byte more is passed. Returns why the file cannot
+/// told from its content. Of a line longer than `longest` one byte more is passed. Returns why the file cannot
 /// be read, or an empty text; lines before the fault have been passed then.
-std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer);
+std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer,
+                            size_t longest = kLongestTextLine);
 
 }  // namespace headrace

@@ -1,0 +1,39 @@
+#include "elements/ids/IDSMatcher.hh"
+
+#include "elements/ids/ids_rules.hh"
+
+namespace headrace {
+
+Status IDSMatcher::configure(Args& args, Owner& owner) { return owner.configure(args); }
+
+Status IDSMatcher::initialize(Errors& errors, Owner& owner) { return owner.initialize(errors); }
+
+void IDSMatcher::add_handlers(Handlers& handlers, Owner& owner, ShaderElementBase& element) {
+  owner.add_handlers(handlers, element);
+}
+
+auto IDSMatcher::note(const Owner& owner) const { return owner.note(); }
+
+void IDSMatcher::refresh(const Owner& owner) {
+  patterns = owner.matcher().view();
+  always = owner.program().always();
+}
+
+void IDSMatcher::mirror(Mirror& mirror, const Owner& owner) {
+  patterns = owner.matcher().mirror(mirror);
+  always = owner.program().always();
+  always.ports = mirror.array(always.ports, rules::RuleProgram::kPortBits);
+}
+
+Candidates IDSMatcher::scan_on_cpu(const PayloadBytes& payload, const Owner& owner) const {
+  return owner.matcher().candidates(payload);
+}
+
+Next IDSMatcher::escape(Packet*& p, Emitter& emit, Owner& owner) const {
+  const Candidates found{p->anno_u64(anno_offset::kCandidates)};
+  return owner.look_at(*p, found) && emit.element().noutputs() > 1 ? 1 : 0;
+}
+
+HEADRACE_ELEMENT(IDSMatcher)
+
+}  // namespace headrace

@@ -1,0 +1,67 @@
+#pragma once
+/// \file
+/// What IDSMatcher has on the host: rules, the search for their patterns, and what became of packets.
+
+#include <headrace/shader.hh>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elements/ids/alert_log.hh"
+#include "tables/file_stamp.hh"
+#include "tables/pattern/pattern_matcher.hh"
+#include "tables/rules/rule_program.hh"
+#include "tables/rules/rule_reader.hh"
+
+namespace headrace {
+
+class IDSRules {
+ public:
+  Status configure(Args& args);
+  Status initialize(Errors& errors);
+  void add_handlers(Handlers& handlers, ShaderElementBase& element);
+  std::string note() const;
+  /// The files that rules came from have not changed since.
+  bool current() const;
+
+  const PatternMatcher& matcher() const { return matcher_; }
+  const rules::RuleProgram& program() const { return *program_; }
+
+  /// Whether the packet has alerts; they are counted and written. \param candidates the patterns found in its payload
+  bool look_at(const Packet& p, Candidates candidates);
+
+  static constexpr int kCandidateCounter = 0;  // of the shader
+
+ private:
+  enum { kConfirmed, kPassed, kCut, kEvents };
+  /// Rules that match one packet. More of them than this are counted as cut.
+  struct Matches;
+  /// Patterns found in one payload, each once.
+  struct Seen {
+    std::vector<uint64_t> bits;
+    std::vector<uint32_t> patterns;
+  };
+
+  Status read(const std::vector<std::string>& files, const std::vector<std::string>& classification,
+              const rules::RuleReader::Options& options, bool strict, Errors& errors);
+  Status build(PatternEngine engine, Errors& errors);
+  void look_for_all(const rules::PacketFacts& facts, Matches& matches);
+  void check(uint32_t rule, const rules::PacketFacts& facts, Matches& matches);
+  std::string rules_text() const;
+  std::string refused_text() const;
+  std::string alerts_text(bool top) const;
+
+  rules::RuleSet set_;  // without its rules, once they are in the program
+  uint64_t flow_ignored_ = 0;
+  std::string summary_;
+  std::optional<rules::RuleProgram> program_;
+  PatternMatcher matcher_;
+  AlertLog::Options log_options_;
+  AlertLog log_;
+  ThreadCounters alerts_;  // by rule
+  ThreadCounters events_{kEvents};
+  PerThread<Seen> seen_;
+  std::vector<FileStamp> files_;
+};
+
+}  // namespace headrace

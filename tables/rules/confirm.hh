@@ -1,0 +1,39 @@
+#pragma once
+/// \file
+/// Whether a payload is what a rule describes.
+
+#include <cstdint>
+#include <string_view>
+
+#include "tables/rules/rule.hh"
+
+namespace headrace::rules {
+
+/// How much work one packet may cost. A unit is a step of a rule, or 32 bytes searched; a regular expression costs
+/// kRegexCost and what it searches. Beyond the limit the packet is cut: nobody knows which rules match it.
+class WorkLimit {
+ public:
+  static constexpr uint32_t kUnits = 1 << 15;
+  static constexpr uint32_t kRegexCost = 256;
+
+  explicit WorkLimit(uint32_t units = kUnits) : left_(units) {}
+  /// False when nothing is left.
+  bool spend(uint32_t units) {
+    left_ -= units < left_ ? units : left_;
+    return left_ != 0;
+  }
+  void exhaust() { left_ = 0; }
+  bool exhausted() const { return left_ == 0; }
+
+ private:
+  uint32_t left_;
+};
+
+enum class Confirmed { kMatch, kNoMatch, kCut };
+
+/// Whether contents, regular expressions and `isdataat` of the rule hold for `payload`: there is a choice of matches
+/// such that each step holds relative to the match before it. As Snort and Suricata do it, a content whose follower
+/// fails is looked for again behind its match.
+Confirmed confirm_steps(const Rule& rule, std::string_view payload, WorkLimit& limit);
+
+}  // namespace headrace::rules

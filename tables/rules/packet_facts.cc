@@ -1,0 +1,295 @@
+#include "tables/rules/packet_facts.hh"
+
+namespace headrace::rules {
+
+namespace {
+
+uint16_t half(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 8 | at[1]); }
+uint32_t word(const uint8_t* at) { return uint32_t{half(at)} << 16 | half(at + 2); }
+
+Address6 address6(const uint8_t* at) {
+  Address6 value = 0;
+  for (int i = 0; i < 16; ++i) value = value << 8 | at[i];
+  return value;
+}
+
+constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
+constexpr uint16_t kFragmentOffsetMask = 0x1fff;
+
+uint32_t option_bit(uint8_t type) {
+  switch (type) {
+    case 1:
+      return kOptionNop;
+    case 7:
+      return kOptionRecordRoute;
+    case 25:
+      return kOptionQuickStart;
+    case 68:
+      return kOptionTimestamp;
+    case 130:
+      return kOptionSecurity;
+    case 131:
+      return kOptionLooseRoute;
+    case 133:
+      return kOptionExtendedSecurity;
+    case 134:
+      return kOptionCipso;
+    case 136:
+      return kOptionStreamId;
+    case 137:
+      return kOptionStrictRoute;
+    case 148:
+      return kOptionRouterAlert;
+    default:
+      return kOptionOther;
+  }
+}
+
+}  // namespace
+
+PacketFacts::PacketFacts(const PacketBytes& packet) {
+  const auto end = static_cast<int32_t>(packet.length);
+  int32_t at = packet.network;
+  if (at == PacketBytes::kNone) {
+    if (end < 14) return;
+    uint32_t type = packet.half(12);
+    at = 14;
+    while ((type == 0x8100 || type == 0x88a8 || type == 0x9100) && at + 4 <= end) {
+      type = packet.half(at + 2);
+      at += 4;
+    }
+    if (type != 0x0800 && type != 0x86dd) return;
+  }
+  if (at >= end) return;
+  const uint32_t version = packet.byte(at) >> 4;
+  if (version == 4 && end - at >= 20)
+    read_ip4(packet, at);
+  else if (version == 6 && end - at >= 40)
+    read_ip6(packet, at);
+  if (!is_ip()) return;
+  const PayloadBytes payload = l4_payload(packet);
+  payload_ = {reinterpret_cast<const char*>(payload.data), payload.length};
+  read_transport();
+}
+
+void PacketFacts::read_ip4(const PacketBytes& packet, int32_t at) {
+  auto end = static_cast<int32_t>(packet.length);
+  network_ = packet.data + at;
+  const int32_t header = (network_[0] & 15) * 4;
+  if (header < 20 || at + header > end) return;
+  const int32_t total = half(network_ + 2);
+  if (total >= header && at + total < end) end = at + total;
+  version_ = 4;
+  protocol_ = network_[9];
+  id_ = half(network_ + 4);
+  has_id_ = true;
+  fragment_ = half(network_ + 6);
+  src4_ = word(network_ + 12);
+  dst4_ = word(network_ + 16);
+  if ((fragment_ & kFragmentOffsetMask) != 0) return;
+  transport_ = network_ + header;
+  transport_length_ = static_cast<uint32_t>(end - at - header);
+}
+
+void PacketFacts::read_ip6(const PacketBytes& packet, int32_t at) {
+  auto end = static_cast<int32_t>(packet.length);
+  network_ = packet.data + at;
+  const int32_t length = half(network_ + 4);
+  if (length != 0 && at + 40 + length < end) end = at + 40 + length;
+  version_ = 6;
+  src6_ = address6(network_ + 8);
+  dst6_ = address6(network_ + 24);
+  protocol_ = network_[6];
+  at += 40;
+  while (protocol_ == 0 || protocol_ == 43 || protocol_ == 44 || protocol_ == 51 || protocol_ == 60 ||
+         protocol_ == 135 || protocol_ == 139 || protocol_ == 140) {
+    if (end - at < 8) return;
+    const uint8_t* const header = packet.data + at;
+    if (protocol_ == 44) {
+      // The bits lie in another order than in IPv4.
+      const uint16_t bits = half(header + 2);
+      fragment_ = static_cast<uint16_t>(bits >> 3 | (bits & 1) << 13);
+      id_ = word(header + 4);
+      has_id_ = true;
+      at += 8;
+    } else {
+      at += protocol_ == 51 ? (header[1] + 2) * 4 : (header[1] + 1) * 8;
+    }
+    protocol_ = header[0];
+    if ((fragment_ & kFragmentOffsetMask) != 0) return;
+  }
+  if (at > end) return;
+  transport_ = packet.data + at;
+  transport_length_ = static_cast<uint32_t>(end - at);
+}
+
+void PacketFacts::read_transport() {
+  if (!transport_ || transport_length_ < 4) return;
+  if (protocol_ != kTcp && protocol_ != kUdp && protocol_ != kSctp) return;
+  has_ports_ = true;
+  src_port_ = half(transport_);
+  dst_port_ = half(transport_ + 2);
+}
+
+uint32_t PacketFacts::ip_options() const {
+  uint32_t bits = 0;
+  const uint32_t end = (network_[0] & 15u) * 4;
+  for (uint32_t at = 20; at < end;) {
+    const uint8_t type = network_[at];
+    if (type == 0) return bits | kOptionEnd;
+    bits |= option_bit(type);
+    if (type == 1) {
+      ++at;
+      continue;
+    }
+    if (at + 1 >= end || network_[at + 1] < 2) return bits;
+    at += network_[at + 1];
+  }
+  return bits;
+}
+
+bool PacketFacts::tcp_field(Field field, uint32_t& value) const {
+  if (protocol_ != kTcp || !transport_ || transport_length_ < 20) return false;
+  switch (field) {
+    case Field::kTcpFlags:
+      value = transport_[13];
+      return true;
+    case Field::kTcpSequence:
+      value = word(transport_ + 4);
+      return true;
+    case Field::kTcpAcknowledgment:
+      value = word(transport_ + 8);
+      return true;
+    default:
+      value = half(transport_ + 14);
+      return true;
+  }
+}
+
+bool PacketFacts::icmp_field(Field field, uint32_t& value) const {
+  if (!is_icmp() || !transport_ || transport_length_ < 8) return false;
+  const uint8_t type = transport_[0];
+  switch (field) {
+    case Field::kIcmpType:
+      value = type;
+      return true;
+    case Field::kIcmpCode:
+      value = transport_[1];
+      return true;
+    default:
+      break;
+  }
+  // Messages that have an identifier and a sequence number: echo, timestamp, information, address mask.
+  const bool has_id = version_ == 4 ? type == 0 || type == 8 || (type >= 13 && type <= 18) : type == 128 || type == 129;
+  if (!has_id) return false;
+  value = half(transport_ + (field == Field::kIcmpId ? 4 : 6));
+  return true;
+}
+
+bool PacketFacts::field(Field field, uint32_t& value) const {
+  switch (field) {
+    case Field::kPayloadLength:
+      value = static_cast<uint32_t>(payload_.size());
+      return true;
+    case Field::kTtl:
+      value = version_ == 4 ? network_[8] : network_[7];
+      return true;
+    case Field::kTos:
+      value = version_ == 4 ? network_[1] : (half(network_) >> 4 & 0xff);
+      return true;
+    case Field::kIpId:
+      value = id_;
+      return has_id_;
+    case Field::kIpProtocol:
+      value = protocol_;
+      return true;
+    case Field::kFragmentBits:
+      value = fragment_ >> 13;
+      return true;
+    case Field::kFragmentOffset:
+      value = fragment_ & kFragmentOffsetMask;
+      return true;
+    case Field::kIpOptions:
+      value = version_ == 4 ? ip_options() : 0;
+      return version_ == 4;
+    case Field::kSameAddresses:
+      value = version_ == 4 ? src4_ == dst4_ : src6_ == dst6_;
+      return true;
+    case Field::kTcpFlags:
+    case Field::kTcpSequence:
+    case Field::kTcpAcknowledgment:
+    case Field::kTcpWindow:
+      return tcp_field(field, value);
+    case Field::kIcmpType:
+    case Field::kIcmpCode:
+    case Field::kIcmpId:
+    case Field::kIcmpSequence:
+      return icmp_field(field, value);
+  }
+  return false;
+}
+
+bool PacketFacts::endpoints_match(const Rule& rule, bool swapped) const {
+  const uint16_t from = swapped ? dst_port_ : src_port_, to = swapped ? src_port_ : dst_port_;
+  if (has_ports_) {
+    if (!rule.dports->contains(to) || !rule.sports->contains(from)) return false;
+  } else if (!rule.dports->is_all() || !rule.sports->is_all()) {
+    return false;
+  }
+  if (version_ == 4)
+    return rule.dst->v4.contains(swapped ? src4_ : dst4_) && rule.src->v4.contains(swapped ? dst4_ : src4_);
+  return rule.dst->v6.contains(swapped ? src6_ : dst6_) && rule.src->v6.contains(swapped ? dst6_ : src6_);
+}
+
+bool PacketFacts::header_matches(const Rule& rule) const {
+  bool right = false;
+  switch (rule.protocol) {
+    case Protocol::kIp:
+      right = true;
+      break;
+    case Protocol::kIp4:
+      right = version_ == 4;
+      break;
+    case Protocol::kIp6:
+      right = version_ == 6;
+      break;
+    case Protocol::kTcp:
+      right = protocol_ == kTcp;
+      break;
+    case Protocol::kUdp:
+      right = protocol_ == kUdp;
+      break;
+    case Protocol::kTcpOrUdp:
+      right = protocol_ == kTcp || protocol_ == kUdp;
+      break;
+    case Protocol::kSctp:
+      right = protocol_ == kSctp;
+      break;
+    case Protocol::kIcmp:
+      right = is_icmp();
+      break;
+    case Protocol::kIcmp4:
+      right = version_ == 4 && is_icmp();
+      break;
+    case Protocol::kIcmp6:
+      right = version_ == 6 && is_icmp();
+      break;
+  }
+  return right && (endpoints_match(rule, false) || (rule.both_ways && endpoints_match(rule, true)));
+}
+
+bool PacketFacts::meets(const Rule& rule) const {
+  if (!is_ip() || !header_matches(rule)) return false;
+  for (const FieldTest& test : rule.tests) {
+    uint32_t value;
+    if (!field(test.field, value) || !test.holds(value)) return false;
+  }
+  if (rule.established && protocol_ == kTcp) {
+    constexpr uint32_t kSyn = 2;
+    uint32_t flags;
+    if (!tcp_field(Field::kTcpFlags, flags) || (flags & kSyn) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace headrace::rules
