@@ -11,7 +11,7 @@ namespace headrace {
 /// behind the headers of IPv4 or IPv6 and of TCP, UDP, ICMP or SCTP, options and extension headers included; without
 /// such headers, all that is left. Output 0: packets in which no pattern was found. Output 1 (optional): packets with a
 /// pattern; their PATTERN annotation (4 bytes at 40) is the number, from 0, of the match that ends first, and of those
-/// that end there the lowest. Without output 1 such packets are dropped and counted.
+/// that end there the lowest. Without output 1 they leave by output 0, too.
 ///
 /// A pattern is bytes as they are, hexadecimal between bars, or escapes: `GET /cmd.exe|3f 2f|`, `\x90\x90`; in quotes
 /// to keep blanks and commas. `i:` in front: letters match in both cases. Packets are searched one by one: a pattern

@@ -10,17 +10,18 @@ namespace headrace {
 
 class PatternTable;
 
-/// Searches the payload: packets that match leave by output 1 with the pattern's number in their annotation.
+/// Searches the payload: packets that match get the pattern's number as an annotation and leave by output 1.
 template <typename Self>
 struct PatternShader : Shader<Self> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(Write{anno::pattern});
   enum { kMatched };
-  static constexpr auto kCounters = counters(reason("pattern found"));
+  static constexpr auto kCounters = counters(counter("matches"));
   using Owner = PatternTable;
   static constexpr bool kKeepsOwner = true;
 
   PatternView patterns;
+  uint16_t matched_port = 1;  // 0 where output 1 is not connected
 
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner, ShaderElementBase& element);
@@ -39,9 +40,9 @@ struct PatternShader : Shader<Self> {
     if (!found.found()) return 0;
     p.count(kMatched);
     p.set(anno::pattern, found.pattern());
-    return 1;
+    return matched_port;
   }
-  Next escape(Packet*& p, Emitter& emit, Owner& owner);
+  Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
 };
 
 }  // namespace headrace

@@ -36,6 +36,7 @@ class PatternTable {
 
 template <typename Self>
 Status PatternShader<Self>::configure(Args& args, Owner& owner) {
+  matched_port = args.scope()->noutputs() > 1;
   return owner.configure(args, Self::kAutomaton);
 }
 
@@ -61,12 +62,12 @@ FirstMatch PatternShader<Self>::scan_on_cpu(const PayloadBytes& payload, const O
 
 /// The CPU's search stops at the first match, so that no payload is too costly for it.
 template <typename Self>
-Next PatternShader<Self>::escape(Packet*& p, Emitter& emit, Owner& owner) {
+Next PatternShader<Self>::escape(Packet*& p, Emitter& emit, Owner& owner) const {
   const FirstMatch found = owner.matcher().first(l4_payload(bytes_of(*p)));
   if (!found.found()) return 0;
   static_cast<ShaderElementBase&>(emit.element()).count_event(kMatched);
   p->set_anno_u32(anno_offset::kPattern, found.pattern());
-  return 1;
+  return matched_port;
 }
 
 }  // namespace headrace

@@ -17,7 +17,7 @@ const std::string kEther = from_hex("020000000001 020000000002");
 std::string ip4(const std::string& protocol, const std::string& rest, const std::string& fragment = "4000",
                 const std::string& options = "") {
   const size_t header = 20 + from_hex(options).size(), total = header + rest.size();
-  char start[16];
+  char start[48];
   std::snprintf(start, sizeof start, "4%zx10%04zx", header / 4, total);
   return from_hex(std::string(start) + "1234" + fragment + "40" + protocol + "0000 0a000001 c0a80102" + options) + rest;
 }
