@@ -39,7 +39,10 @@ Status PatternTable::configure(Args& args, bool automaton) {
   }
   for (size_t i = 0; i < rest.size(); ++i) {
     Pattern pattern;
-    const std::string wrong = parse_pattern(rest[i], pattern);
+    std::string_view text = rest[i];
+    // Single quotes are the configuration's; double ones belong to a pattern's own form.
+    if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') text = text.substr(1, text.size() - 2);
+    const std::string wrong = parse_pattern(text, pattern);
     if (!wrong.empty()) {
       status &= errors.error("pattern {}: {}", i + 1, wrong);
       continue;
