@@ -34,9 +34,10 @@ std::string take_apart(std::string_view written, std::string_view& text, RegexFl
   if (text.empty()) return "empty expression";
   const std::string_view letters = written.substr(slash + 1);
   if (!parse_regex_flags(letters, flags)) {
-    return fmt::format("unknown flags '{}', expected some of i, s, m and x (an expression that begins with a slash "
-                       "begins with '\\/')",
-                       letters);
+    return fmt::format(
+        "unknown flags '{}', expected some of i, s, m and x (an expression that begins with a slash "
+        "begins with '\\/')",
+        letters);
   }
   return {};
 }

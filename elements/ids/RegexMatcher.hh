@@ -29,9 +29,9 @@ HEADRACE_SHADER constexpr auto regex_matcher_counters() {
 /// The payload is what TCP, UDP, ICMP or SCTP carry in IPv4 or IPv6, behind Ethernet with or without VLAN tags, or from
 /// the marked network header on. Packets are searched one by one.
 ///
-/// An expression is a Perl-compatible one over bytes, `/EXPR/FLAGS` or EXPR alone. FLAGS: i either case, s a dot matches
-/// newlines, m `^` and `$` match at lines, x extended. Put it into single quotes, which leave commas and backslashes
-/// alone: `RegexMatcher('/^GET [^\r\n]{200,}/', '/cmd\.exe/i')`.
+/// An expression is a Perl-compatible one over bytes, `/EXPR/FLAGS` or EXPR alone. FLAGS: i either case, s a dot
+/// matches newlines, m `^` and `$` match at lines, x extended. Put it into single quotes, which leave commas and
+/// backslashes alone: `RegexMatcher('/^GET [^\r\n]{200,}/', '/cmd\.exe/i')`.
 ///
 /// Expressions that are regular, and not too large, become automata, which run on a device. For the others the automata
 /// look for candidates, and the host confirms those with PCRE2; an expression that offers nothing to look for (no text

@@ -6,8 +6,9 @@ namespace {
 
 /// A UDP packet in Ethernet with this payload.
 std::string packet(const std::string& payload) {
-  std::string bytes = from_hex(
-      "020000000001 020000000002 0800 4500 0000 00010000 4011 0000 0a000001 0a000002 00350035 0000 0000") + payload;
+  std::string bytes =
+      from_hex("020000000001 020000000002 0800 4500 0000 00010000 4011 0000 0a000001 0a000002 00350035 0000 0000") +
+      payload;
   const size_t ip = bytes.size() - 14, udp = ip - 20;
   bytes[16] = static_cast<char>(ip >> 8);
   bytes[17] = static_cast<char>(ip);

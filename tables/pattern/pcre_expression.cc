@@ -68,8 +68,8 @@ std::string PcreExpression::compile(std::string_view text, RegexFlags flags) {
                            (flags.extended ? PCRE2_EXTENDED : 0);
   int fault = 0;
   PCRE2_SIZE at = 0;
-  code_.reset(
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &fault, &at, nullptr), Free());
+  code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &fault, &at, nullptr),
+              Free());
   if (!code_) {
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(fault, message, sizeof message);

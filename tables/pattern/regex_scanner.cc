@@ -152,8 +152,8 @@ RegexScanner::First RegexScanner::first(const PayloadBytes& bytes) const {
     using Team = HostTeam<1>;
     const Team team;
     Team::Lanes<State> states{{{FirstMatch::kNone, &candidates_.local(), false}}};
-    const bool whole = table_.view().scan<Team, State>(
-        team, bytes, states, [](State& state, uint32_t number, uint32_t end) {
+    const bool whole =
+        table_.view().scan<Team, State>(team, bytes, states, [](State& state, uint32_t number, uint32_t end) {
           if (number & RegexView::kCandidate) {
             number &= ~RegexView::kCandidate;
             (*state.candidates)[number / 64] |= uint64_t{1} << (number % 64);

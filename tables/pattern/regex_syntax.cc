@@ -288,44 +288,31 @@ class Parser {
     return sequence_of(std::move(items));
   }
 
-  /// An item and the quantifiers behind it.
+  /// An item and the quantifier behind it.
   uint32_t quantified(uint32_t item, const RegexFlags& flags) {
-    for (uint32_t depth = 0;; ++depth) {
-      const bool repeatable = repeatable_;
-      skip_ignored(flags);
-      if (done()) return item;
-      const size_t position = at_;
-      uint32_t min = 0, max = 0;
-      if (take("*")) {
-        max = RegexNode::kUnbounded;
-      } else if (take("+")) {
-        min = 1;
-        max = RegexNode::kUnbounded;
-      } else if (take("?")) {
-        max = 1;
-      } else if (!ahead("{") || !braces(min, max)) {
-        return item;
-      }
-      if (failed()) return item;
-      const bool assertion = syntax_.nodes[item].kind == Kind::kAssertion;
-      if (!repeatable) {
-        invalid(position, "a quantifier with nothing before it to repeat");
-        return item;
-      }
-      if (depth > kMostGroups) {
-        invalid(position, fmt::format("more than {} quantifiers in a row", kMostGroups));
-        return item;
-      }
-      if (assertion) not_regular(position, "a quantifier behind an assertion");
-      if (take("+")) {
-        not_regular(position, "a possessive quantifier");
-      } else {
-        take("?");
-      }
-      item = assertion ? empty() : repeat(item, min, max);
-      // Of several quantifiers in a row only {m,n} can be applied to another one.
-      repeatable_ = ahead("{");
+    const bool repeatable = repeatable_ && syntax_.nodes[item].kind != Kind::kAssertion;
+    skip_ignored(flags);
+    if (done()) return item;
+    const size_t position = at_;
+    uint32_t min = 0, max = 0;
+    if (take("*")) {
+      max = RegexNode::kUnbounded;
+    } else if (take("+")) {
+      min = 1;
+      max = RegexNode::kUnbounded;
+    } else if (take("?")) {
+      max = 1;
+    } else if (!ahead("{") || !braces(min, max)) {
+      return item;
     }
+    if (!failed() && !repeatable) invalid(position, "a quantifier with nothing before it to repeat");
+    if (failed()) return item;
+    if (take("+")) {
+      not_regular(position, "a possessive quantifier");
+    } else {
+      take("?");
+    }
+    return repeat(item, min, max);
   }
 
   /// Reads {m}, {m,} or {m,n}; false if the brace is a literal one.
@@ -758,15 +745,16 @@ class Parser {
     const size_t position = at_;
     ByteSet set;
     ++at_;
-    for (const char mark : {':', '.', '='}) {
-      size_t i = at_;
-      if (i >= text_.size() || text_[i] != mark) continue;
-      for (++i; i < text_.size() && (is_alnum(text_[i]) || text_[i] == '^'); ++i) {
-      }
-      if (i + 1 < text_.size() && text_[i] == mark && text_[i + 1] == ']') {
-        invalid(position, "a POSIX class outside of a class");
-        return set;
-      }
+    size_t posix_end = 0;
+    if (posix_syntax(at_ - 1, posix_end)) {
+      invalid(position, "a POSIX class outside of a class");
+      return set;
+    }
+    if (ahead("[:<:]]") || ahead("[:>:]]")) {
+      not_regular(position, "[[:<:]] or [[:>:]]");
+      verb_ = true;
+      at_ += 6;
+      return set;
     }
     const bool negated = take("^");
     bool first = true, quoted = false;
@@ -810,26 +798,35 @@ class Parser {
     return set;
   }
 
+  /// Whether "[:name:]" or the like begins at a place, by PCRE2's rule; `end` is that of its name.
+  bool posix_syntax(size_t at, size_t& end) const {
+    if (at + 1 >= text_.size() || text_[at] != '[') return false;
+    const char mark = text_[at + 1];
+    if (mark != ':' && mark != '.' && mark != '=') return false;
+    for (size_t i = at + 2; i + 1 < text_.size(); ++i) {
+      if (text_[i] == '\\' && (text_[i + 1] == ']' || text_[i + 1] == '\\')) {
+        ++i;
+      } else if ((text_[i] == '[' && text_[i + 1] == mark) || text_[i] == ']') {
+        return false;
+      } else if (text_[i] == mark && text_[i + 1] == ']') {
+        end = i;
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// One item of a class; true if it is a single byte, which can begin or end a range.
   bool class_item(const RegexFlags& flags, bool quoted, ByteSet& set, unsigned& byte) {
     const size_t position = at_;
-    if (!quoted && ahead("[") && at_ + 1 < text_.size() &&
-        (text_[at_ + 1] == ':' || text_[at_ + 1] == '.' || text_[at_ + 1] == '=')) {
-      const char mark = text_[at_ + 1];
-      size_t i = at_ + 2;
-      const bool negated = i < text_.size() && text_[i] == '^';
-      if (negated) ++i;
-      const size_t from = i;
-      while (i < text_.size() && kAlpha.has(static_cast<uint8_t>(text_[i]))) ++i;
-      if (i + 1 < text_.size() && text_[i] == mark && text_[i + 1] == ']') {
-        posix(mark, text_.substr(from, i - from), negated, flags, set);
-        at_ = i + 2;
-        return false;
-      }
-      if (i < text_.size() && (text_[i] == '<' || text_[i] == '>')) {
-        not_regular(position, "[[:<:]] or [[:>:]]");
-        verb_ = true;
-      }
+    size_t end = 0;
+    if (!quoted && posix_syntax(at_, end)) {
+      std::string_view name = text_.substr(at_ + 2, end - at_ - 2);
+      const bool negated = name.starts_with('^');
+      if (negated) name.remove_prefix(1);
+      posix(text_[at_ + 1], name, negated, flags, set);
+      at_ = end + 2;
+      return false;
     }
     if (quoted || text_[at_] != '\\') {
       byte = static_cast<uint8_t>(text_[at_++]);

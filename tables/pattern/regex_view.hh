@@ -185,8 +185,8 @@ struct RegexFound {
 template <class Team>
 HEADRACE_SHADER RegexFound find_first(const RegexView& view, const Team& team, const PayloadBytes& bytes) {
   typename Team::template Lanes<RegexFound> lanes = team.map([](uint32_t) { return RegexFound(); });
-  const bool whole = view.template scan<Team, RegexFound>(
-      team, bytes, lanes, [](RegexFound& found, uint32_t pattern, uint32_t end) {
+  const bool whole =
+      view.template scan<Team, RegexFound>(team, bytes, lanes, [](RegexFound& found, uint32_t pattern, uint32_t end) {
         if ((pattern & RegexView::kCandidate) != 0) {
           found.ask = 1;
         } else {

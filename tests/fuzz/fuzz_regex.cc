@@ -98,8 +98,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            (flags.extended ? PCRE2_EXTENDED : 0);
   int fault = 0;
   PCRE2_SIZE at = 0;
-  const Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(), options, &fault,
-                                &at, nullptr));
+  const Code code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(), options, &fault, &at, nullptr));
   if (!code) {
     // PCRE2 has limits of its own, and knows whether references lead anywhere.
     require(problem.kind == RegexProblem::Kind::kNotRegular || fault == PCRE2_ERROR_PATTERN_TOO_LARGE ||
