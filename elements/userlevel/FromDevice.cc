@@ -45,6 +45,8 @@ Status FromDevice::configure(Args& args) {
     return args.errors().error("bad encapsulation type");
   request_.sniffer = request_.method == io::PortMethod::kAfXdp && !sniffer_given ? false : sniffer;
   live_ = !device_.starts_with(kFilePrefix);
+  if (!live_ && args.scope())
+    device_ = std::string(kFilePrefix) + args.scope()->find_file(device_.substr(kFilePrefix.size()));
   request_.device = device_;
   return {};
 }
