@@ -16,8 +16,8 @@ namespace headrace {
 
 namespace {
 
-/// The transitions of states that do not follow from the last two bytes: those to states deeper than two. A state
-/// without children there has those of its suffix, whose row it shares.
+/// The transitions that are kept: those of states of two bytes to states of three, and those of longer states to states
+/// of four and more. A long state without children has those of its suffix, whose row it shares.
 struct Rows {
   struct Transition {
     uint32_t target;
@@ -37,7 +37,8 @@ struct Rows {
     of_state.assign(trie.size(), kNone);
     for (uint32_t state = 1; state < trie.size(); ++state) {
       if (trie.depth[state] < 2) continue;
-      const uint32_t inherited = of_state[trie.suffix[state]];
+      const uint32_t suffix = trie.suffix[state];
+      const uint32_t inherited = trie.depth[suffix] >= 3 ? of_state[suffix] : kNone;
       const auto [first, end] = trie.children(state);
       if (first == end) {
         of_state[state] = inherited;

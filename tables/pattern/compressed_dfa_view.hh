@@ -14,10 +14,11 @@ struct alignas(8) CompressedState {
 };
 
 /// Most transitions of the full automaton lead to states of at most two bytes, which are known from the last two bytes
-/// alone: those are in `defaults`. The others lie in `entries`, rows laid over each other so that they do not touch (R.
-/// Tarjan, A. Yao, "Storing a sparse table", CACM 1979): the transition of a state's row at byte class c, if the entry
-/// at row + c is of class c. Rows of states with other transitions begin at different places, so no other row's entry
-/// is taken for one. One dependent load for a byte, as in the full automaton, from a small part of its memory.
+/// alone: those are in `defaults`. Those to states of three bytes are kept once, with the state that the last two bytes
+/// tell, and only the others with each state. What is kept lies in `entries`, rows laid over each other so that they do
+/// not touch (R. Tarjan, A. Yao, "Storing a sparse table", CACM 1979): a row's transition at byte class c, if the entry
+/// at row + c is of class c. No two rows begin at the same place, so no entry is taken for another row's. One load for
+/// a byte depends on the byte before, as in the full automaton, but in a small part of its memory.
 ///
 /// Class 0 is that of bytes in no pattern. An unused entry is 0: class 0, the root.
 class CompressedDfaView {
@@ -27,6 +28,7 @@ class CompressedDfaView {
 
   struct Place {
     CompressedState state;
+    uint32_t context;   ///< the row of the state that the last two bytes tell
     uint32_t previous;  ///< where the defaults behind the last byte begin
   };
 
@@ -37,14 +39,17 @@ class CompressedDfaView {
   DfaOutputsView outputs;
   ScanBudget budget;
 
-  HEADRACE_SHADER Place start() const { return {{0, 0}, classes * classes}; }
+  HEADRACE_SHADER Place start() const { return {{0, 0}, 0, classes * classes}; }
   HEADRACE_SHADER void step(Place& place, uint32_t byte) const {
     const uint32_t c = class_of[byte];
     const CompressedState own = entries[(place.state.row & kRow) + c];
-    const CompressedState other = defaults[place.previous + c];
-    const bool mine = own.row >> kClassShift == c;
-    place.state.row = mine ? own.row : other.row;
-    place.state.note = mine ? own.note : other.note;
+    const CompressedState three = entries[place.context + c];
+    const CompressedState two = defaults[place.previous + c];
+    const bool is_own = own.row >> kClassShift == c;
+    const bool is_three = three.row >> kClassShift == c;
+    place.state.row = is_own ? own.row : is_three ? three.row : two.row;
+    place.state.note = is_own ? own.note : is_three ? three.note : two.note;
+    place.context = two.row;
     place.previous = c * classes;
   }
   HEADRACE_SHADER bool reports(const Place& place) const { return (place.state.note & 0xffff) != 0; }

@@ -1,20 +1,20 @@
 #pragma once
 /// \file
-/// The contents of real rule files and real packets, from ../shared.
+/// The contents of real rule files, real packets and text.
 
+#include <algorithm>
 #include <cstddef>
-#include <filesystem>
+#include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 
-#include "support/source_dir.hh"
 #include "tables/pattern/pattern_set.hh"
 #include "tables/text_lines.hh"
 
 namespace headrace::testing {
-
-inline std::string shared_data(const std::string& name) { return kSourceDir + "/../shared/data/" + name; }
 
 /// Different contents of the rules of an archive, commented ones, too. The archive is read as lines as it is: what lies
 /// between its files is no rule.

@@ -2,7 +2,7 @@
 /// \file
 /// A search for patterns that cannot be wrong, and the comparison of all engines with it.
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>

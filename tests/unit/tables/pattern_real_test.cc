@@ -9,6 +9,7 @@
 
 #include "pattern_naive.hh"
 #include "support/rule_contents.hh"
+#include "support/source_dir.hh"
 
 namespace headrace {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 using testing::capture_bytes;
 using testing::http_text;
 using testing::rule_contents;
-using testing::shared_data;
+
+std::string shared_data(const std::string& name) { return kSourceDir + "/../shared/data/" + name; }
 
 /// Compares the CPU and all engines with each other on pieces of `bytes`, and with the naive search on some.
 void compare_pieces(const AllEngines& engines, const std::string& bytes, const char* what) {
@@ -53,11 +55,11 @@ void compare_set(PatternSet set) {
   std::string noise(100'000, '\0');
   for (char& c : noise) c = static_cast<char>(random());
   compare_pieces(engines, noise, "random bytes");
-  compare_pieces(engines, http_text(200'000, 1), "text");
+  compare_pieces(engines, http_text(150'000, 1), "text");
   for (const char* name : {"zeek-btest-traces-subset.tar.xz", "trex-sfr-emix-templates.tar.xz",
                            "snabb-ipfix-sanitized4k.pcap.xz", "tcpreplay-test.pcap.xz"}) {
     const std::string path = shared_data(std::string("pcap/") + name);
-    if (std::filesystem::exists(path)) compare_pieces(engines, capture_bytes(path, 300'000), name);
+    if (std::filesystem::exists(path)) compare_pieces(engines, capture_bytes(path, 150'000), name);
   }
 }
 
