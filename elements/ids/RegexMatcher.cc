@@ -65,7 +65,7 @@ Status read_file(RegexScanner& scanner, const std::string& path, bool strict, Er
       errors.warning("{}:{}: {}", path, line, wrong);
     }
   });
-  if (!fault.empty()) status &= errors.error("{}", fault);
+  if (!fault.empty()) status &= errors.error("{}: {}", path, fault);
   return status;
 }
 

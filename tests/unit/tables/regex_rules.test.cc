@@ -94,7 +94,7 @@ TEST_P(RegexRules, ExpressionsAgainstPcre2AndVectorscan) {
   const bool sound = VectorscanOracle::sound();
   RegexTable::Limits limits;
   limits.reports = {100000, 1000};
-  limits.work = 2'000'000;
+  limits.work = 500'000;
   std::vector<std::pair<size_t, std::string>> largest;
   size_t nth = 0;
   for (const Pcre& pcre : all) {
