@@ -222,12 +222,19 @@ TEST(IDSMatcher, AFullQueueLosesLinesNotPackets) {
 TEST(IDSMatcher, TooMuchWorkIsCut) {
   std::string deep = "content:\"a\"; ";
   for (int i = 0; i < 30; ++i) deep += "content:\"a\"; within:40; ";
-  Matcher m("alert udp any any -> any any (content:\"a\"; sid:1;)\nalert udp any any -> any any (" + deep +
-            "content:\"b\"; within:40; sid:2;)\n"
-            "alert udp any any -> any any (content:\"aa\"; pcre:\"/(a+)+$b/\"; sid:3;)");
-  m.push(udp(std::string(1400, 'a'))).push(udp("b"));
+  // Patterns are tried in their order: "a", "aaa", "aaab".
+  Matcher m("alert udp any any -> any any (content:\"a\"; content:\"z\"; sid:1;)\nalert udp any any -> any any (" + deep +
+            "content:\"b\"; within:40; fast_pattern; sid:2;)\nalert udp any any -> any any (content:\"aaa\"; sid:3;)\n"
+            "alert udp any any -> any any (content:\"c\"; pcre:\"/(a+)+[^ab]{2}/\"; sid:4;)\n"
+            "alert udp any any -> any any (content:\"d\"; sid:5;)\n");
+  ASSERT_TRUE(m.router().ok()) << m.router().errors();
+  m.push(udp("b" + std::string(1400, 'a'))).push(udp("nothing"));
   EXPECT_EQ(m.read("cut"), "1");
-  EXPECT_EQ(m.clean(), 1u);
+  EXPECT_EQ(m.read("alerts"), "3 1 \n");  // was found before
+  // An expression that gives up does not hide what other rules find.
+  m.push(udp("c" + std::string(1400, 'a') + "d"));
+  EXPECT_EQ(m.read("cut"), "2");
+  EXPECT_EQ(m.read("alerts"), "3 2 \n5 1 \n");
 }
 
 TEST(IDSMatcher, JsonStrings) {

@@ -114,7 +114,7 @@ bool IDSRules::current() const {
 std::string IDSRules::note() const { return summary_; }
 
 void IDSRules::check(uint32_t rule, const rules::PacketFacts& facts, Matches& matches) {
-  if (matches.cut) return;
+  if (matches.limit.exhausted()) return;
   switch (program_->confirm(rule, facts, matches.limit)) {
     case rules::Confirmed::kNoMatch:
       return;

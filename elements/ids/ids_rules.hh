@@ -34,7 +34,7 @@ class IDSRules {
 
  private:
   enum { kConfirmed, kPassed, kCut, kEvents };
-  /// Rules that match one packet. More of them than this are counted as cut.
+  /// Rules that match one packet. One with more of them than kMost is cut.
   struct Matches;
   /// Patterns found in one payload, each once.
   struct Seen {

@@ -8,7 +8,7 @@ namespace headrace::rules {
 
 namespace {
 
-/// kNever: no other choice of matches before this step would help.
+/// kNever: no other choice of matches before this step would help. kCut: it took too much to find out.
 enum class Outcome { kMatch, kNoMatch, kNever, kCut };
 
 class Confirmation {
@@ -89,7 +89,7 @@ class Confirmation {
       case RegexCode::Outcome::kNoMatch:
         return Outcome::kNoMatch;
       default:
-        limit_.exhaust();
+        (void)limit_.spend(WorkLimit::kRegexCutCost);
         return Outcome::kCut;
     }
   }

@@ -10,11 +10,13 @@
 namespace headrace::rules {
 
 /// How much work one packet may cost. A unit is a step of a rule, or 32 bytes searched; a regular expression costs
-/// kRegexCost and what it searches. Beyond the limit the packet is cut: nobody knows which rules match it.
+/// kRegexCost and what it searches, or kRegexCutCost when it gave up. Beyond the limit the packet is cut: nobody knows
+/// which of the other rules match it.
 class WorkLimit {
  public:
   static constexpr uint32_t kUnits = 1 << 15;
   static constexpr uint32_t kRegexCost = 256;
+  static constexpr uint32_t kRegexCutCost = 2048;
 
   explicit WorkLimit(uint32_t units = kUnits) : left_(units) {}
   /// False when nothing is left.
@@ -22,13 +24,13 @@ class WorkLimit {
     left_ -= units < left_ ? units : left_;
     return left_ != 0;
   }
-  void exhaust() { left_ = 0; }
   bool exhausted() const { return left_ == 0; }
 
  private:
   uint32_t left_;
 };
 
+/// kCut: the limit was reached, or one regular expression backtracked too much; then other rules can still be tried.
 enum class Confirmed { kMatch, kNoMatch, kCut };
 
 /// Whether contents, regular expressions and `isdataat` of the rule hold for `payload`: there is a choice of matches

@@ -218,12 +218,14 @@ TEST(RuleConfirm, WorkIsLimited) {
   deep += "content:\"b\"; within:40;";
   std::string shifting;
   for (int i = 0; i < 20; ++i) shifting += "pcre:\"/a+?/R\"; ";
+  // [^a] and the like: PCRE2 would see at once that a plain "b" is not there.
   const std::string evil[] = {deep,
-                              "pcre:\"/(a+)+b/\"; ",
-                              "pcre:\"/(a|aa)+$b/\"; ",
-                              "pcre:\"/(.*)(.*)(.*)(.*)b/\";",
+                              "pcre:\"/(a+)+[^a]/\"; ",
+                              "pcre:\"/(a|aa)+[^a]/\"; ",
+                              "pcre:\"/(.*)(.*)(.*)(.*)[^a]/\";",
                               shifting + "content:\"b\"; within:1;",
-                              "pcre:\"/a/\"; pcre:\"/a*a*a*a*a*b/R\";"};
+                              "pcre:\"/a/\"; pcre:\"/^a*a*a*a*a*[^a]/R\";",
+                              "content:\"a\"; pcre:\"/^.{0,30}[^a]/R\";"};
   for (const std::string& options : evil) {
     const Rule rule = rule_of(options);
     WorkLimit limit;

@@ -150,7 +150,7 @@ def test_alerts_to_standard_output(headrace):
 def test_bad_files(headrace):
     (headrace.folder / "bad.rules").write_text('alert tcp any any -> any any (content:"x; sid:1;)\nalert tcp any any -> any any (sid:2;)\n')
     text = "Idle -> IDSMatcher(RULES {}, ALERTS eve.json) -> Discard;"
-    done = headrace("run", "--duration", "0.1", "-e", text.format("bad.rules"))
+    done = headrace("run", "--duration", "0.1", "-", stdin=text.format("bad.rules"))
     assert "warning: bad.rules:1: a quotation mark is missing\n" in done.stderr
     assert "2 rules: 1 run, 1 are wrong" in done.stdout
     error = headrace("check", "-e", text.format("bad.rules, STRICT true"), status=1).stderr
