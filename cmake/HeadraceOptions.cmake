@@ -7,6 +7,7 @@ option(HEADRACE_TESTS "Build headrace_tests" ON)
 option(HEADRACE_TESTS_IN_BINARY "Link the unit tests into the headrace executable (`headrace selftest`)" OFF)
 option(HEADRACE_FUZZ "Build the libFuzzer targets of tests/fuzz (clang only)" OFF)
 option(HEADRACE_BENCH "Build bench/micro when Google Benchmark is installed" OFF)
+option(HEADRACE_PCH "Read the headers of the standard library, fmt and GoogleTest once for each part" OFF)
 option(HEADRACE_STATIC "Link every library but glibc statically" OFF)
 option(HEADRACE_DPDK "Build FromDPDKDevice and ToDPDKDevice when DPDK is installed" ON)
 
@@ -19,6 +20,10 @@ find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  if(HEADRACE_PCH)
+    # ccache compares a precompiled header's bytes, and wants to be told that this is enough.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  endif()
 endif()
 
 # What shapes the binary interface between headrace and an element built outside the tree: both sides use it.
@@ -59,3 +64,18 @@ if(HEADRACE_FUZZ)
   target_compile_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# headrace_precompile(<target> [HEADER...]): has the system's headers that most files include, and HEADER, read once.
+# Headers of the tree are not among them: a change in one rebuilds who includes it, no more. Off in the release build,
+# which therefore shows an include that is missing.
+function(headrace_precompile target)
+  if(HEADRACE_PCH)
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cstdint> <cstring>
+      <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <random> <span> <sstream> <string>
+      <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> ${ARGN})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      # The time of day in it would make every one a new one for ccache.
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    endif()
+  endif()
+endfunction()

@@ -55,7 +55,8 @@ elementclass Output { $router, $paint, $mtu, $source, $destination |
 		-> fragmenter :: IPFragmenter($mtu)
 		-> EtherEncap(0x0800, $source, $destination)
 		-> output;
-	redirect[1] -> redirected :: ICMPError($router, redirect, host) -> [1] output;
+	// Only a sender on this link can go to the next router by itself (RFC 1812, 5.2.7.2).
+	redirect[1] -> IPFilter(allow src net $router:ipnet) -> redirected :: ICMPError($router, redirect, host) -> [1] output;
 	options[1] -> problem :: ICMPError($router, parameterproblem) -> [1] output;
 	ttl[1] -> expired :: ICMPError($router, timeexceeded) -> [1] output;
 	fragmenter[1] -> too_big :: ICMPError($router, unreachable, needfrag, PMTU $mtu) -> [1] output;

@@ -69,7 +69,8 @@ elementclass Output { $router, $paint, $mtu |
 		-> ttl :: DecIPTTL
 		-> fragmenter :: IPFragmenter($mtu)
 		-> output;
-	redirect[1] -> ICMPError($router, redirect, host) -> [1] output;
+	// Only a sender on this link can go to the next router by itself (RFC 1812, 5.2.7.2).
+	redirect[1] -> IPFilter(allow src net $router:ipnet) -> ICMPError($router, redirect, host) -> [1] output;
 	options[1] -> ICMPError($router, parameterproblem) -> [1] output;
 	ttl[1] -> ICMPError($router, timeexceeded) -> [1] output;
 	fragmenter[1] -> ICMPError($router, unreachable, needfrag, PMTU $mtu) -> [1] output;

@@ -5,7 +5,7 @@
 //
 // ROUTES: a file of prefixes, one a line. This one has no next hops, so each prefix gets one of the four interfaces by a hash.
 
-define($ROUTES data/bgp-full-ipv4.txt.xz, $TRAFFIC uniform, $LENGTH 64);
+define($ROUTES data/bgp-full-ipv4.txt.xz, $TRAFFIC uniform, $LENGTH 64, $MTU 1500);
 
 TrafficSource($TRAFFIC, LENGTH $LENGTH)
 	-> c0 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
@@ -22,23 +22,24 @@ c0[2] -> Paint(1)
 	-> rt :: DirectIPLookup(FILE $ROUTES, 0.0.0.0/0 0);
 
 // Output, once for each interface. Errors become ICMP messages, which are routed like any other packet.
-elementclass Output { $router, $paint, $source, $destination |
+elementclass Output { $router, $mtu, $paint, $source, $destination |
 	input -> DropBroadcasts
 		-> redirect :: PaintTee($paint)
 		-> options :: IPGWOptions($router)
 		-> FixIPSrc($router)
 		-> ttl :: DecIPTTL
-		-> fragmenter :: IPFragmenter(1500)
+		-> fragmenter :: IPFragmenter($mtu)
 		-> EtherEncap(0x0800, $source, $destination)
 		-> output;
-	redirect[1] -> ICMPError($router, redirect, host) -> [1] output;
+	// Only a sender on this link can go to the next router by itself (RFC 1812, 5.2.7.2).
+	redirect[1] -> IPFilter(allow src net $router/24) -> ICMPError($router, redirect, host) -> [1] output;
 	options[1] -> ICMPError($router, parameterproblem) -> [1] output;
 	ttl[1] -> ICMPError($router, timeexceeded) -> [1] output;
-	fragmenter[1] -> ICMPError($router, unreachable, needfrag) -> [1] output;
+	fragmenter[1] -> ICMPError($router, unreachable, needfrag, PMTU $mtu) -> [1] output;
 }
 
-rt[0] -> port0 :: Output(10.0.0.1, 2, 02:00:00:00:00:01, 02:00:00:00:01:01) -> sink0 :: TrafficSink;
-rt[1] -> port1 :: Output(10.0.1.1, 3, 02:00:00:00:00:02, 02:00:00:00:01:02) -> sink1 :: TrafficSink;
-rt[2] -> port2 :: Output(10.0.2.1, 4, 02:00:00:00:00:03, 02:00:00:00:01:03) -> sink2 :: TrafficSink;
-rt[3] -> port3 :: Output(10.0.3.1, 5, 02:00:00:00:00:04, 02:00:00:00:01:04) -> sink3 :: TrafficSink;
+rt[0] -> port0 :: Output(10.0.0.1, $MTU, 2, 02:00:00:00:00:01, 02:00:00:00:01:01) -> sink0 :: TrafficSink;
+rt[1] -> port1 :: Output(10.0.1.1, $MTU, 3, 02:00:00:00:00:02, 02:00:00:00:01:02) -> sink1 :: TrafficSink;
+rt[2] -> port2 :: Output(10.0.2.1, $MTU, 4, 02:00:00:00:00:03, 02:00:00:00:01:03) -> sink2 :: TrafficSink;
+rt[3] -> port3 :: Output(10.0.3.1, $MTU, 5, 02:00:00:00:00:04, 02:00:00:00:01:04) -> sink3 :: TrafficSink;
 port0[1], port1[1], port2[1], port3[1] -> rt;

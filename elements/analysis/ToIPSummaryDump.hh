@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdio>
 #include <headrace/element.hh>
+#include <headrace/touches_machine.hh>
 #include <mutex>
 #include <vector>
 
@@ -35,7 +36,7 @@ namespace headrace {
 /// EXTRA_LENGTH false: the extra-length annotation does not count. Default true.
 ///
 /// Handlers: `flush` (w) writes out what is buffered.
-class ToIPSummaryDump final : public Element {
+class ToIPSummaryDump final : public Element, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-1"};
   static constexpr Processing kProcessing{"a/h"};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <headrace/element.hh>
+#include <headrace/touches_machine.hh>
 
 namespace headrace {
 
@@ -12,9 +13,10 @@ class ControlServer;
 ///
 ///     ControlSocket(UNIX, FILENAME [, keyword READONLY, PROXY, VERBOSE, RETRIES, RETRY_WARNINGS])
 ///     ControlSocket(TCP, PORT [, keyword LOCALHOST, and the same])
+///     ControlSocket(SOCKET, FD [, the same as UNIX])
 ///
 /// FILENAME: the socket's file; only its owner may connect. PORT: a port, or "PORT+" for the first free one of the 20
-/// from there on.
+/// from there on. FD: a connection that the program was started with, a stream socket; there is no other then.
 ///
 /// LOCALHOST false: connections from everywhere, not only from this machine. Whoever connects may change the router:
 /// there is no password. Default true.
@@ -38,7 +40,7 @@ class ControlServer;
 /// that need the workers to stand still.
 ///
 /// Handlers: `port` (r) TCP port in use; `filename` (r); `connections` (r) how many there are.
-class ControlSocket : public Element {
+class ControlSocket : public Element, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"0/0"};
 
@@ -56,8 +58,8 @@ class ControlSocket : public Element {
  private:
   Status open(Errors& errors);
 
-  bool unix_ = true;
-  std::string place_;  // file name, or port with '+' or without
+  std::string type_ = "UNIX";
+  std::string place_;  // file name; port with '+' or without; file descriptor
   bool local_ = true;
   bool read_only_ = false;
   bool verbose_ = false;

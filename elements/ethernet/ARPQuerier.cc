@@ -1,5 +1,7 @@
 #include "elements/ethernet/ARPQuerier.hh"
 
+#include <limits>
+
 #include "elements/ethernet/arp_packet.hh"
 #include "elements/ip/address_values.hh"
 #include "elements/standard/chatter.hh"
@@ -9,6 +11,10 @@ namespace headrace {
 enum ARPQuerier::Reason : int { kNoAddress, kZeroDestination, kNoRoom, kNoBuffer, kSpoofed };
 
 namespace {
+
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+
+size_t slot_of(uint32_t ip) { return (ip * uint32_t{0x9e3779b1}) >> 24; }
 
 constexpr Timestamp kTendInterval = Timestamp::from_ms(500);
 
@@ -73,6 +79,7 @@ Status ARPQuerier::configure(Args& args) {
   own_table_.set_limits(limits);
   count_reasons({"no address of its own", "destination 0.0.0.0", "no room for the Ethernet header", "no buffer",
                  "ARP reply with a false address"});
+  forget_headers();
   return {};
 }
 
@@ -107,6 +114,21 @@ void ARPQuerier::take_state(Element& old, Errors&) {
   own_table_.take(before.own_table_);
 }
 
+/// Only while no worker runs.
+void ARPQuerier::forget_headers() {
+  for (int thread = 0; thread < caches_.size(); ++thread)
+    for (Cache::Slot& slot : caches_[thread].slots) slot = {};
+}
+
+void ARPQuerier::keep(Cache::Slot& slot, IpAddress ip, EtherAddress to, int64_t good_until) const {
+  slot.ip = ip.network_order();
+  slot.good_until = good_until;
+  auto& header = *reinterpret_cast<EtherHeader*>(slot.header);
+  header.dst = to;
+  header.src = ether_;
+  header.type = eth::kTypeIp4;
+}
+
 void ARPQuerier::refuse(Packet* p, Reason reason) {
   counts_.add(kDrops, 1);
   drop(p, reason);
@@ -124,45 +146,51 @@ void ARPQuerier::send(Batch& packets) {
     for (Packet* p : packets) refuse(p, kNoAddress);
     return;
   }
+  Cache& cache = caches_.local();
+  uint32_t generation = table_->generation();
   int64_t now = clock::steady().ns;
   Batch out;
   for (Packet* p : packets) {
-    const IpAddress ip = IpAddress::from_bytes(p->anno() + anno_offset::kDstIp);
-    EtherAddress to;
-    if (resolve(p, ip, now, to, out) && encapsulate(p, to)) add(output(0), out, p);
+    const uint32_t ip = p->anno_u32(anno_offset::kDstIp);
+    Cache::Slot& slot = cache.slots[slot_of(ip)];
+    if (slot.ip != ip || slot.generation != generation || now >= slot.good_until) [[unlikely]] {
+      // The generation is read before the table, so that a change in between is not missed.
+      generation = table_->generation();
+      if (!resolve(p, IpAddress::from_network_order(ip), now, slot, out)) continue;
+      slot.generation = generation;
+    }
+    if (encapsulate(p, slot)) add(output(0), out, p);
   }
   push_out(output(0), out);
 }
 
-bool ARPQuerier::encapsulate(Packet* p, EtherAddress to) {
+bool ARPQuerier::encapsulate(Packet* p, const Cache::Slot& slot) {
   if (!p->push(sizeof(EtherHeader))) [[unlikely]] {
     refuse(p, kNoRoom);
     return false;
   }
   p->set_mac_header();
-  auto& header = *reinterpret_cast<EtherHeader*>(p->data());
-  header.dst = to;
-  header.src = ether_;
-  header.type = eth::kTypeIp4;
+  std::memcpy(p->data(), slot.header, sizeof(EtherHeader));
   return true;
 }
 
-bool ARPQuerier::resolve(Packet* p, IpAddress ip, int64_t& now, EtherAddress& to, Batch& out) {
+bool ARPQuerier::resolve(Packet* p, IpAddress ip, int64_t& now, Cache::Slot& slot, Batch& out) {
   for (;;) {
     if (const ArpTable::Answer answer = table_->lookup(ip, now, poll_timeout_.ns); answer.known) [[likely]] {
+      // The request goes first: what it sets off may use the slot too.
       if (answer.poll) {
         const bool all = broadcast_poll_ || answer.unanswered;
         send_request({ip, *p}, all ? EtherAddress::broadcast() : answer.ether, out);
       }
-      to = answer.ether;
+      keep(slot, ip, answer.ether, answer.good_until);
       return true;
     }
     if (ip.is_broadcast() || ip == broadcast_) {
-      to = EtherAddress::broadcast();
+      keep(slot, ip, EtherAddress::broadcast(), kForever);
       return true;
     }
     if (ip.is_multicast()) {
-      to = multicast_group(ip);
+      keep(slot, ip, multicast_group(ip), kForever);
       return true;
     }
     if (!ip) {
@@ -213,8 +241,10 @@ void ARPQuerier::receive(Packet* reply, Batch& out) {
     }
     std::vector<Packet*> waiting;
     table_->insert(arp->sender_ip, arp->sender_ether, clock::steady().ns, &waiting);
+    Cache::Slot slot;
+    keep(slot, arp->sender_ip, arp->sender_ether, 0);
     for (Packet* p : waiting)
-      if (encapsulate(p, arp->sender_ether)) add(output(0), out, p);
+      if (encapsulate(p, slot)) add(output(0), out, p);
   }
   reply->kill();
 }
@@ -226,9 +256,9 @@ bool ARPQuerier::is_host(IpAddress ip) const {
 
 void ARPQuerier::add_handlers(Handlers& handlers) {
   read_value(handlers, "ipaddr", ip_);
-  write_value(handlers, "ipaddr", ip_);
+  write_value(handlers, "ipaddr", ip_, [this] { forget_headers(); });
   read_value(handlers, "broadcast", broadcast_);
-  write_value(handlers, "broadcast", broadcast_);
+  write_value(handlers, "broadcast", broadcast_, [this] { forget_headers(); });
   handlers.read("table", [this] { return table_->unparse(clock::steady().ns); });
   handlers.read("stats", [this] {
     return fmt::format("{} packets killed\n{} ARP queries sent\n", counts_.sum(kDrops) + table_->drops(),

@@ -57,20 +57,34 @@ class ARPQuerier final : public Element {
   std::vector<DropCount> drop_counts() const override;
 
  private:
+  /// Ethernet headers of recent destinations, one for each thread: with few neighbours they save looking into the
+  /// table.
+  struct Cache {
+    static constexpr size_t kSlots = 256;
+    struct Slot {
+      uint32_t ip = 0;          // network order
+      uint32_t generation = 0;  // of the table; the table's is never 0
+      int64_t good_until = 0;
+      uint8_t header[sizeof(EtherHeader)] = {};
+    };
+    Slot slots[kSlots];
+  };
   enum Count { kQueries, kDrops, kResponses, kCounts };
   enum Reason : int;
 
   void send(Batch& packets);
-  /// Finds the Ethernet address for `ip`, or takes the packet.
-  bool resolve(Packet* p, IpAddress ip, int64_t& now, EtherAddress& to, Batch& out);
+  /// Finds the header for `ip`, or takes the packet.
+  bool resolve(Packet* p, IpAddress ip, int64_t& now, Cache::Slot& slot, Batch& out);
   /// With output 2: asks again for hosts that packets wait for, and gives up those that do not answer.
   void tend(Timer& timer);
-  bool encapsulate(Packet* p, EtherAddress to);
+  bool encapsulate(Packet* p, const Cache::Slot& slot);
+  void keep(Cache::Slot& slot, IpAddress ip, EtherAddress to, int64_t good_until) const;
   /// Pushes a request, and before it what is in `out`.
   void send_request(const ArpTable::Question& question, EtherAddress to, Batch& out);
   void receive(Packet* reply, Batch& out);
   bool is_host(IpAddress ip) const;
   void refuse(Packet* p, Reason reason);
+  void forget_headers();
 
   IpAddress ip_;
   EtherAddress ether_;
@@ -83,6 +97,7 @@ class ARPQuerier final : public Element {
   Interval wait_ = Interval::from_sec(3);
   Timer timer_{this};
   Timer tend_timer_{this, [this](Timer& timer) { tend(timer); }};
+  PerThread<Cache> caches_;
   ThreadCounters counts_{kCounts};
   std::atomic<bool> told_zero_ = false;
 };

@@ -167,6 +167,88 @@ TEST(ARPQuerier, AnotherTakesOver) {
   EXPECT_EQ(captured(r, "d").size(), 2u);
 }
 
+TEST(ARPQuerier, ManyNeighboursAndNewAddressesForThem) {
+  // More than there are places for headers; each one's is right whoever was there before, also after a change.
+  TestRouter r(graph());
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto address = [](int i, int version) {
+    return EtherAddress(
+        {2, static_cast<uint8_t>(version), 0, 0, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)});
+  };
+  constexpr int kHosts = 600;
+  const auto ip = [](int i) {
+    return IpAddress::from_octets(18, 26, static_cast<uint8_t>(8 + i / 256), static_cast<uint8_t>(i));
+  };
+  for (int i = 0; i < kHosts; ++i) ASSERT_TRUE(r.write("a.insert", ip(i).unparse() + " " + address(i, 0).unparse()));
+  std::vector<std::string> expected;
+  const auto send_to = [&](int i, int version) {
+    send(r, ip(i), 'x');
+    const EtherAddress to = address(i, version);
+    expected.push_back(to_hex({reinterpret_cast<const char*>(to.data()), 6}) + plain_hex("0000c04f71ef 0800 78"));
+  };
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < kHosts; ++i) send_to(i, 0);
+  for (int i = 0; i < kHosts; i += 7) {
+    ASSERT_TRUE(r.write("a.insert", ip(i).unparse() + " " + address(i, 1).unparse()));
+    send_to(i, 1);
+    send_to(i + 1 < kHosts ? i + 1 : 1, 0);
+  }
+  EXPECT_EQ(captured(r, "c"), expected);
+  ASSERT_TRUE(r.write("a.delete", ip(7).unparse()));
+  send(r, ip(7), 'x');
+  EXPECT_EQ(captured(r, "c").size(), expected.size());
+  EXPECT_EQ(captured(r, "q").size(), 1u);
+}
+
+TEST(ARPQuerier, ASharedTableThatIsMadeStricterIsObeyedAtOnce) {
+  TestRouter r("t :: ARPTable(TIMEOUT 100s);" + graph(", TABLE t, POLL_TIMEOUT 0"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("a", from_hex(kAnswer), 1);
+  wait_ms(5000);
+  send(r, kHost, 'a');
+  EXPECT_EQ(captured(r, "c").size(), 1u);
+  ASSERT_TRUE(r.write("t.config", "TIMEOUT 2s"));
+  send(r, kHost, 'b');
+  EXPECT_EQ(captured(r, "c").size(), 1u);
+  EXPECT_EQ(captured(r, "q").size(), 1u);
+}
+
+TEST(ArpTable, AnAnswerHoldsForItsGeneration) {
+  ArpTable table;
+  table.set_limits({.entries = 40, .timeout = Interval::from_ms(2)});
+  constexpr int kHosts = 64;
+  constexpr int64_t kPoll = 1'000'000;
+  struct Kept {
+    uint32_t generation = 0;
+    ArpTable::Answer answer;
+  } kept[kHosts];
+  uint32_t seed = 5;
+  int64_t now = 1;
+  int used = 0;
+  for (int n = 0; n < 200'000; ++n) {
+    seed = seed * 1664525 + 1013904223;
+    const int i = static_cast<int>(seed >> 16) % kHosts;
+    const IpAddress ip = IpAddress::from_host_order(0x0a000000u + static_cast<uint32_t>(i));
+    now += seed >> 8 & 0x3fff;
+    if ((seed >> 24) % 16 == 0) {
+      table.insert(ip, EtherAddress({2, 0, 0, 0, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)}), now);
+    } else if ((seed >> 24) % 16 == 1 && n % 32 == 0) {
+      table.expire(now);
+    } else {
+      Kept& k = kept[i];
+      const uint32_t generation = table.generation();
+      const bool holds = k.generation == generation && now < k.answer.good_until;
+      const ArpTable::Answer answer = table.lookup(ip, now, kPoll);
+      if (holds) {
+        ++used;
+        ASSERT_TRUE(answer.known && !answer.poll && answer.ether == k.answer.ether) << n;
+      }
+      k = {answer.known ? generation : 0, answer};
+    }
+  }
+  EXPECT_GT(used, 1000);
+}
+
 TEST(ArpTable, ReadersSeeWholeAddresses) {
   // Writers come and go while others look up without a lock: who is known has the address that belongs to it.
   ArpTable table;

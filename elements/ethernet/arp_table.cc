@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "headrace/handlers.hh"
@@ -105,6 +106,13 @@ uint64_t ArpTable::Hash::operator()(IpAddress ip) const {
 
 // --- What readers see
 
+int64_t ArpTable::good_until(int64_t live_at, int64_t next_poll, int64_t poll_after) const {
+  int64_t until = std::numeric_limits<int64_t>::max();
+  if (limits_.timeout.ns) until = live_at + limits_.timeout.ns + 1;
+  if (poll_after) until = std::min(until, std::max(live_at + poll_after, next_poll));
+  return until;
+}
+
 ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
   const uint64_t hash = Hash()(ip);
   const Stripe& s = stripe_of(hash);
@@ -122,9 +130,9 @@ ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
     const int64_t live_at = slot.live_at.load(std::memory_order_acquire);
     const int64_t next_poll = slot.next_poll.load(std::memory_order_acquire);
     if (s.version.load(std::memory_order_relaxed) != version) return {};
-    if (limits_.timeout.ns && live_at + limits_.timeout.ns < now) return {};
-    if (poll_after && now >= live_at + poll_after && now >= next_poll) return {};
     Answer answer;
+    answer.good_until = good_until(live_at, next_poll, poll_after);
+    if (now >= answer.good_until) return {};
     answer.known = true;
     answer.ether = EtherAddress::from_bytes(&ether);
     return answer;
@@ -179,6 +187,7 @@ void ArpTable::publish(Stripe& s, const Entry& e) {
   slot.next_poll.store(next_poll(e), std::memory_order_release);
   slot.ip.store(ip, std::memory_order_release);
   s.version.store(version + 2, std::memory_order_release);
+  new_generation();
 }
 
 void ArpTable::unpublish(Stripe& s, IpAddress address) {
@@ -210,6 +219,7 @@ void ArpTable::unpublish(Stripe& s, IpAddress address) {
   known->slots[i].ip.store(0, std::memory_order_release);
   --known->used;
   s.version.store(version + 2, std::memory_order_release);
+  new_generation();
 }
 
 // --- Entries
@@ -229,6 +239,7 @@ ArpTable::Answer ArpTable::lookup_locked(IpAddress ip, int64_t now, int64_t poll
     mark_poll(e, now);
     publish(s, e);
   }
+  answer.good_until = good_until(e.live_at, next_poll(e), poll_after);
   return answer;
 }
 
@@ -388,6 +399,8 @@ void ArpTable::tend(int64_t now, int64_t patience, std::vector<Question>& ask, s
 void ArpTable::take(ArpTable& old) {
   clear();
   stripes_.swap(old.stripes_);
+  new_generation();
+  old.new_generation();
   // The counts of what was dropped stay where they were.
   entries_.store(old.entries_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
   packets_.store(old.packets_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);

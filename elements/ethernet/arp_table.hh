@@ -21,8 +21,8 @@ namespace headrace {
 class Handlers;
 
 /// An ARP table that all workers share. Entries are spread over stripes with a lock each; what concerns all entries
-/// (limits, listing) takes all locks in order. A fresh address is found without a lock. Times are clock::steady() in
-/// nanoseconds.
+/// (limits, listing) takes all locks in order. A fresh address is found without a lock, and those who look up often
+/// keep what they found for as long as `generation` stays the same. Times are clock::steady() in nanoseconds.
 class ArpTable {
  public:
   struct Limits {
@@ -38,6 +38,7 @@ class ArpTable {
     bool poll = false;        ///< the caller shall ask whether the address is still right,
     bool unanswered = false;  ///< and that address did not answer such questions
     EtherAddress ether;
+    int64_t good_until = 0;  ///< as long as the generation stays the same; look it up again from then on
   };
 
   /// What a request for `ip` has of the packet that it is sent for.
@@ -61,7 +62,10 @@ class ArpTable {
   ArpTable& operator=(const ArpTable&) = delete;
 
   /// While no worker runs.
-  void set_limits(const Limits& limits) { limits_ = limits; }
+  void set_limits(const Limits& limits) {
+    limits_ = limits;
+    new_generation();
+  }
   const Limits& limits() const { return limits_; }
   /// Reads the keywords that set limits, those not given stay.
   static void read_limits(Args& args, Limits& limits);
@@ -87,6 +91,9 @@ class ArpTable {
   void tend(int64_t now, int64_t patience, std::vector<Question>& ask, std::vector<Packet*>& unreachable);
   /// Takes over what `old` holds; no worker runs.
   void take(ArpTable& old);
+
+  /// Changes whenever an answer given before may have become wrong; never 0. Read it before looking up.
+  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   uint32_t count() const { return entries_.load(std::memory_order_relaxed); }
   uint32_t waiting() const { return packets_.load(std::memory_order_relaxed); }
@@ -150,8 +157,13 @@ class ArpTable {
   Answer find(IpAddress ip, int64_t now, int64_t poll_after);
   Answer lookup_locked(IpAddress ip, int64_t now, int64_t poll_after);
   /// Shows readers what an entry says now. Its stripe is locked.
-  static void publish(Stripe& s, const Entry& e);
-  static void unpublish(Stripe& s, IpAddress ip);
+  void publish(Stripe& s, const Entry& e);
+  void unpublish(Stripe& s, IpAddress ip);
+  void new_generation() {
+    if (generation_.fetch_add(1, std::memory_order_release) + 1 == 0)
+      generation_.fetch_add(1, std::memory_order_release);
+  }
+  int64_t good_until(int64_t live_at, int64_t next_poll, int64_t poll_after) const;
   static void grow(Stripe& s);
   static int64_t next_poll(const Entry& e);
   static void mark_poll(Entry& e, int64_t now);
@@ -171,6 +183,7 @@ class ArpTable {
 
   Limits limits_;
   std::unique_ptr<std::array<Stripe, kStripes>> stripes_ = std::make_unique<std::array<Stripe, kStripes>>();
+  std::atomic<uint32_t> generation_{1};
   std::atomic<uint32_t> entries_{0}, packets_{0};
   std::atomic<uint64_t> drops_{0};
   std::atomic<uint64_t> next_order_{1};

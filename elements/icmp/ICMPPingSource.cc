@@ -103,7 +103,13 @@ int ICMPPingSource::pull(int, Batch& batch, int max) {
     ++n;
   }
   if (n == 0 && !more() && std::exchange(stop_, false)) router().request_stop();
+  // Who pulls sleeps until a handler lets it go on; without a buffer it comes back.
+  if (n == 0 && nonempty_.active() && !(active_ && more())) nonempty_.sleep();
   return n;
+}
+
+Notifier* ICMPPingSource::notifier(NotifierKind kind, bool output, int) {
+  return output && kind == NotifierKind::kNonempty && output_is_pull(0) ? &nonempty_ : nullptr;
 }
 
 void ICMPPingSource::push(int, Batch& batch) {
@@ -177,7 +183,11 @@ std::string ICMPPingSource::summary() const {
 }
 
 void ICMPPingSource::start() {
-  if (active_ && more() && output_is_push(0) && !timer_.scheduled()) timer_.schedule_after(interval_.timestamp());
+  if (!active_ || !more()) return;
+  if (!output_is_push(0))
+    nonempty_.wake();
+  else if (!timer_.scheduled())
+    timer_.schedule_after(interval_.timestamp());
 }
 
 void ICMPPingSource::reset() {
@@ -188,7 +198,10 @@ void ICMPPingSource::reset() {
 
 void ICMPPingSource::add_handlers(Handlers& handlers) {
   read_write_value(handlers, "active", active_, [this] {
-    if (!output_is_push(0)) return;
+    if (!output_is_push(0)) {
+      start();
+      return;
+    }
     timer_.unschedule();
     if (active_) timer_.schedule_after({});
   });

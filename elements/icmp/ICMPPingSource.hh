@@ -43,6 +43,7 @@ class ICMPPingSource final : public Element {
   void run_timer(Timer& timer) override;
   int pull(int port, Batch& batch, int max) override;
   void push(int port, Batch& batch) override;
+  Notifier* notifier(NotifierKind kind, bool output, int port) override;
 
  private:
   enum Reason : int;
@@ -76,6 +77,7 @@ class ICMPPingSource final : public Element {
   std::atomic<int> count_{0};
   std::unique_ptr<Replies> replies_;
   Timer timer_{this};
+  Notifier nonempty_;  // for who pulls
 };
 
 HEADRACE_ELEMENT(ICMPPingSource)

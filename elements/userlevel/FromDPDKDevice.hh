@@ -6,6 +6,7 @@
 #include "elements/standard/single_writer.hh"
 #include "headrace/device_port.hh"
 #include "headrace/software_rss.hh"
+#include "headrace/touches_machine.hh"
 #include "src/io/dpdk/plan.hh"
 
 namespace headrace {
@@ -63,7 +64,7 @@ namespace headrace {
 /// `speed` (r) in Mb/s, `duplex`, `autoneg` (r); `nb_rx_queues`, `nb_tx_queues`, `nb_vf_pools`, `rss_reta_size` (r) at
 /// most; `queues` (r) of this element, as "queue thread" lines; `queue_count` (r) descriptors in use, by queue;
 /// `device`, `driver`, `vendor`, `port` (r).
-class FromDPDKDevice final : public Element, public DevicePort {
+class FromDPDKDevice final : public Element, public DevicePort, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"0/1-2"};
   static constexpr Processing kProcessing{"h/h"};

@@ -125,7 +125,10 @@ std::string FromDevice::note() const {
 }
 
 void FromDevice::watch(bool on) {
-  for (const int fd : port_->descriptors()) select(fd, on ? 1 : 0);
+  for (const int fd : port_->descriptors()) {
+    select(fd, on ? 1 : 0);
+    rss_.wake_all(fd, on);
+  }
 }
 
 void FromDevice::start_port() {

@@ -5,6 +5,7 @@
 #include "elements/standard/single_writer.hh"
 #include "headrace/device_port.hh"
 #include "headrace/software_rss.hh"
+#include "headrace/touches_machine.hh"
 #include "src/io/linux/port.hh"
 #include "src/io/pcap/capture_reader.hh"
 
@@ -56,7 +57,7 @@ namespace headrace {
 /// Handlers: `count`, `byte_count` (r) packets received and their bytes; `reset_counts` (w); `kernel_drops` (r) packets
 /// that the kernel had no room for, or "??"; `drops` (r) all packets lost on their way in; `method` (r); `encap` (r)
 /// the link type.
-class FromDevice final : public Element, public DevicePort {
+class FromDevice final : public Element, public DevicePort, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"0/1-2"};
   static constexpr Processing kProcessing{"h/h"};

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "headrace/device_port.hh"
+#include "headrace/touches_machine.hh"
 #include "src/io/linux/port.hh"
 #include "src/io/pcap/capture_writer.hh"
 
@@ -29,7 +30,7 @@ namespace headrace {
 ///
 /// Handlers: `count`, `byte_count` (r) packets sent and their bytes; `drops` (r) packets that could not be sent;
 /// `reset_counts` (w); `pulls` (r); `method` (r); `debug` (rw).
-class ToDevice final : public Element, public DevicePort {
+class ToDevice final : public Element, public DevicePort, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-2"};
   static constexpr Processing kProcessing{"l/h"};

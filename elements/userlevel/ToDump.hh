@@ -1,5 +1,6 @@
 #pragma once
 #include <headrace/element.hh>
+#include <headrace/touches_machine.hh>
 
 #include "src/io/pcap/capture_writer.hh"
 
@@ -23,7 +24,7 @@ namespace headrace {
 /// FORMAT: PCAP or PCAPNG. Default PCAP, but PCAPNG if the name ends in ".pcapng" (or ".pcapng.gz").
 ///
 /// Handlers: `count` (r) packets written; `reset_counts` (w); `filename` (r); `flush` (w) writes out what is buffered.
-class ToDump final : public Element {
+class ToDump final : public Element, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-1"};
 

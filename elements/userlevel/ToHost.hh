@@ -16,7 +16,7 @@ namespace headrace {
 /// SNIFFERS, TYPE, QUIET: understood, and without effect.
 ///
 /// Handlers: `drops` (r) packets dropped; `dev_name` (r).
-class ToHost final : public Element, public DevicePort {
+class ToHost final : public Element, public DevicePort, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0"};
   static constexpr Processing kProcessing{"h/h"};

@@ -3,6 +3,7 @@
 
 #include "headrace/device_port.hh"
 #include "headrace/software_rss.hh"
+#include "headrace/touches_machine.hh"
 #include "src/io/linux/tun.hh"
 
 namespace headrace {
@@ -10,7 +11,7 @@ namespace headrace {
 /// What KernelTap, KernelTun and FromHost share: a virtual interface whose other end is the host's own network stack.
 /// They receive what the host sends by it, on the home thread, and spread that over the workers by flow; any worker may
 /// give packets to the host.
-class HostPort : public Element, public DevicePort {
+class HostPort : public Element, public DevicePort, public TouchesMachine {
  public:
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;

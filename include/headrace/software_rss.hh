@@ -52,6 +52,9 @@ class SoftwareRss {
   /// \param spread false: every packet stays with the worker that received it
   void initialize(const std::vector<int>& receivers, int reason, uint32_t capacity = kDefaultCapacity,
                   bool spread = true);
+  /// The workers that packets are handed to wake when `fd` is readable, together with the one that receives from it
+  /// (see headrace/alarm.hh).
+  void wake_all(int fd, bool on);
   /// True if packets are handed to other workers.
   bool active() const { return !rings_.empty(); }
 

@@ -33,7 +33,8 @@ constexpr const char* kHelpText =
     R"(Usage: headrace check [OPTION]... [NAME=VALUE]... [FILE]
 
 Parses, configures and initialises a configuration without running it, and prints every mistake found. The exit status
-is 1 if there was one.
+is 1 if there was one. Nothing outside is touched: devices, sockets and files to write are not opened, so that whether
+they can be shows only when the configuration runs.
 
   -f, --file FILE            check FILE ('-' or nothing: standard input)
   -e, --expression TEXT      the configuration is TEXT
@@ -113,7 +114,7 @@ int check_command(int argc, char** argv) {
 
   lang::Configuration configuration;
   if (!source.load(configuration, errors, true)) return 1;
-  Runtime runtime(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = false});
+  Runtime runtime(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = false, .look_only = true});
   const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
   if (!router) return 1;
   if (!program.empty() && !write_program(*router, program)) return 1;

@@ -111,6 +111,7 @@ Control
   -p, --port PORT            handlers can be read and written by this TCP port of this machine; PORT+ takes the next
                              free one. Like a ControlSocket in the configuration
   -u, --unix-socket FILE     the same by a UNIX-domain socket
+      --socket FD            the same by a connected socket that the program was started with
   -R, --allow-reconfigure    writing the handler 'hotconfig' replaces the configuration while it runs
 )";
 
@@ -202,6 +203,12 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
           io::dpdk_arguments() = reader.rest();
         }
         break;
+      case kSocket: {
+        int fd = 0;
+        good = reader.integer(fd);
+        s.sockets.push_back(fmt::format("SOCKET, {}", fd));
+        break;
+      }
       case kReconfigure:
         s.reconfigure = !reader.negated();
         break;

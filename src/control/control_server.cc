@@ -84,6 +84,20 @@ int listen_tcp(uint16_t first, bool next_free, bool local, uint16_t& port, Error
   return -1;
 }
 
+/// Descriptor `number`, which the process was started with, as a connection.
+int inherit(const std::string& number, Errors& errors) {
+  const int fd = std::stoi(number);
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
+    (void)errors.error("file descriptor {}: {}", number, errno == EBADF ? std::strerror(errno) : "not a stream socket");
+    return -1;
+  }
+  if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0) return fd;
+  (void)errors.error("file descriptor {}: {}", number, std::strerror(errno));
+  return -1;
+}
+
 }  // namespace
 
 /// What worker threads (which make and destroy elements) and the control thread both see.
@@ -103,8 +117,10 @@ std::shared_ptr<ControlServer> ControlServer::at(const Place& place, Runtime& ru
   if (std::shared_ptr<ControlServer> server = known.lock(); server && &server->runtime_ == &runtime) return server;
   uint16_t port = 0;
   int fd;
-  if (place.is_unix) {
+  if (place.kind == Place::Kind::kUnix) {
     fd = listen_unix(place.name, errors);
+  } else if (place.kind == Place::Kind::kConnection) {
+    fd = inherit(place.name, errors);
   } else {
     const bool next_free = place.name.ends_with('+');
     fd = listen_tcp(static_cast<uint16_t>(std::stoi(place.name)), next_free, place.local, port, errors);
@@ -116,18 +132,27 @@ std::shared_ptr<ControlServer> ControlServer::at(const Place& place, Runtime& ru
 }
 
 ControlServer::ControlServer(Runtime& runtime, int fd, Place place, uint16_t port)
-    : runtime_(runtime), fd_(fd), place_(std::move(place)), port_(port), shared_(std::make_unique<Shared>()) {
-  runtime_.watch(fd_, [this] { accept_one(); });
+    : runtime_(runtime),
+      fd_(place.kind == Place::Kind::kConnection ? -1 : fd),
+      place_(std::move(place)),
+      port_(port),
+      shared_(std::make_unique<Shared>()) {
+  if (fd_ >= 0)
+    runtime_.watch(fd_, [this] { accept_one(); });
+  else
+    greet(fd, "");
 }
 
 ControlServer::~ControlServer() {
-  runtime_.watch(fd_, nullptr);
-  close(fd_);
+  if (fd_ >= 0) {
+    runtime_.watch(fd_, nullptr);
+    close(fd_);
+  }
   for (const auto& [fd, connection] : shared_->connections) {
     runtime_.watch(fd, nullptr);
     close(fd);
   }
-  if (place_.is_unix) unlink(place_.name.c_str());
+  if (place_.kind == Place::Kind::kUnix) unlink(place_.name.c_str());
 }
 
 void ControlServer::join(ControlSocket* element) {
@@ -157,14 +182,19 @@ void ControlServer::accept_one() {
   socklen_t length = sizeof address;
   const int fd = accept4(fd_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
-  auto connection = std::make_unique<Shared::Connection>();
-  connection->peer = fmt::format("connection {}", fd);
+  std::string from;
   if (address.ss_family == AF_INET) {
     const auto& in = reinterpret_cast<const sockaddr_in&>(address);
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
-    connection->peer += fmt::format(" from {}.{}", text, ntohs(in.sin_port));
+    from = fmt::format(" from {}.{}", text, ntohs(in.sin_port));
   }
+  greet(fd, from);
+}
+
+void ControlServer::greet(int fd, const std::string& from) {
+  auto connection = std::make_unique<Shared::Connection>();
+  connection->peer = fmt::format("connection {}{}", fd, from);
   if (const ControlSocket* e = element(); e && e->verbose())
     fmt::print(stderr, "{}: opened {}\n", e->declaration(), connection->peer);
   const std::string greeting = ControlSession::greeting();

@@ -23,8 +23,9 @@ namespace headrace::control {
 class ControlServer {
  public:
   struct Place {
-    bool is_unix = true;
-    std::string name;   // of the file, or the port, with a '+' if the next free one will do
+    enum class Kind { kUnix, kTcp, kConnection };
+    Kind kind = Kind::kUnix;
+    std::string name;   // of the file; the port, with a '+' if the next free one will do; a connection's descriptor
     bool local = true;  // TCP: only from this machine
     auto operator<=>(const Place&) const = default;
   };
@@ -48,12 +49,13 @@ class ControlServer {
  private:
   ControlServer(Runtime& runtime, int fd, Place place, uint16_t port);
   void accept_one();
+  void greet(int fd, const std::string& from);
   void serve(int fd);
   void close_connection(int fd);
 
   struct Shared;
   Runtime& runtime_;
-  const int fd_;
+  const int fd_;  // listens; -1: there is the one connection only
   const Place place_;
   const uint16_t port_;
   std::unique_ptr<Shared> shared_;

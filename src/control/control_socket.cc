@@ -26,10 +26,16 @@ Status ControlSocket::configure(Args& args) {
                       .complete();
   if (!status.ok()) return status;
   for (char& c : type) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (type != "TCP" && type != "UNIX") return args.errors().error("TYPE: expected TCP or UNIX");
-  unix_ = type == "UNIX";
+  if (type != "TCP" && type != "UNIX" && type != "SOCKET")
+    return args.errors().error("TYPE: expected TCP, UNIX or SOCKET");
+  type_ = type;
   place_ = place;
-  if (unix_) return place_.empty() ? args.errors().error("FILENAME: expected the name of a file") : Status();
+  if (type_ == "UNIX") return place_.empty() ? args.errors().error("FILENAME: expected the name of a file") : Status();
+  if (type_ == "SOCKET") {
+    if (place_.empty() || place_.size() > 6 || place_.find_first_not_of("0123456789") != std::string::npos)
+      return args.errors().error("FD: expected a file descriptor");
+    return {};
+  }
   const std::string digits = place_.substr(0, place_.size() - place_.ends_with('+'));
   if (digits.empty() || digits.size() > 5 || digits.find_first_not_of("0123456789") != std::string::npos ||
       std::stoi(digits) > 65535)
@@ -39,7 +45,9 @@ Status ControlSocket::configure(Args& args) {
 }
 
 Status ControlSocket::open(Errors& errors) {
-  server_ = control::ControlServer::at({unix_, place_, local_}, router().runtime(), errors);
+  using Kind = control::ControlServer::Place::Kind;
+  const Kind kind = type_ == "UNIX" ? Kind::kUnix : type_ == "TCP" ? Kind::kTcp : Kind::kConnection;
+  server_ = control::ControlServer::at({kind, place_, local_}, router().runtime(), errors);
   if (!server_) return Status::failed();
   server_->join(this);
   return {};
@@ -70,8 +78,9 @@ void ControlSocket::run_timer(Timer&) {
 }
 
 void ControlSocket::add_handlers(Handlers& handlers) {
-  handlers.read("port", [this] { return server_ && !unix_ ? fmt::format("{}", server_->port()) : std::string(); })
-      .read("filename", [this] { return unix_ ? place_ : std::string(); })
+  handlers
+      .read("port", [this] { return server_ && type_ == "TCP" ? fmt::format("{}", server_->port()) : std::string(); })
+      .read("filename", [this] { return type_ == "UNIX" ? place_ : std::string(); })
       .read("connections", [this] { return fmt::format("{}", server_ ? server_->connections() : 0); });
 }
 

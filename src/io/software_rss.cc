@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headrace/alarm.hh"
 #include "headrace/element.hh"
 #include "headrace/router.hh"
 #include "io/memory/traffic.hh"
@@ -40,6 +41,11 @@ void SoftwareRss::initialize(const std::vector<int>& receivers, int reason, uint
         std::make_unique<Task>(&owner_, [this, worker](Task& task) { return deliver_handed(task, worker); }));
     tasks_.back()->initialize(false, worker);
   }
+}
+
+void SoftwareRss::wake_all(int fd, bool on) {
+  for (size_t worker = 0; worker < tasks_.size(); ++worker)
+    if (!rings_[worker]) set_alarm(owner_.router(), static_cast<int>(worker), fd, on);
 }
 
 SoftwareRss::Lost SoftwareRss::spread(Batch& batch, Begin begin) {

@@ -9,6 +9,7 @@
 
 #include "graph/graph.hh"
 #include "headrace/rcu.hh"
+#include "headrace/touches_machine.hh"
 #include "lang/argument_text.hh"
 #include "lang/lang.hh"
 #include "offload/engine.hh"
@@ -201,6 +202,7 @@ Status Router::configure_all(Errors& errors) {
 Status Router::initialize_all(Errors& errors) {
   for (const int i : order_) {
     Element& e = *elements_[i];
+    if (runtime_.look_only() && dynamic_cast<const TouchesMachine*>(&e)) continue;
     Errors::Context context(errors, e.landmark_, fmt::format("While initializing '{}':", e.declaration()));
     const int before = errors.error_count();
     const Status one = e.initialize(errors);

@@ -78,6 +78,8 @@ class Worker {
   Timestamp next_expiry() const;
 
   void select(Element* element, int fd, int mask);
+  /// See headrace/alarm.hh.
+  void alarm(int fd, bool on);
 
   /// One round: tasks, timers, now and then file descriptors. True if anything ran that did work.
   bool step();
@@ -89,7 +91,10 @@ class Worker {
   friend class Runtime;
   bool run_tasks();
   bool run_timers();
-  int poll_watches(int64_t timeout_ns);
+  /// With `alarmed`, alarms end the wait as well.
+  int poll_watches(int64_t timeout_ns, bool alarmed);
+  /// True while it is better to look again than to sleep.
+  bool lingers();
   bool run_selected();
   void list_noticed();
   static bool later(const Task* a, const Task* b);
@@ -115,8 +120,12 @@ class Worker {
   std::atomic<int64_t> next_expiry_;
   std::vector<Watch> watches_;
   std::atomic<bool> have_watches_{false};
+  std::vector<int> alarms_;
   std::vector<Watch> polled_;  // this thread only, as the next
   std::vector<pollfd> fds_;
+  bool moved_ = false;         // tasks or file descriptors had work since the last time
+  int64_t awake_until_ = 0;    // real nanoseconds, as the next
+  int64_t alarmed_again_ = 0;  // no alarm before
 };
 
 class Runtime {
@@ -129,6 +138,8 @@ class Runtime {
     bool control_thread = false;
     /// From plan_real_time(); for runs with a control thread.
     RealTime real_time{};
+    /// Routers are only looked at: elements that touch the machine (headrace/touches_machine.hh) are not initialized.
+    bool look_only = false;
   };
 
   /// One at a time in a process.
@@ -137,6 +148,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  bool look_only() const { return options_.look_only; }
   int threads() const { return static_cast<int>(threads_.size()); }
   /// The CPU that a worker is pinned to; -1: none.
   int cpu_of(int id) const {

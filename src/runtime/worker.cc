@@ -1,11 +1,15 @@
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <ctime>
+#include <utility>
 
+#include "headrace/alarm.hh"
 #include "headrace/element.hh"
 #include "headrace/router.hh"
 #include "runtime/router_shims.hh"
@@ -25,6 +29,16 @@ constexpr int64_t kLongestSleepNs = 1'000'000'000;
 /// Worker 0 looks after the run count, which falls to zero on any thread.
 constexpr int64_t kStopPeriodNs = 50'000'000;
 constexpr int64_t kNever = INT64_MAX;
+/// How long a worker among several stays awake behind work, or an alarm: what another one hands over then finds it so.
+/// Waking takes 50 us and more.
+constexpr int64_t kLingerNs = 100'000;
+/// How often there is an alarm at most: steady traffic of others shall not keep a worker awake.
+constexpr int64_t kAlarmRestNs = 5'000'000;
+
+int64_t real_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace
 
@@ -152,18 +166,39 @@ void Worker::select(Element* element, int fd, int mask) {
   if (thread_.sleeping()) thread_.wake();
 }
 
-int Worker::poll_watches(int64_t timeout_ns) {
+void Worker::alarm(int fd, bool on) {
+  std::lock_guard guard(lock_);
+  std::erase(alarms_, fd);
+  if (on) alarms_.push_back(fd);
+  if (thread_.sleeping()) thread_.wake();
+}
+
+void set_alarm(Router& router, int worker, int fd, bool on) { router.worker(worker).alarm(fd, on); }
+
+int Worker::poll_watches(int64_t timeout_ns, bool alarmed) {
+  const int64_t now = alarmed ? real_now() : 0;
+  fds_.clear();
+  fds_.push_back({thread_.wake_fd(), POLLIN, 0});
   {
     std::lock_guard guard(lock_);
     polled_ = watches_;
+    for (const Watch& w : polled_)
+      fds_.push_back({w.fd, static_cast<short>((w.mask & 1 ? POLLIN : 0) | (w.mask & 2 ? POLLOUT : 0)), 0});
+    if (alarmed && !alarms_.empty()) {
+      if (now >= alarmed_again_)
+        for (const int fd : alarms_) fds_.push_back({fd, POLLIN, 0});
+      else
+        timeout_ns = std::min(timeout_ns, alarmed_again_ - now);
+    }
   }
-  fds_.clear();
-  fds_.push_back({thread_.wake_fd(), POLLIN, 0});
-  for (const Watch& w : polled_)
-    fds_.push_back({w.fd, static_cast<short>((w.mask & 1 ? POLLIN : 0) | (w.mask & 2 ? POLLOUT : 0)), 0});
   timespec ts{static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
   const int n = ppoll(fds_.data(), fds_.size(), &ts, nullptr);
   if (n > 0 && fds_[0].revents) thread_.clear_wake();
+  if (n > 0 && std::any_of(fds_.begin() + 1 + static_cast<ptrdiff_t>(polled_.size()), fds_.end(),
+                           [](const pollfd& fd) { return fd.revents != 0; })) {
+    moved_ = true;
+    alarmed_again_ = real_now() + kAlarmRestNs;
+  }
   return n;
 }
 
@@ -173,7 +208,7 @@ bool Worker::run_selected() {
     const short events = fds_[i + 1].revents;
     if (!events) continue;
     const int mask = ((events & (POLLIN | POLLHUP | POLLERR)) ? 1 : 0) | ((events & POLLOUT) ? 2 : 0);
-    worked = true;
+    worked = moved_ = true;
     polled_[i].element->selected(polled_[i].fd, mask & polled_[i].mask);
   }
   return worked;
@@ -182,18 +217,35 @@ bool Worker::run_selected() {
 bool Worker::step() {
   ++thread_.rounds;
   bool worked = run_tasks();
+  moved_ |= worked;
   if (id_ == 0) runtime_.run_signals();
   worked |= run_timers();
   if (have_watches_.load(std::memory_order_relaxed) && thread_.rounds % kRoundsPerSelect == 0)
-    worked |= poll_watches(0) > 0 && run_selected();
+    worked |= poll_watches(0, false) > 0 && run_selected();
   thread_.quiet_rounds = worked ? 0 : thread_.quiet_rounds + 1;
   return worked;
+}
+
+bool Worker::lingers() {
+  if (runtime_.threads() == 1) return false;
+  if (!moved_ && awake_until_ == 0) return false;
+  const int64_t now = real_now();
+  if (std::exchange(moved_, false)) awake_until_ = now + kLingerNs;
+  if (now < awake_until_) return true;
+  awake_until_ = 0;
+  return false;
 }
 
 void Worker::idle() {
   const bool polling = has_runnable();
   if (polling && thread_.quiet_rounds < kQuietRounds) {
     __builtin_ia32_pause();
+    return;
+  }
+  if (!polling && lingers()) {
+    // Whoever shares the CPU goes first.
+    sched_yield();
+    if (have_watches_.load(std::memory_order_relaxed) && poll_watches(0, false) > 0) (void)run_selected();
     return;
   }
   int64_t wait = id_ == 0 ? kStopPeriodNs : kLongestSleepNs;
@@ -209,7 +261,7 @@ void Worker::idle() {
   // Whoever schedules from now on sees that and wakes us; what came before shows here.
   const bool stop_now = runtime_.stopping() || runtime_.pause_wanted_.load(std::memory_order_seq_cst) ||
                         (!polling && noticed_.load(std::memory_order_seq_cst)) || next_expiry() != expiry;
-  const int ready = stop_now ? 0 : poll_watches(wait);
+  const int ready = stop_now ? 0 : poll_watches(wait, !polling);
   if (polling)
     thread_.napping.store(false, std::memory_order_seq_cst);
   else

@@ -25,10 +25,10 @@ class Program:
         assert status is None or done.returncode == status, f"status {done.returncode}\n{done.stdout}{done.stderr}"
         return done
 
-    def start(self, *arguments):
-        """The process, running."""
+    def start(self, *arguments, **options):
+        """The process, running; `options` are Popen's."""
         return subprocess.Popen([self._path, *map(str, arguments)], cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+                                stderr=subprocess.PIPE, **options)
 
 
 def _binary():

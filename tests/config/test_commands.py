@@ -21,6 +21,11 @@ def test_check(headrace):
     assert "bad.click:2: While configuring 'b :: Script':" in errors
     # A script would print; checking must not run it.
     assert headrace("check", "-e", "Script(print \"ran\", stop)").stdout == "config: 1 elements, 0 connections, no errors\n"
+    # A check leaves the machine alone.
+    touching = "FromDevice(no-such) -> ToDump(out.pcap); ControlSocket(UNIX, sock); Idle -> ToIPSummaryDump(out.txt);"
+    assert headrace("check", "-q", "-e", touching).stderr == ""
+    assert not [p.name for p in headrace.folder.iterdir() if p.name in ("out.pcap", "sock", "out.txt")]
+    assert "no-such: no such interface" in headrace("run", "-e", touching, status=1).stderr
     assert "must lie between 1 and" in headrace("check", "-j", "0", status=1).stderr
 
 

@@ -74,7 +74,9 @@ def test_configuration_runs(headrace, conf):
         variables = ["FILE=in.pcap", "DEV=pcap:out.pcap"]
     elif interfaces:
         # All is well up to the interfaces; tests/system runs it between real ones.
-        error = headrace("check", conf, *(f"{name}=no-such-{name}" for name in interfaces), status=1).stderr
+        variables = [f"{name}=no-such-{name}" for name in interfaces]
+        assert headrace("check", "-q", conf, *variables).stderr == ""
+        error = headrace("run", conf, *variables, status=1).stderr
         assert re.fullmatch(r"\S+:\d+: While initializing '\S+ :: FromDevice':\n  no-such-DEV\d?: no such interface\n"
                             r"Router could not be initialized!\n", error)
         return

@@ -307,3 +307,27 @@ def test_netcat(click, running, tmp_path):
     assert done.stdout.replace("\r", "").splitlines() == [
         "Click::ControlSocket/1.3", "200 Read handler 'q.capacity' OK", "DATA 1",
         "7200 Write handler 'q.capacity' OK", "200 Read handler 'q.capacity' OK", "DATA 1", "8200 Goodbye!"]
+
+
+def test_a_socket_that_click_was_started_with(click):
+    ours, theirs = socket.socketpair()
+    process = click.start("-e", "Idle -> c :: Counter -> Discard;", "--socket", theirs.fileno(), pass_fds=[theirs.fileno()])
+    theirs.close()
+    try:
+        ours.settimeout(20)
+        file = ours.makefile("rwb")
+        assert file.readline().startswith(b"Click::ControlSocket/")
+        file.write(b"READ c.count\r\nREAD c.nothing\r\nWRITE stop\r\n")
+        file.flush()
+        assert [file.readline() for _ in range(2)] == [b"200 Read handler 'c.count' OK\r\n", b"DATA 1\r\n"]
+        assert file.readline().startswith(b"0511 ")  # the datum has no line end
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        ours.close()
+
+
+def test_what_is_no_connection_is_refused(click):
+    assert "file descriptor 99: Bad file descriptor" in click("-e", "Idle -> Idle", "--socket", "99", status=1).stderr
+    assert "file descriptor 0: not a stream socket" in click("-e", "Idle -> Idle", "--socket", "0", status=1).stderr

@@ -323,7 +323,7 @@ def test_arguments_for_dpdk(tmp_path):
                           text=True, timeout=60, check=False)
     assert done.returncode == 0 and "net_null0" in done.stdout, done.stdout + done.stderr
 
-    done = subprocess.run([BINARY, "check", "--dpdk", "--no-such-option", conf], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([BINARY, "run", "--dpdk", "--no-such-option", conf], capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == 1
     assert "DPDK's environment does not start" in done.stderr, done.stderr

@@ -94,7 +94,10 @@ def network():
 def start_gateway(capacity, *reads):
     arguments = ["run", "-q", ROOT / "conf" / "nat.click", "LAN=lan", "WAN=wan", f"LAN_ADDR={LAN_ADDRESS}/8",
                  f"WAN_ADDR={WAN_ADDRESS}/24", f"GATEWAY={SERVER_ADDRESS}", f"MTU={MTU}", f"CAPACITY={capacity}"]
-    process = start(GATEWAY, BINARY, *arguments, *(word for read in reads for word in ("-r", read)))
+    # AddressSanitizer would keep up to 256 MiB of freed memory resident.
+    sanitizer = f"{os.environ.get('ASAN_OPTIONS', '')}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+    process = start(GATEWAY, BINARY, *arguments, *(word for read in reads for word in ("-r", read)),
+                    env=os.environ | {"ASAN_OPTIONS": sanitizer.strip(":")})
     for _ in range(100):
         if process.poll() is not None:
             pytest.fail(process.stdout.read())
@@ -110,7 +113,8 @@ def resident_kb(pid):
 def test_flood_stays_in_the_tables_bound(network):
     """200,000 hosts open connections; the table keeps its size, memory does not grow, and a busy connection lives on.
 
-    It comes first, for it has a gateway of its own."""
+    It comes first, for it has a gateway of its own. Memory is looked at behind a first flood: that one fills the table and
+    every queue on the way, whose buffers are resident from then on, of a slow build more than of a fast one."""
     capacity, hosts = 3000, 200_000
     process = start_gateway(capacity, "rw.size", "rw.mapping_failures", "lan/FromDevice@1.count")
     talk = start(CLIENT, sys.executable, PEER, "keep", SERVER_ADDRESS, stdin=subprocess.PIPE)
@@ -118,6 +122,7 @@ def test_flood_stays_in_the_tables_bound(network):
     try:
         assert talk.stdout.readline() == "ready\n"
         assert peer("many", SERVER_ADDRESS, 50)[0] == "50"
+        peer("flood", "eth", LAN_ETHER, SERVER_ADDRESS, hosts // 2)
         before = resident_kb(process.pid)
         flooding = start(CLIENT, sys.executable, PEER, "flood", "eth", LAN_ETHER, SERVER_ADDRESS, hosts)
         exchanges = 0
@@ -140,7 +145,8 @@ def test_flood_stays_in_the_tables_bound(network):
     assert values["lan/FromDevice@1.count"] > hosts / 4, f"most of the flood did not arrive\n{output}"
     assert values["rw.size"] == capacity, output
     assert values["rw.mapping_failures"] > capacity, output
-    assert grown < 8192, f"{grown} KiB more"
+    # 21 bytes for each host: whatever is kept of a connection is larger.
+    assert grown < 4096, f"{grown} KiB more"
 
 
 @pytest.fixture(scope="module")
