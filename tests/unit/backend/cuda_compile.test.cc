@@ -65,13 +65,18 @@ TEST_F(CudaCompile, EveryShaderForEveryKindOfDevice) {
   EXPECT_GT(shaders, 30);
   const std::string source = includes + R"(
 struct Layout {
-  HEADRACE_SHADER static constexpr headrace::RowLayout row() { return {128, 0x0fff, -14, 64}; }
+  HEADRACE_SHADER static constexpr headrace::RowLayout row() { return {128, 0x0fff, -14, 64, 8}; }
 };
 template <typename S>
 __global__ void shade(headrace::Slot* slots, const unsigned char* parameters) {
   const Layout layout;
   headrace::Slot slot = slots[threadIdx.x];
-  slot.header.at = headrace::shade_slot(*reinterpret_cast<const S*>(parameters), slot, layout, 0);
+  const S* const shader = reinterpret_cast<const S*>(parameters);
+  if constexpr (headrace::scans_payload<S>()) {
+    slot.header.at = headrace::scan_slot(shader, slot, true, layout, 0);
+  } else {
+    slot.header.at = headrace::shade_slot(*shader, slot, layout, 0);
+  }
   slots[threadIdx.x] = slot;
 }
 )" + kernels;

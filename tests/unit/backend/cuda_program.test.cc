@@ -70,7 +70,10 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
     ASSERT_EQ(errors.str(), "") << entry.path();
     if (plans == 0) continue;  // a bridge, for example, has no shaders
     ++files;
-    for (const int capability : {80, 90, 100}) {
+    // Every kind of device for two of them, which takes time enough.
+    const std::string name = entry.path().stem();
+    const bool all = name == "ipv4-router" || name == "dpi-router";
+    for (const int capability : all ? std::vector<int>{80, 90, 100} : std::vector<int>{90}) {
       Image image;
       EXPECT_TRUE(compile_program(source, capability, false, image, errors).ok() && image.bytes.size() > 1000)
           << entry.path() << " for sm_" << capability << "\n"
