@@ -24,7 +24,7 @@ struct PatternMatcherOptions {
   /// Of devices; kNone: the best for the set that keeps within its limits.
   PatternEngine engine = PatternEngine::kNone;
   bool automaton = false;  ///< kNone chooses among the automata only
-  DfaLimits dfa;  ///< of both automata
+  DfaLimits dfa;           ///< of both automata
   PrefilterLimits prefilter;
   /// Most matches that the CPU looks at in one payload before it gives up. At least the budgets of the engines, so that
   /// what they scan whole is scanned whole here.
