@@ -21,7 +21,8 @@ class IDSRules;
 /// Each packet is searched for one literal of each rule, the fast pattern (`fast_pattern`, or the longest content), on
 /// the device or by Vectorscan on the CPU; the numbers of up to four of them go into the annotation at byte 32. Rules
 /// whose literal is there are then confirmed on the CPU: addresses, ports, header options, contents with all their
-/// places, `isdataat` and `pcre`. Rules without any content are tried on every packet of their protocol and ports.
+/// places, `isdataat` and `pcre`. Rules without any content, and those that name ports and whose literal has one or two
+/// bytes, are tried on every packet of their protocol and ports.
 ///
 /// A rule is read as Suricata reads it, in both spellings of modifiers: actions alert, log, pass, drop, block and
 /// reject; protocols ip, ipv4, ipv6, tcp, udp, sctp, icmp, icmpv4, icmpv6; content with nocase, offset, depth,

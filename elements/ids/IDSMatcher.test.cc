@@ -154,7 +154,19 @@ TEST(IDSMatcher, RulesWithoutALiteralAreTriedWhereTheyBelong) {
   m.push(ip_packet("10.0.0.1", "10.0.0.2", 47, "gre"));
   m.push(ip_packet("10.0.0.1", "10.0.0.2", 6, "later", 0x2003));
   EXPECT_EQ(m.read("alerts"), "1 1 \n2 1 \n3 1 \n4 1 \n5 1 \n6 1 \n");
-  EXPECT_NE(m.read("rules").find("without a literal: 6\n"), std::string::npos);
+  EXPECT_NE(m.read("rules").find("tried without a search: 6\n"), std::string::npos);
+}
+
+TEST(IDSMatcher, ShortLiteralsAreFoundByPort) {
+  Matcher m(
+      "alert udp any any -> any 99 (content:\"a\"; sid:1;)\nalert udp any any -> any any (content:\"b\"; sid:2;)\n"
+      "alert udp any [7,8] -> any any (content:\"ab\"; offset:1; sid:3;)\n");
+  m.push(udp("a", 99)).push(udp("a", 98)).push(udp("b", 99)).push(udp("c", 99));
+  m.push(testing::udp_packet({"10.0.0.1", 8, "10.0.0.2", 1}, "xab"))
+      .push(testing::udp_packet({"10.0.0.1", 9, "10.0.0.2", 1}, "ab"));
+  EXPECT_EQ(m.read("alerts"), "1 1 \n2 3 \n3 1 \n");
+  EXPECT_EQ(m.read("candidates"), "3");
+  EXPECT_NE(m.read("rules").find("tried without a search: 2\n"), std::string::npos);
 }
 
 TEST(IDSMatcher, DevicesFindTheSame) {
@@ -223,7 +235,8 @@ TEST(IDSMatcher, TooMuchWorkIsCut) {
   std::string deep = "content:\"a\"; ";
   for (int i = 0; i < 30; ++i) deep += "content:\"a\"; within:40; ";
   // Patterns are tried in their order: "a", "aaa", "aaab".
-  Matcher m("alert udp any any -> any any (content:\"a\"; content:\"z\"; sid:1;)\nalert udp any any -> any any (" + deep +
+  Matcher m("alert udp any any -> any any (content:\"a\"; content:\"z\"; sid:1;)\nalert udp any any -> any any (" +
+            deep +
             "content:\"b\"; within:40; fast_pattern; sid:2;)\nalert udp any any -> any any (content:\"aaa\"; sid:3;)\n"
             "alert udp any any -> any any (content:\"c\"; pcre:\"/(a+)+[^ab]{2}/\"; sid:4;)\n"
             "alert udp any any -> any any (content:\"d\"; sid:5;)\n");

@@ -14,8 +14,8 @@ namespace headrace {
 /// that end there the lowest. Without output 1 they leave by output 0, too.
 ///
 /// A pattern is bytes as they are, hexadecimal between bars, or escapes: `GET /cmd.exe|3f 2f|`, `\x90\x90`; in quotes
-/// to keep blanks, commas and parentheses. `i:` in front: letters match in both cases. Packets are searched one by one: a pattern
-/// that is spread over two is not found.
+/// to keep blanks, commas and parentheses. `i:` in front: letters match in both cases. Packets are searched one by one:
+/// a pattern that is spread over two is not found.
 ///
 /// FILE (repeatable): a file of patterns, one a line, `#` for comments, plain or compressed by xz or gzip. They are
 /// numbered in front of the arguments.

@@ -186,7 +186,7 @@ std::string IDSRules::rules_text() const {
   const uint64_t other = set_.refused_unsupported();
   text += fmt::format("read: {}\nrunning: {}\nnot supported: {}\nwrong: {}\ncommented out: {}\n", set_.read,
                       program_->rules().size(), other, set_.refused.size() - other, set_.disabled);
-  text += fmt::format("without a literal: {}\nwith flow: {}\n", program_->always_count(), flow_ignored_);
+  text += fmt::format("tried without a search: {}\nwith flow: {}\n", program_->always_count(), flow_ignored_);
   for (const auto& [name, count] : set_.unsupported) text += fmt::format("not supported, {}: {}\n", name, count);
   return text + matcher_.text();
 }

@@ -14,7 +14,7 @@ struct ByteSetView {
   HEADRACE_SHADER void add(uint32_t value) { words[value >> 5 & 7] |= uint32_t{1} << (value & 31); }
 };
 
-/// What rules without a fast pattern ask for. Those that name ports are found by port.
+/// What rules ask for that are tried without a search. Those that name ports are found by port.
 struct AlwaysView {
   static constexpr uint32_t kPortWords = 2048;
 

@@ -17,6 +17,15 @@ uint32_t size_of(const PortSet& set) {
   return n;
 }
 
+/// Literals up to this many bytes are in so many payloads that a search for them costs more than it saves.
+constexpr uint32_t kShortLiteral = 2;
+
+/// Whether the rule can be found by a port.
+bool has_few_ports(const Rule& rule) {
+  return !rule.both_ways && (rule.protocol == Protocol::kTcp || rule.protocol == Protocol::kUdp) &&
+         (size_of(*rule.sports) <= kFewPorts || size_of(*rule.dports) <= kFewPorts);
+}
+
 /// Whether the rule may match packets of a group, as far as it is about protocols.
 bool is_about(const Rule& rule, std::initializer_list<uint8_t> protocols) {
   for (const uint8_t protocol : protocols) {
@@ -69,7 +78,9 @@ RuleProgram::RuleProgram(std::vector<Rule> rules) : rules_(std::move(rules)), po
   std::map<std::pair<std::string, bool>, std::vector<uint32_t>> by_literal;
   for (uint32_t i = 0; i < rules_.size(); ++i) {
     Rule& rule = rules_[i];
-    if (rule.fast_step < 0) {
+    const bool by_port = rule.fast_length <= kShortLiteral && has_few_ports(rule);
+    if (rule.fast_step < 0 || by_port) {
+      rule.fast_is_all = false;
       add_always(i);
       continue;
     }

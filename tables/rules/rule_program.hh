@@ -22,7 +22,8 @@ class RuleProgram {
   const std::vector<Rule>& rules() const { return rules_; }
   /// The literals to search for, each once.
   const std::vector<Pattern>& patterns() const { return patterns_; }
-  /// Rules that have no literal, and are tried on every packet that may be theirs.
+  /// Rules that are tried on every packet that may be theirs: those without a literal, and those with a very short one
+  /// that name a few ports.
   uint32_t always_count() const { return always_count_; }
   /// For shaders. Points into this object.
   AlwaysView always() const;
@@ -33,7 +34,7 @@ class RuleProgram {
   void each_of_pattern(uint32_t pattern, F&& f) const {
     for (uint32_t i = begins_[pattern]; i < begins_[pattern + 1]; ++i) f(of_pattern_[i]);
   }
-  /// Calls `f(rule)` with the number of each rule without a literal that may match.
+  /// Calls `f(rule)` with the number of each such rule that the packet may be of.
   template <typename F>
   void each_always(const PacketFacts& packet, F&& f) const {
     if (always_count_ == 0 || !packet.is_ip()) return;
@@ -47,7 +48,7 @@ class RuleProgram {
       for (const uint32_t rule : group.by_dst_port) f(rule);
   }
 
-  /// Whether a rule whose literal was found (or that has none) matches the packet.
+  /// Whether a rule whose literal was found, or that is always tried, matches the packet.
   Confirmed confirm(uint32_t rule, const PacketFacts& packet, WorkLimit& limit) const {
     const Rule& r = rules_[rule];
     if (!limit.spend(1)) return Confirmed::kCut;
