@@ -56,7 +56,7 @@ Status PatternTable::configure(Args& args, bool automaton) {
 }
 
 void PatternTable::add_handlers(Handlers& handlers, ShaderElementBase& element, int matched) {
-  handlers.read("patterns", [this] { return fmt::format("{}\n", matcher_.patterns().size()); });
+  handlers.read("patterns", [this] { return std::to_string(matcher_.patterns().size()); });
   handlers.read("list", [this] {
     std::string text;
     size_t number = 0;
@@ -65,7 +65,7 @@ void PatternTable::add_handlers(Handlers& handlers, ShaderElementBase& element, 
     return text;
   });
   handlers.read("table", [this] { return matcher_.text(); });
-  handlers.read("matches", [&element, matched] { return fmt::format("{}\n", element.counter(matched)); });
+  handlers.read("matches", [&element, matched] { return std::to_string(element.counter(matched)); });
 }
 
 }  // namespace headrace

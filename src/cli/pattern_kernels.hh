@@ -44,16 +44,16 @@ __device__ void scan_all(const uint8_t* payloads, unsigned n, unsigned stride, u
 
 extern "C" __global__ void __launch_bounds__(256)
     patterns_first(const uint8_t* payloads, unsigned n, unsigned stride, unsigned length,
-                   const __grid_constant__ PatternView view, unsigned long long* results) {
+                   const PatternView* view, unsigned long long* results) {
   scan_all(payloads, n, stride, length, results,
-           [&](const PayloadBytes& payload) { return first_match(view, WarpTeam{}, payload).key; });
+           [&](const PayloadBytes& payload) { return first_match(*view, WarpTeam{}, payload).key; });
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     patterns_candidates(const uint8_t* payloads, unsigned n, unsigned stride, unsigned length,
-                        const __grid_constant__ PatternView view, unsigned long long* results) {
+                        const PatternView* view, unsigned long long* results) {
   scan_all(payloads, n, stride, length, results, [&](const PayloadBytes& payload) {
-    const Candidates found = candidates(view, WarpTeam{}, payload);
+    const Candidates found = candidates(*view, WarpTeam{}, payload);
     return found.none() ? FirstMatch::kNone : found.cut() ? FirstMatch::kCut : found.packed;
   });
 }

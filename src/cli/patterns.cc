@@ -97,7 +97,7 @@ class PatternBench : DeviceBench {
         !memory_.upload(there.address(), cells.data(), cells.size()).ok())
       return false;
     Uploads uploads(memory_);
-    const PatternView view = matcher.mirror(uploads);
+    const PatternView* const view = uploads.object(matcher.mirror(uploads));
     if (!uploads.ok()) {
       report_.note(group, "the table does not fit into the device's memory");
       return true;
