@@ -12,6 +12,9 @@ namespace headrace {
 
 namespace {
 
+/// What is written of each frame's header: with a whole cache line, one store does.
+constexpr size_t kWholeLine = 64;
+
 struct TrafficArg {
   bool parse(std::string_view text, TrafficSpec& spec, const ArgContext& context) const {
     std::string word;
@@ -77,6 +80,7 @@ Status TrafficSource::configure(Args& args) {
 
 Status TrafficSource::initialize(Errors& errors) {
   constexpr size_t kPayloadBytes = size_t{8} << 20;
+  keeps_payload_ = payload_ != "any";
   if (payload_ == "text") fill_buffers(make_text_payload(kPayloadBytes, spec_.seed));
   if (payload_ == "random") fill_buffers(make_random_payload(kPayloadBytes, spec_.seed));
   const int workers = router().worker_count();
@@ -167,7 +171,7 @@ int TrafficSource::due_frames(Sender& sender, int most) {
   return frames < most ? static_cast<int>(frames) : most;
 }
 
-template <typename Record, typename Write>
+template <size_t kHeader, typename Record, typename Write>
 uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write) {
   constexpr int kAhead = 8;
   const Record* const all = records.data();
@@ -188,7 +192,7 @@ uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& se
     p->reset(r.length);
     p->set_rx_hash(r.hash);
     uint8_t* d = p->data();
-    std::memcpy(d, header, 64);
+    std::memcpy(d, header, kHeader);
     write(d, r);
     bytes += r.length;
   }
@@ -197,7 +201,7 @@ uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& se
 }
 
 uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
-  return fill_from(sender.share.records, sender, batch, [](uint8_t* d, const TrafficRecord& r) {
+  const auto write = [](uint8_t* d, const TrafficRecord& r) {
     const uint16_t ip_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 14));
     const uint16_t udp_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 34));
     std::memcpy(d + 16, &ip_length, 2);
@@ -205,18 +209,23 @@ uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
     std::memcpy(d + 30, &r.dst, 4);
     std::memcpy(d + 34, &r.src_port, 2);
     std::memcpy(d + 38, &udp_length, 2);
-  });
+  };
+  constexpr size_t kHeaders = 14 + 20 + 8;
+  return keeps_payload_ ? fill_from<kHeaders>(sender.share.records, sender, batch, write)
+                        : fill_from<kWholeLine>(sender.share.records, sender, batch, write);
 }
 
 uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
-  return fill_from(sender.share.records6, sender, batch, [](uint8_t* d, const TrafficRecord6& r) {
+  const auto write = [](uint8_t* d, const TrafficRecord6& r) {
     // What follows the IPv6 header: its payload, and all of the UDP packet.
     const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(r.length - 54));
     std::memcpy(d + 18, &length, 2);
     std::memcpy(d + 38, r.dst, 16);
     std::memcpy(d + 54, &r.src_port, 2);
     std::memcpy(d + 58, &length, 2);
-  });
+  };
+  return keeps_payload_ ? fill_from<kShortestIp6>(sender.share.records6, sender, batch, write)
+                        : fill_from<kWholeLine>(sender.share.records6, sender, batch, write);
 }
 
 uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {

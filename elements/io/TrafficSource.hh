@@ -79,8 +79,9 @@ class TrafficSource final : public Element, public DevicePort {
   bool send(Task& task, int worker);
   /// How many frames are due, at most `most`.
   static int due_frames(Sender& sender, int most);
-  /// Writes the next frames of `sender`: what all have in common, then `write(frame, record)` what differs.
-  template <typename Record, typename Write>
+  /// Writes the next frames of `sender`: `kHeader` bytes that all have in common, then `write(frame, record)` what
+  /// differs.
+  template <size_t kHeader, typename Record, typename Write>
   static uint64_t fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write);
   uint64_t fill_records(Sender& sender, Batch& batch);
   uint64_t fill_records6(Sender& sender, Batch& batch);
@@ -92,6 +93,7 @@ class TrafficSource final : public Element, public DevicePort {
   int burst_ = 128;
   uint32_t buffers_ = 8192;
   std::string payload_ = "any";
+  bool keeps_payload_ = false;  // what lies behind the headers stays as it is
   bool stop_ = false;
   bool stamp_ = false;
   std::atomic<bool> active_{true};
