@@ -25,7 +25,7 @@ def test_check(headrace):
     touching = "FromDevice(no-such) -> ToDump(out.pcap); ControlSocket(UNIX, sock); Idle -> ToIPSummaryDump(out.txt);"
     assert headrace("check", "-q", "-e", touching).stderr == ""
     assert not [p.name for p in headrace.folder.iterdir() if p.name in ("out.pcap", "sock", "out.txt")]
-    assert "no-such: no such interface" in headrace("run", "-e", touching, status=1).stderr
+    assert "no-such: no such interface" in headrace("click", "-e", touching, status=1).stderr
     assert "must lie between 1 and" in headrace("check", "-j", "0", status=1).stderr
 
 

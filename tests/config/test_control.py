@@ -206,7 +206,7 @@ def test_tcp_ports(click, tmp_path, running):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    ("SCTP, 4", "TYPE: expected TCP or UNIX"),
+    ("SCTP, 4", "TYPE: expected TCP, UNIX or SOCKET"),
     ("TCP, 70000", "PORT: expected a TCP port"),
     ("TCP, x+", "PORT: expected a TCP port"),
     ("UNIX, /nonexistent/socket", "No such file or directory"),

@@ -603,7 +603,7 @@ def test_rights_that_are_missing_are_named(tmp_path):
                           ("KernelTap(10.0.0.1/24) -> Discard;", "no permission to make a tap device; run as root, or give the "
                            "program CAP_NET_ADMIN"),
                           ("FromHost(fake0) -> Discard;", "no permission to make a tap device")):
-        done = subprocess.run([path, "run", "-e", text], capture_output=True, text=True, timeout=30, user=65534, group=65534,
+        done = subprocess.run([path, "click", "-e", text], capture_output=True, text=True, timeout=30, user=65534, group=65534,
                               extra_groups=[], cwd="/")
         if "denied" in done.stderr:
             pytest.skip(f"{path} is not for other users")
