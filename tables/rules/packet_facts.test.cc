@@ -70,14 +70,16 @@ TEST(PacketFacts, Tcp) {
 }
 
 TEST(PacketFacts, FragmentsAndOptions) {
-  const PacketFacts later = facts(ip4("06", kTcp, "2003"), 0);
+  const std::string later_packet = ip4("06", kTcp, "2003");
+  const PacketFacts later = facts(later_packet, 0);
   EXPECT_FALSE(later.has_ports() || has(later, Field::kTcpFlags));
   EXPECT_EQ(value(later, Field::kFragmentOffset), 3u);
   EXPECT_EQ(value(later, Field::kFragmentBits), 1u);
   EXPECT_EQ(later.payload(), kTcp);
   // No operation, record route, router alert, end.
-  const PacketFacts options =
-      facts(ip4("11", from_hex("0001 0002 000c 0000") + "UDP.", "0000", "01 07040000 94040000 00 0000"), 0);
+  const std::string options_packet =
+      ip4("11", from_hex("0001 0002 000c 0000") + "UDP.", "0000", "01 07040000 94040000 00 0000");
+  const PacketFacts options = facts(options_packet, 0);
   EXPECT_EQ(value(options, Field::kIpOptions),
             uint32_t{kOptionNop | kOptionRecordRoute | kOptionRouterAlert | kOptionEnd});
   EXPECT_EQ(options.payload(), "UDP.");
@@ -105,7 +107,8 @@ TEST(PacketFacts, Ip6AndIcmp) {
   EXPECT_EQ(value(f, Field::kIpId), 99u);
   EXPECT_EQ(value(f, Field::kFragmentBits), 1u);
   EXPECT_EQ(f.payload(), "ping");
-  const PacketFacts unreachable = facts(ip4("01", from_hex("0303 0000 00000000") + "x"), 0);
+  const std::string unreachable_packet = ip4("01", from_hex("0303 0000 00000000") + "x");
+  const PacketFacts unreachable = facts(unreachable_packet, 0);
   EXPECT_EQ(value(unreachable, Field::kIcmpCode), 3u);
   EXPECT_FALSE(has(unreachable, Field::kIcmpId));
 }
