@@ -145,7 +145,11 @@ class Confirmation {
 }  // namespace
 
 Confirmed confirm_steps(const Rule& rule, std::string_view payload, WorkLimit& limit) {
-  switch (Confirmation(rule, payload, limit).run(0, 0)) {
+  const uint32_t allowed = std::min(limit.left(), WorkLimit::kRuleUnits);
+  WorkLimit of_rule(allowed);
+  const Outcome outcome = Confirmation(rule, payload, of_rule).run(0, 0);
+  (void)limit.spend(allowed - of_rule.left());
+  switch (outcome) {
     case Outcome::kMatch:
       return Confirmed::kMatch;
     case Outcome::kCut:

@@ -15,6 +15,8 @@ namespace headrace::rules {
 class WorkLimit {
  public:
   static constexpr uint32_t kUnits = 1 << 15;
+  /// Of one rule, so that an expensive one does not keep the others from being tried.
+  static constexpr uint32_t kRuleUnits = 1 << 13;
   static constexpr uint32_t kRegexCost = 256;
   static constexpr uint32_t kRegexCutCost = 2048;
 
@@ -25,12 +27,14 @@ class WorkLimit {
     return left_ != 0;
   }
   bool exhausted() const { return left_ == 0; }
+  uint32_t left() const { return left_; }
 
  private:
   uint32_t left_;
 };
 
-/// kCut: the limit was reached, or one regular expression backtracked too much; then other rules can still be tried.
+/// kCut: a limit was reached, or a regular expression backtracked too much. Unless the limit is exhausted, other rules
+/// can still be tried.
 enum class Confirmed { kMatch, kNoMatch, kCut };
 
 /// Whether contents, regular expressions and `isdataat` of the rule hold for `payload`: there is a choice of matches

@@ -238,6 +238,8 @@ TEST(RuleConfirm, WorkIsLimited) {
   }
   WorkLimit limit;
   EXPECT_EQ(confirm_steps(rule_of(deep), a, limit), Confirmed::kCut);
+  EXPECT_FALSE(limit.exhausted());  // others may be tried
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(confirm_steps(rule_of(deep), a, limit), Confirmed::kCut);
   EXPECT_TRUE(limit.exhausted());
 }
 

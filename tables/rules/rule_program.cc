@@ -4,12 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "tables/rules/literal_search.hh"
+
 namespace headrace::rules {
 
 namespace {
-
-/// A set of more ports than this is as good as all.
-constexpr uint32_t kFewPorts = 64;
 
 uint32_t size_of(const PortSet& set) {
   uint32_t n = 0;
@@ -17,13 +16,23 @@ uint32_t size_of(const PortSet& set) {
   return n;
 }
 
-/// Literals up to this many bytes are in so many payloads that a search for them costs more than it saves.
-constexpr uint32_t kShortLiteral = 2;
-
-/// Whether the rule can be found by a port.
-bool has_few_ports(const Rule& rule) {
-  return !rule.both_ways && (rule.protocol == Protocol::kTcp || rule.protocol == Protocol::kUdp) &&
-         (size_of(*rule.sports) <= kFewPorts || size_of(*rule.dports) <= kFewPorts);
+/// Whether a search for the rule's literal would cost more than it saves: one byte is in nearly every payload, two are
+/// in many, and a few ports or being ICMP says more than they do.
+bool is_found_without_search(const Rule& rule) {
+  constexpr uint32_t kFewPorts = 1024;
+  if (rule.fast_step < 0 || rule.fast_length == 1) return true;
+  if (rule.fast_length > 2 || rule.both_ways) return false;
+  switch (rule.protocol) {
+    case Protocol::kTcp:
+    case Protocol::kUdp:
+      return size_of(*rule.sports) <= kFewPorts || size_of(*rule.dports) <= kFewPorts;
+    case Protocol::kIcmp:
+    case Protocol::kIcmp4:
+    case Protocol::kIcmp6:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Whether the rule may match packets of a group, as far as it is about protocols.
@@ -74,13 +83,13 @@ void add_values(const Rule& rule, Field field, ByteSetView& to) {
 
 }  // namespace
 
-RuleProgram::RuleProgram(std::vector<Rule> rules) : rules_(std::move(rules)), port_bits_(kPortBits) {
+RuleProgram::RuleProgram(std::vector<Rule> rules)
+    : rules_(std::move(rules)), look_for_literal_(rules_.size()), port_bits_(kPortBits) {
   std::map<std::pair<std::string, bool>, std::vector<uint32_t>> by_literal;
   for (uint32_t i = 0; i < rules_.size(); ++i) {
     Rule& rule = rules_[i];
-    const bool by_port = rule.fast_length <= kShortLiteral && has_few_ports(rule);
-    if (rule.fast_step < 0 || by_port) {
-      rule.fast_is_all = false;
+    if (is_found_without_search(rule)) {
+      look_for_literal_[i] = rule.fast_step >= 0;
       add_always(i);
       continue;
     }
@@ -118,14 +127,14 @@ void RuleProgram::add_always(uint32_t number) {
   if (about_others) groups_[kGroupOther].any.push_back(number);
 }
 
-/// Puts a rule where it is found: by the side that has few ports, or without ports.
+/// Puts a rule where it is found: by the side that names fewer ports, or without ports.
 void RuleProgram::add_with_ports(uint32_t number, int group) {
   const Rule& rule = rules_[number];
   Group& to = groups_[group];
   const uint32_t first = group == kGroupTcp ? 0 : 2;
   const uint32_t sources = size_of(*rule.sports), destinations = size_of(*rule.dports);
-  const bool by_src = sources <= kFewPorts && sources < destinations;
-  if (!rule.both_ways && (by_src || destinations <= kFewPorts)) {
+  const bool by_src = sources < destinations;
+  if (!rule.both_ways && (by_src || !rule.dports->is_all())) {
     (by_src ? to.by_src_port : to.by_dst_port).push_back(number);
     for (const auto& interval : (by_src ? rule.sports : rule.dports)->intervals())
       for (uint32_t port = interval.first; port <= interval.last; ++port)
@@ -137,6 +146,19 @@ void RuleProgram::add_with_ports(uint32_t number, int group) {
     always_.udp = true;
   else
     add_values(rule, Field::kTcpFlags, always_.tcp_flags);
+}
+
+Confirmed RuleProgram::confirm(uint32_t rule, const PacketFacts& packet, WorkLimit& limit) const {
+  const Rule& r = rules_[rule];
+  if (!limit.spend(1)) return Confirmed::kCut;
+  if (!packet.meets(r)) return Confirmed::kNoMatch;
+  if (look_for_literal_[rule]) {
+    const Content& content = r.fast_content();
+    const std::string_view literal = std::string_view(content.bytes).substr(r.fast_offset, r.fast_length);
+    if (!limit.spend(static_cast<uint32_t>(packet.payload().size()) / 32)) return Confirmed::kCut;
+    if (find_literal(packet.payload(), literal, 0, content.nocase) == kNotFound) return Confirmed::kNoMatch;
+  }
+  return r.fast_is_all ? Confirmed::kMatch : confirm_steps(r, packet.payload(), limit);
 }
 
 AlwaysView RuleProgram::always() const {

@@ -22,8 +22,8 @@ class RuleProgram {
   const std::vector<Rule>& rules() const { return rules_; }
   /// The literals to search for, each once.
   const std::vector<Pattern>& patterns() const { return patterns_; }
-  /// Rules that are tried on every packet that may be theirs: those without a literal, and those with a very short one
-  /// that name a few ports.
+  /// Rules that are tried on every packet that may be theirs: those without a literal, and those whose literal is
+  /// so short that a search for it would not pay.
   uint32_t always_count() const { return always_count_; }
   /// For shaders. Points into this object.
   AlwaysView always() const;
@@ -49,12 +49,7 @@ class RuleProgram {
   }
 
   /// Whether a rule whose literal was found, or that is always tried, matches the packet.
-  Confirmed confirm(uint32_t rule, const PacketFacts& packet, WorkLimit& limit) const {
-    const Rule& r = rules_[rule];
-    if (!limit.spend(1)) return Confirmed::kCut;
-    if (!packet.meets(r)) return Confirmed::kNoMatch;
-    return r.fast_is_all ? Confirmed::kMatch : confirm_steps(r, packet.payload(), limit);
-  }
+  Confirmed confirm(uint32_t rule, const PacketFacts& packet, WorkLimit& limit) const;
 
  private:
   enum { kGroupTcp, kGroupUdp, kGroupIcmp, kGroupOther, kGroups };
@@ -74,6 +69,7 @@ class RuleProgram {
   void add_with_ports(uint32_t number, int group);
 
   std::vector<Rule> rules_;
+  std::vector<uint8_t> look_for_literal_;  // by rule: nobody has searched for its literal
   std::vector<Pattern> patterns_;
   std::vector<uint32_t> begins_;  // by pattern, into of_pattern_
   std::vector<uint32_t> of_pattern_;
