@@ -35,7 +35,11 @@ Status PatternTable::configure(Args& args, bool automaton) {
   PatternSet set;
   for (const std::string& file : files) {
     files_.push_back(FileStamp::of(file));  // before it is read
-    status &= set.add_file(file, errors);
+    if (files_.back().size < 0) {
+      status &= errors.error("FILE: {}: No such file or directory", file);
+    } else {
+      status &= set.add_file(file, errors);
+    }
   }
   for (size_t i = 0; i < rest.size(); ++i) {
     Pattern pattern;

@@ -76,8 +76,8 @@ HEADRACE_TEST_SHADER(
       HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kData, offset) == 0xff ? kDrop : 0; }
     };)
 
-// Finds the first VALUE in the payload: its place goes to an annotation, and the packet to output 1. Counts payloads and
-// their bytes' sum, so that a byte too many or too few is seen.
+// Finds the first VALUE in the payload: its place goes to an annotation, and the packet to output 1. Counts payloads
+// and their bytes' sum, so that a byte too many or too few is seen.
 HEADRACE_TEST_SHADER(
     OffloadScan, struct OffloadScan
     : Shader<OffloadScan> {
