@@ -24,6 +24,8 @@ std::string ip4(const std::string& protocol, const std::string& rest, const std:
 // From port 1000 to 80, sequence 7, acknowledgment 8, SYN and ACK, window 512
 const std::string kTcp = from_hex("03e8 0050 00000007 00000008 5012 0200 0000 0000");
 
+/// Points into `bytes`.
+PacketFacts facts(const std::string&& bytes, int32_t network) = delete;
 PacketFacts facts(const std::string& bytes, int32_t network) {
   return PacketFacts({reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<uint32_t>(bytes.size()), network});
 }
@@ -70,19 +72,22 @@ TEST(PacketFacts, Tcp) {
 }
 
 TEST(PacketFacts, FragmentsAndOptions) {
-  const PacketFacts later = facts(ip4("06", kTcp, "2003"), 0);
+  const std::string later_bytes = ip4("06", kTcp, "2003");
+  const PacketFacts later = facts(later_bytes, 0);
   EXPECT_FALSE(later.has_ports() || has(later, Field::kTcpFlags));
   EXPECT_EQ(value(later, Field::kFragmentOffset), 3u);
   EXPECT_EQ(value(later, Field::kFragmentBits), 1u);
   EXPECT_EQ(later.payload(), kTcp);
   // No operation, record route, router alert, end.
-  const PacketFacts options =
-      facts(ip4("11", from_hex("0001 0002 000c 0000") + "UDP.", "0000", "01 07040000 94040000 00 0000"), 0);
+  const std::string with_options =
+      ip4("11", from_hex("0001 0002 000c 0000") + "UDP.", "0000", "01 07040000 94040000 00 0000");
+  const PacketFacts options = facts(with_options, 0);
   EXPECT_EQ(value(options, Field::kIpOptions),
             uint32_t{kOptionNop | kOptionRecordRoute | kOptionRouterAlert | kOptionEnd});
   EXPECT_EQ(options.payload(), "UDP.");
   // An option that would not end.
-  EXPECT_EQ(value(facts(ip4("11", "", "0000", "07000000"), 0), Field::kIpOptions), uint32_t{kOptionRecordRoute});
+  const std::string endless = ip4("11", "", "0000", "07000000");
+  EXPECT_EQ(value(facts(endless, 0), Field::kIpOptions), uint32_t{kOptionRecordRoute});
 }
 
 TEST(PacketFacts, Ip6AndIcmp) {
@@ -105,7 +110,8 @@ TEST(PacketFacts, Ip6AndIcmp) {
   EXPECT_EQ(value(f, Field::kIpId), 99u);
   EXPECT_EQ(value(f, Field::kFragmentBits), 1u);
   EXPECT_EQ(f.payload(), "ping");
-  const PacketFacts unreachable = facts(ip4("01", from_hex("0303 0000 00000000") + "x"), 0);
+  const std::string unreachable_bytes = ip4("01", from_hex("0303 0000 00000000") + "x");
+  const PacketFacts unreachable = facts(unreachable_bytes, 0);
   EXPECT_EQ(value(unreachable, Field::kIcmpCode), 3u);
   EXPECT_FALSE(has(unreachable, Field::kIcmpId));
 }
