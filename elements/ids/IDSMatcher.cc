@@ -6,7 +6,9 @@ namespace headrace {
 
 Status IDSMatcher::configure(Args& args, Owner& owner) { return owner.configure(args); }
 
-Status IDSMatcher::initialize(Errors& errors, Owner& owner) { return owner.initialize(errors); }
+Status IDSMatcher::initialize(Errors& errors, Owner& owner, Element& element) {
+  return owner.initialize(errors, element);
+}
 
 void IDSMatcher::add_handlers(Handlers& handlers, Owner& owner, ShaderElementBase& element) {
   owner.add_handlers(handlers, element);

@@ -72,7 +72,7 @@ struct IDSMatcher : Shader<IDSMatcher> {
   AlwaysView always;
 
   Status configure(Args& args, Owner& owner);
-  Status initialize(Errors& errors, Owner& owner);
+  Status initialize(Errors& errors, Owner& owner, Element& element);
   void add_handlers(Handlers& handlers, Owner& owner, ShaderElementBase& element);
   auto note(const Owner& owner) const;
   void refresh(const Owner& owner);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <headrace/router.hh>
 #include <numeric>
 
 namespace headrace {
@@ -102,9 +103,11 @@ Status IDSRules::build(PatternEngine engine, Errors& errors) {
   return status ? matcher_.build(std::move(patterns), options, errors) : status;
 }
 
-Status IDSRules::initialize(Errors& errors) {
-  // A new configuration may have taken the rules over as they are.
-  return log_.is_open() ? Status() : log_.open(log_options_, program_->rules(), errors);
+Status IDSRules::initialize(Errors& errors, const Element& element) {
+  // A new configuration may have taken the rules over as they are; and who only checks one wants no file.
+  return log_.is_open() || element.router().options().only_configure
+             ? Status()
+             : log_.open(log_options_, program_->rules(), errors);
 }
 
 bool IDSRules::current() const {

@@ -18,7 +18,7 @@ namespace headrace {
 class IDSRules {
  public:
   Status configure(Args& args);
-  Status initialize(Errors& errors);
+  Status initialize(Errors& errors, const Element& element);
   void add_handlers(Handlers& handlers, ShaderElementBase& element);
   std::string note() const;
   /// The files that rules came from have not changed since.

@@ -155,4 +155,7 @@ def test_bad_files(headrace):
     assert "2 rules: 1 run, 1 are wrong" in done.stdout
     error = headrace("check", "-e", text.format("bad.rules, STRICT true"), status=1).stderr
     assert "  bad.rules:1: a quotation mark is missing\n" in error
+    (headrace.folder / "eve.json").unlink()
+    headrace("check", "-e", text.format("bad.rules"))
+    assert not (headrace.folder / "eve.json").exists()
     assert "  none.rules: No such file or directory\n" in headrace("check", "-e", text.format("none.rules"), status=1).stderr
