@@ -92,6 +92,8 @@ class Router {
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
   Runtime& runtime() const { return runtime_; }
+  /// The configuration is only looked at: an element opens nothing outside the router (see also TouchesMachine).
+  bool look_only() const;
   Worker& worker(int id) { return *workers_[static_cast<size_t>(id)]; }
 
   /// Moves the state of `old` over, element by element. No worker runs.

@@ -16,21 +16,23 @@ struct PayloadBytes {
   HEADRACE_SHADER uint8_t operator[](uint32_t i) const { return data[i]; }
   /// Four bytes from `i` on, the first one lowest; those beyond the end are 0.
   HEADRACE_SHADER uint32_t word(uint32_t i) const {
-    if (i + 4 <= length) {
+    if (i >= length) return 0;
+    const uint32_t left = length - i;
 #if defined(__CUDA_ARCH__)
-      const uintptr_t at = reinterpret_cast<uintptr_t>(data) + i;
-      const uint32_t* const words = reinterpret_cast<const uint32_t*>(at & ~uintptr_t{3});
-      const uint32_t shift = static_cast<uint32_t>(at & 3) * 8;
-      return shift == 0 ? words[0] : __funnelshift_r(words[0], words[1], shift);
+    // A word in which one byte is the payload's can be read whole.
+    const uintptr_t at = reinterpret_cast<uintptr_t>(data) + i;
+    const uint32_t* const words = reinterpret_cast<const uint32_t*>(at & ~uintptr_t{3});
+    const uint32_t skip = static_cast<uint32_t>(at & 3);
+    const uint32_t v = __funnelshift_r(words[0], skip + left > 4 ? words[1] : 0, skip * 8);
+    return left < 4 ? v & ((1u << (left * 8)) - 1) : v;
 #else
-      uint32_t v;
-      __builtin_memcpy(&v, data + i, sizeof v);
-      return v;
-#endif
-    }
     uint32_t v = 0;
-    for (uint32_t k = 0; i + k < length; ++k) v |= uint32_t{data[i + k]} << (8 * k);
+    if (left >= 4)
+      __builtin_memcpy(&v, data + i, 4);
+    else
+      __builtin_memcpy(&v, data + i, left);
     return v;
+#endif
   }
 };
 
@@ -44,6 +46,36 @@ HEADRACE_SHADER LanePart lane_part(uint32_t lane, uint32_t lanes, uint32_t n) {
   const uint32_t begin = lane * each < n ? lane * each : n;
   return {begin, begin + each < n ? begin + each : n};
 }
+
+namespace detail {
+
+HEADRACE_SHADER uint32_t bits_set(uint32_t word) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<uint32_t>(__popc(static_cast<int>(word)));
+#else
+  return static_cast<uint32_t>(__builtin_popcount(word));
+#endif
+}
+
+/// Where the set bit is that has `n` others below it; there must be one.
+HEADRACE_SHADER uint32_t nth_bit(uint64_t bits, uint32_t n) {
+  uint32_t word = static_cast<uint32_t>(bits), at = 0;
+  if (const uint32_t low = bits_set(word); n >= low) {
+    word = static_cast<uint32_t>(bits >> 32);
+    n -= low;
+    at = 32;
+  }
+  for (uint32_t width = 16; width > 0; width /= 2) {
+    const uint32_t low = bits_set(word & ((1u << width) - 1));
+    if (n < low) continue;
+    n -= low;
+    word >>= width;
+    at += width;
+  }
+  return at;
+}
+
+}  // namespace detail
 
 /// A team of `Size` lanes on the host. A value of each lane is a `Lanes<T>`: a single T in a lane of a GPU.
 template <uint32_t Size>
@@ -94,6 +126,21 @@ class HostTeam {
     bool some = false;
     for (uint32_t lane = 0; lane < Size; ++lane) some = some || values.of[lane];
     return some;
+  }
+  /// Calls `f(lane, owner, bit)` for every bit that is set in the mask of some lane, its owner. The bits are dealt out to
+  /// the lanes, one each in a round, so that all have the same to do. After a round all lanes call `go_on()`, which says
+  /// the same in each: whether there shall be another one.
+  template <typename F, typename G>
+  HEADRACE_SHADER void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
+    uint32_t lane = 0;
+    for (uint32_t owner = 0; owner < Size; ++owner) {
+      for (uint64_t mask = masks.of[owner]; mask != 0; mask &= mask - 1) {
+        f(lane, owner, detail::nth_bit(mask, 0));
+        lane = (lane + 1) % Size;
+        if (lane == 0 && !go_on()) return;
+      }
+    }
+    if (lane != 0) go_on();
   }
   /// The value of the lane before; lane 0 gets `first`. T as for min.
   template <typename T>
@@ -146,6 +193,30 @@ class WarpTeam {
   }
   __device__ uint32_t sum(const Lanes<uint32_t>& values) const { return __reduce_add_sync(~0u, values.of); }
   __device__ bool any(const Lanes<bool>& values) const { return __any_sync(~0u, values.of) != 0; }
+  template <typename F, typename G>
+  __device__ void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
+    const uint32_t low = static_cast<uint32_t>(masks.of), high = static_cast<uint32_t>(masks.of >> 32);
+    const uint32_t mine = detail::bits_set(low) + detail::bits_set(high);
+    uint32_t sum = mine;  // of this lane and those before it
+    for (uint32_t step = 1; step < 32; step *= 2) {
+      const uint32_t before = __shfl_up_sync(~0u, sum, step);
+      if (lane() >= step) sum += before;
+    }
+    const uint32_t all = __shfl_sync(~0u, sum, 31);
+    for (uint32_t first = 0; first < all; first += 32) {
+      const uint32_t item = first + lane();
+      uint32_t owner = 0;  // the first lane whose sum is above the item, by halving
+      for (uint32_t step = 16; step > 0; step /= 2) {
+        if (__shfl_sync(~0u, sum, static_cast<int>(owner + step - 1)) <= item) owner += step;
+      }
+      const uint32_t n = item - __shfl_sync(~0u, sum - mine, static_cast<int>(owner));
+      const uint64_t mask = uint64_t{__shfl_sync(~0u, high, static_cast<int>(owner))} << 32 |
+                            __shfl_sync(~0u, low, static_cast<int>(owner));
+      if (item < all) f(lane(), owner, detail::nth_bit(mask, n));
+      __syncwarp();
+      if (!go_on()) return;
+    }
+  }
   template <typename T>
   __device__ Lanes<T> previous(const Lanes<T>& values, T first) const {
     const T before = __shfl_up_sync(~0u, values.of, 1);

@@ -25,7 +25,7 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
          "resident: a program that stays on the device; stream: a copy and a start for each job")
       ->check(CLI::IsMember({"resident", "stream"}))
       ->group("Devices");
-  app.add_option("--job", options.job, "Most packets of a job")->check(CLI::Range(1, 65536))->group("Devices");
+  app.add_option("--job", options.job, "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")->check(CLI::Range(1, 65536))->group("Devices");
   app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")
       ->check(CLI::Range(1, 256))
       ->group("Devices");
@@ -46,7 +46,7 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
 void size_packet_pool(int workers, const OffloadOptions& options) {
   using Mode = OffloadOptions::Mode;
   const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed;
-  const int64_t under_way = device ? int64_t{options.job} * options.jobs : 0;
+  const int64_t under_way = device ? int64_t{options.job_size(false)} * options.jobs : 0;
   // What a source cycles through, what caches of free buffers hold, and what is on a device.
   const int64_t wanted = int64_t{workers} * (16384 + under_way + under_way / 2);
   constexpr int64_t kMost = 4 << 20;

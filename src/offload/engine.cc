@@ -105,11 +105,16 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
       }
       entry->attach(engine.get(), static_cast<int>(p), way.step, here);
       engine->entries_.push_back(entry);
-      engine->options_.job = std::max(engine->options_.job, here.job);
       engine->options_.resident = engine->options_.resident && here.resident;
     }
   }
   if (engine->entries_.empty()) return nullptr;
+  for (ChainEntry* entry : engine->entries_) {
+    OffloadOptions& here = entry->in_effect();
+    here.resident = engine->options_.resident;
+    here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].scans());
+    engine->options_.job = std::max(engine->options_.job, here.job);
+  }
   if (!engine->open_devices(errors).ok()) return nullptr;
   if (engine->devices_.empty()) {
     for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, entry->in_effect());

@@ -58,6 +58,8 @@ class Plan {
   const std::vector<Entry>& entries() const { return entries_; }
   const RowLayout& row() const { return row_; }
   int counters() const { return counters_; }
+  /// Some shader of it scans payloads.
+  bool scans() const { return row_.address_size != 0; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }
 
   /// Runs slots through all steps on this processor, with the images of a parameter block. The reference for every

@@ -51,6 +51,8 @@ std::unique_ptr<Router> Router::create(const lang::Configuration& configuration,
   return nullptr;
 }
 
+bool Router::look_only() const { return options_.only_configure || runtime_.look_only(); }
+
 Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   source_ = configuration.source;
   for (const lang::Requirement& r : configuration.requirements) {
@@ -202,7 +204,7 @@ Status Router::configure_all(Errors& errors) {
 Status Router::initialize_all(Errors& errors) {
   for (const int i : order_) {
     Element& e = *elements_[i];
-    if (runtime_.look_only() && dynamic_cast<const TouchesMachine*>(&e)) continue;
+    if (look_only() && dynamic_cast<const TouchesMachine*>(&e)) continue;
     Errors::Context context(errors, e.landmark_, fmt::format("While initializing '{}':", e.declaration()));
     const int before = errors.error_count();
     const Status one = e.initialize(errors);

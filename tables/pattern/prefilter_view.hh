@@ -37,7 +37,7 @@ struct WindowTableView {
 /// Every pattern has one window: 8 bytes of one that has as many, 4 of one with 4 to 7, else all of its bytes. At each
 /// position of a payload, bitmaps of a few 10 KB say whether it may begin a window (patterns of one and two bytes share
 /// one that is exact). What passes is looked up in hash tables and compared. Lanes take turns of four positions, so
-/// that neighbours read neighbouring words; up to 64 of a lane are tested before the first is looked at closely.
+/// that neighbours read neighbouring words; what has passed in four turns is dealt out to all of them.
 class PrefilterView {
  public:
   /// Letters that differ in case only, and some other bytes, are one in windows.
@@ -62,47 +62,48 @@ class PrefilterView {
   template <typename Team, typename State, typename F>
   HEADRACE_SHADER bool scan(const Team& team, const PayloadBytes& bytes, typename Team::template Lanes<State>& states,
                             F&& on_match) const {
+    constexpr uint32_t kTurn = 4 * Team::size();
     const uint32_t most = budget.of(bytes.length);
-    const uint32_t all_work = team.sum(team.map([&](uint32_t lane) {
-      State& state = Team::own(states, lane);
-      Lane mine{most, 0, ~0u};
-      constexpr uint32_t kTurn = 4 * Team::size();
-      for (uint32_t block = 4 * lane; block < bytes.length; block += 16 * kTurn) {
-        uint64_t passed = 0;
-        for (uint32_t turn = 0; turn < 16; ++turn) {
-          const uint32_t at = block + turn * kTurn;
-          if (at >= bytes.length) break;
-          passed |= uint64_t{test4(bytes, at)} << (4 * turn);
+    typename Team::template Lanes<Lane> work = team.map([&](uint32_t) { return Lane{most, 0, ~0u}; });
+    uint32_t limit = ~0u, all_work = 0;
+    const auto go_on = [&] {
+      limit = team.min(team.map([&](uint32_t lane) { return Team::own(work, lane).limit; }));
+      all_work = team.sum(team.map([&](uint32_t lane) { return Team::own(work, lane).work; }));
+      return all_work <= most;
+    };
+    for (uint32_t block = 0; block < bytes.length && block < limit && all_work <= most; block += kTurns * kTurn) {
+      const auto passed = team.map([&](uint32_t lane) {
+        uint64_t mine = 0;
+        for (uint32_t turn = 0; turn < kTurns; ++turn) {
+          const uint32_t at = block + turn * kTurn + 4 * lane;
+          if (at < bytes.length) mine |= test4(bytes, at) << (4 * turn);
         }
-        while (passed != 0) {
-          const uint32_t bit = lowest_bit(passed);
-          passed &= passed - 1;
-          const uint32_t at = block + (bit >> 2) * kTurn + (bit & 3);
-          if (at >= bytes.length || at >= mine.limit) break;
-          look(bytes, at, state, on_match, mine);
-          if (mine.work > most) return mine.work;
-        }
-        if (block >= mine.limit) break;
-      }
-      return mine.work;
-    }));
+        return mine;
+      });
+      team.share(
+          passed,
+          [&](uint32_t lane, uint32_t owner, uint32_t bit) {
+            const uint32_t at = block + (bit / 4 % kTurns) * kTurn + 4 * owner + bit % 4;
+            if (at < bytes.length && at < limit)
+              look(bytes, at, bit / kBitsOfTable, Team::own(states, lane), on_match, Team::own(work, lane));
+          },
+          go_on);
+    }
     return all_work <= most;
   }
 
  private:
+  static constexpr uint32_t kTurns = 4;
+  /// A mask of what has passed has a bit for each of four positions in each turn, for each table in turn.
+  static constexpr uint32_t kBitsOfTable = 4 * kTurns;
+  enum Windows : uint32_t { kEight, kFour, kThree, kPairs };
+
   struct Lane {
     uint32_t most;
     uint32_t work;
     uint32_t limit;
   };
 
-  HEADRACE_SHADER static uint32_t lowest_bit(uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-    return static_cast<uint32_t>(__ffsll(static_cast<long long>(bits))) - 1;
-#else
-    return static_cast<uint32_t>(__builtin_ctzll(bits));
-#endif
-  }
   /// Four bytes of two words that follow each other, from byte k of the first on.
   HEADRACE_SHADER static uint32_t joined(uint32_t low, uint32_t high, uint32_t k) {
 #if defined(__CUDA_ARCH__)
@@ -112,41 +113,42 @@ class PrefilterView {
 #endif
   }
 
-  /// Which of the four positions from `at` on may begin a window, as bits. Those behind the payload's end may, too.
-  HEADRACE_SHADER uint32_t test4(const PayloadBytes& bytes, uint32_t at) const {
+  /// Which of the four positions from `at` on may begin a window of which table. Those behind the payload's end may, too.
+  HEADRACE_SHADER uint64_t test4(const PayloadBytes& bytes, uint32_t at) const {
     const uint32_t low = bytes.word(at), middle = bytes.word(at + 4);
     const uint32_t high = eight.bits ? bytes.word(at + 8) : 0;
-    uint32_t passed = 0;
+    uint32_t passed[4] = {};
     for (uint32_t k = 0; k < 4; ++k) {
       const uint32_t window = joined(low, middle, k);
       const uint32_t first = hash(window);
-      uint32_t mine = 0;
-      if (eight.bits) mine |= eight.passes(hash8(first, joined(middle, high, k)));
-      if (four.bits) mine |= four.passes(first);
-      if (three.bits) mine |= three.passes(hash3(window));
-      if (pairs) mine |= pairs[(window & 0xffff) >> 5] >> (window & 31) & 1;
-      passed |= mine << k;
+      if (eight.bits) passed[kEight] |= eight.passes(hash8(first, joined(middle, high, k))) << k;
+      if (four.bits) passed[kFour] |= four.passes(first) << k;
+      if (three.bits) passed[kThree] |= three.passes(hash3(window)) << k;
+      if (pairs) passed[kPairs] |= (pairs[(window & 0xffff) >> 5] >> (window & 31) & 1) << k;
     }
-    return passed;
+    return passed[kEight] | uint64_t{passed[kFour]} << kBitsOfTable | uint64_t{passed[kThree]} << (2 * kBitsOfTable) |
+           uint64_t{passed[kPairs]} << (3 * kBitsOfTable);
   }
 
-  /// Finds the patterns whose window begins at `at`.
+  /// Finds the patterns of which a window begins at `at`, by one table.
   template <typename State, typename F>
-  HEADRACE_SHADER void look(const PayloadBytes& bytes, uint32_t at, State& state, F& on_match, Lane& mine) const {
+  HEADRACE_SHADER void look(const PayloadBytes& bytes, uint32_t at, uint32_t windows, State& state, F& on_match,
+                            Lane& mine) const {
     const uint32_t window = bytes.word(at);
-    const uint32_t first = hash(window);
-    if (eight.bits) search(eight, hash8(first, bytes.word(at + 4)), ~0u, bytes, at, state, on_match, mine);
-    if (four.bits) search(four, first, ~0u, bytes, at, state, on_match, mine);
-    if (three.bits) search(three, hash3(window), 0xffffff, bytes, at, state, on_match, mine);
-    if (pairs) {
+    if (windows == kPairs) {
       if (two.bits) search(two, hash2(window), 0xffff, bytes, at, state, on_match, mine);
       if (one.bits) search(one, hash1(window), 0xff, bytes, at, state, on_match, mine);
+      return;
     }
+    const uint32_t mask = windows == kThree ? 0xffffff : ~0u;
+    uint32_t index = hash(window & mask);
+    if (windows == kEight) index = hash8(index, bytes.word(at + 4));
+    // One search for all of them, so that lanes with different tables wait for memory together.
+    search(windows == kEight ? eight : windows == kFour ? four : three, index, mask, bytes, at, state, on_match, mine);
   }
   template <typename State, typename F>
   HEADRACE_SHADER void search(const WindowTableView& table, uint32_t hash, uint32_t mask, const PayloadBytes& bytes,
                               uint32_t at, State& state, F& on_match, Lane& mine) const {
-    if (table.passes(hash) == 0) return;
     uint32_t next = table.buckets[hash >> table.bucket_shift];
     if (next == WindowTableView::kNoEntry) return;
     const uint32_t check = (bytes.word(at) & mask) | kSpread;
