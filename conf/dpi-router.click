@@ -2,7 +2,7 @@
 // shows an application of the list are counted and marked on their way.
 //
 // It needs no network: a TrafficSource sends HTTP-like text to random destinations, and a TrafficSink stands for each
-// interface. `headrace bench --offload device conf/dpi-router.click` measures it on a GPU.
+// interface. `headrace bench --mode device conf/dpi-router.click` measures it on a GPU.
 //
 // PATTERNS: a file of strings, one a line. LENGTH: bytes of a frame. PAYLOAD: text or random.
 

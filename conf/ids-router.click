@@ -2,7 +2,7 @@
 // a rule alerts do not take part in the lookup, in one chain with the rest.
 //
 //     headrace run conf/ids-router.click
-//     headrace run --offload device conf/ids-router.click RULES=/etc/suricata/rules/suricata.rules
+//     headrace run --mode device conf/ids-router.click RULES=/etc/suricata/rules/suricata.rules
 //     headrace bench conf/ids-router.click TRAFFIC=uniform LENGTH=1514
 //
 // It needs no network: a TrafficSource sends the frames of a capture again and again, and a TrafficSink stands for each

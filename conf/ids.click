@@ -2,7 +2,7 @@
 //
 //     headrace run conf/ids.click
 //     headrace run conf/ids.click DEV=eth0 RULES=/etc/suricata/rules/suricata.rules
-//     headrace run --offload device conf/ids.click
+//     headrace run --mode device conf/ids.click
 //
 // Each alert is one line of JSON on standard output, as Suricata's eve.json has it, at most a few a second for each rule.
 // RULES: a file of rules. DEV: where frames come from; pcap:FILE is a capture file, whose end stops the router.

@@ -1,7 +1,7 @@
 // Two searches behind one classifier, in one chain: packets to even and to odd addresses are searched for different strings.
 //
 // On a device every packet is scanned by the element that it came to, and by no other: two cost what one costs.
-// It needs no network. `headrace bench --offload device conf/two-matchers.click` measures it; SPLIT=33/00%00 sends all
+// It needs no network. `headrace bench --mode device conf/two-matchers.click` measures it; SPLIT=33/00%00 sends all
 // packets to the first one. LENGTH: bytes of a frame. PAYLOAD: text or random.
 
 define($SPLIT 33/00%01, $LENGTH 1024, $PAYLOAD text, $FIRST data/applications.patterns, $SECOND data/applications.patterns,

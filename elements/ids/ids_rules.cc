@@ -105,8 +105,7 @@ Status IDSRules::build(PatternEngine engine, Errors& errors) {
 
 Status IDSRules::initialize(Errors& errors, const Element& element) {
   // A new configuration may have taken the rules over as they are; and who only checks one wants no file.
-  return log_.is_open() || element.router().look_only() ? Status()
-                                                        : log_.open(log_options_, program_->rules(), errors);
+  return log_.is_open() || element.router().look_only() ? Status() : log_.open(log_options_, program_->rules(), errors);
 }
 
 bool IDSRules::current() const {

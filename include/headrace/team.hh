@@ -127,9 +127,9 @@ class HostTeam {
     for (uint32_t lane = 0; lane < Size; ++lane) some = some || values.of[lane];
     return some;
   }
-  /// Calls `f(lane, owner, bit)` for every bit that is set in the mask of some lane, its owner. The bits are dealt out to
-  /// the lanes, one each in a round, so that all have the same to do. After a round all lanes call `go_on()`, which says
-  /// the same in each: whether there shall be another one.
+  /// Calls `f(lane, owner, bit)` for every bit that is set in the mask of some lane, its owner. The bits are dealt out
+  /// to the lanes, one each in a round, so that all have the same to do. After a round all lanes call `go_on()`, which
+  /// says the same in each: whether there shall be another one.
   template <typename F, typename G>
   HEADRACE_SHADER void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
     uint32_t lane = 0;

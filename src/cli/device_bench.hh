@@ -58,7 +58,9 @@ class Uploads final : public Mirror {
 
  private:
   /// An empty table has no address: views ask by it whether there is one.
-  uint64_t place(const void* objects, size_t size, ChangedPages*) override { return size == 0 ? 0 : put(objects, size); }
+  uint64_t place(const void* objects, size_t size, ChangedPages*) override {
+    return size == 0 ? 0 : put(objects, size);
+  }
   uint64_t put(const void* value, size_t size) override {
     const uint64_t address = memory_.allocate(std::max<size_t>(size, 16));
     ok_ = ok_ && address != 0 && memory_.upload(address, value, size).ok();

@@ -25,7 +25,10 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
          "resident: a program that stays on the device; stream: a copy and a start for each job")
       ->check(CLI::IsMember({"resident", "stream"}))
       ->group("Devices");
-  app.add_option("--job", options.job, "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")->check(CLI::Range(1, 65536))->group("Devices");
+  app.add_option("--job", options.job,
+                 "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
+      ->check(CLI::Range(1, 65536))
+      ->group("Devices");
   app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")
       ->check(CLI::Range(1, 256))
       ->group("Devices");

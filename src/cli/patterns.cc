@@ -131,8 +131,8 @@ class PatternBench : DeviceBench {
   }
 
  private:
-  /// Whether the device found what the same engine finds on the CPU with a team of 32, and that what Vectorscan finds, but
-  /// for payloads that were given up.
+  /// Whether the device found what the same engine finds on the CPU with a team of 32, and that what Vectorscan finds,
+  /// but for payloads that were given up.
   bool agrees(const PatternMatcher& matcher, const std::string& group, const std::string& content, size_t length,
               unsigned n, bool candidates, const Found& device) {
     const PatternView view = matcher.view();
@@ -161,9 +161,10 @@ class PatternBench : DeviceBench {
       report_.figure(group, fmt::format("{} B, {}, given up", length, candidates ? "candidates" : "first match"),
                      static_cast<double>(same.cut) / n * 100, "%");
     if (others == 0 && same.matches == device.matches && same.sum == device.sum && same.cut == device.cut) return true;
-    report_.note(group, fmt::format("WRONG: {} payloads match on the device, {} on the CPU (sums {:x}, {:x}; given up {}, "
-                                    "{}); Vectorscan differs in {}",
-                                    device.matches, same.matches, device.sum, same.sum, device.cut, same.cut, others));
+    report_.note(group,
+                 fmt::format("WRONG: {} payloads match on the device, {} on the CPU (sums {:x}, {:x}; given up {}, "
+                             "{}); Vectorscan differs in {}",
+                             device.matches, same.matches, device.sum, same.sum, device.cut, same.cut, others));
     return false;
   }
 };

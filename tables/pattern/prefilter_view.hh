@@ -113,7 +113,8 @@ class PrefilterView {
 #endif
   }
 
-  /// Which of the four positions from `at` on may begin a window of which table. Those behind the payload's end may, too.
+  /// Which of the four positions from `at` on may begin a window of which table. Those behind the payload's end may,
+  /// too.
   HEADRACE_SHADER uint64_t test4(const PayloadBytes& bytes, uint32_t at) const {
     const uint32_t low = bytes.word(at), middle = bytes.word(at + 4);
     const uint32_t high = eight.bits ? bytes.word(at + 8) : 0;

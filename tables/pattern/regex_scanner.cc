@@ -81,7 +81,9 @@ Status RegexScanner::build(Errors&) {
   database_.reset();
   scratch_.reset();
   if (!vectorscan_is_sound()) {
-    library_ = fmt::format("automata on the CPU, too: Vectorscan {} misses matches", hs_version());
+    const std::string_view version = hs_version();
+    library_ =
+        fmt::format("automata on the CPU, too: Vectorscan {} misses matches", version.substr(0, version.find(' ')));
   } else if (build_vectorscan()) {
     library_ = fmt::format("Vectorscan {}", hs_version());
   }

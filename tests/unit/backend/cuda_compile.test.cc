@@ -13,6 +13,7 @@
 #include "backend/cuda/driver.hh"
 #include "headrace/element.hh"
 #include "headrace/embedded.hh"
+#include "support/side_by_side.hh"
 
 namespace headrace::cuda {
 namespace {
@@ -80,7 +81,12 @@ __global__ void shade(headrace::Slot* slots, const unsigned char* parameters) {
   slots[threadIdx.x] = slot;
 }
 )" + kernels;
-  for (const int capability : {80, 90, 100}) EXPECT_EQ(log_of(source, capability), "") << "sm_" << capability;
+  std::string log80, log90, log100;
+  testing::side_by_side({[&] { log80 = log_of(source, 80); }, [&] { log90 = log_of(source, 90); },
+                         [&] { log100 = log_of(source, 100); }});
+  EXPECT_EQ(log80, "");
+  EXPECT_EQ(log90, "");
+  EXPECT_EQ(log100, "");
 }
 
 TEST_F(CudaCompile, WarningsOfTheKernelsAreErrors) {

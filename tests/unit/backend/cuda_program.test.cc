@@ -1,9 +1,12 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,7 @@
 #include "offload/program.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
+#include "support/side_by_side.hh"
 #include "support/source_dir.hh"
 #include "support/temporary_file.hh"
 
@@ -55,6 +59,8 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
   const std::string header("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0", 24);
   const TemporaryFile in(header, ".pcap"), out0("", ".pcap"), out1("", ".pcap");
   int files = 0;
+  std::vector<std::function<void()>> work;
+  std::vector<std::unique_ptr<std::string>> complaints;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".click") continue;
     Errors errors;
@@ -74,13 +80,18 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
     const std::string name = entry.path().stem();
     const bool all = name == "ipv4-router" || name == "dpi-router";
     for (const int capability : all ? std::vector<int>{80, 90, 100} : std::vector<int>{90}) {
-      Image image;
-      EXPECT_TRUE(compile_program(source, capability, false, image, errors).ok() && image.bytes.size() > 1000)
-          << entry.path() << " for sm_" << capability << "\n"
-          << errors.str();
+      complaints.push_back(std::make_unique<std::string>());
+      work.push_back([source, capability, name, complaint = complaints.back().get()] {
+        Errors log;
+        Image image;
+        if (!compile_program(source, capability, false, image, log).ok() || image.bytes.size() <= 1000)
+          *complaint = fmt::format("{} for sm_{}:\n{}", name, capability, log.str());
+      });
     }
   }
   EXPECT_GE(files, 5);
+  testing::side_by_side(work);
+  for (const auto& complaint : complaints) EXPECT_EQ(*complaint, "");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 /// \file
 /// Teams of lanes on the host.
 
+#include "headrace/team.hh"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +11,6 @@
 #include <random>
 #include <utility>
 #include <vector>
-
-#include "headrace/team.hh"
 
 namespace headrace {
 namespace {
