@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "tables/pattern/pcre_expression.hh"
 #include "tables/rules/interval_set.hh"
-#include "tables/rules/regex_code.hh"
 
 namespace headrace::rules {
 
@@ -54,7 +54,7 @@ struct Content {
 
 /// `pcre`.
 struct Regex {
-  std::shared_ptr<const RegexCode> code;
+  PcreExpression expression;
   std::string text;  // as the rule has it
   Buffer buffer = Buffer::kPayload;
   bool negated = false;
