@@ -51,7 +51,7 @@ class IDSRules;
 /// standard output. Default eve.json.
 /// RATE: most lines a second for a rule, and at once; 0: no limit. Alerts are counted nevertheless. Default 100.
 /// QUEUE: alerts that may wait to be written, for each worker. Default 4096.
-/// ENGINE: how devices search: DFA, COMPRESSED, PREFILTER; or AUTO, the default.
+/// ENGINE: how devices search, as for StringMatcher: `prefilter`, `dfa`, `compressed` or `auto`. Default auto.
 ///
 /// Handlers: `rules` (r) what was read and built; `refused` (r) rules that do not run, one a line; `alerts` (r) how
 /// often each rule matched, as lines `sid count msg`; `top` (r) the ten that matched most; `candidates`, `confirmed`,

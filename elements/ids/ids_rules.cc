@@ -6,6 +6,8 @@
 #include <headrace/router.hh>
 #include <numeric>
 
+#include "elements/ids/pattern_engine_arg.hh"
+
 namespace headrace {
 
 namespace {
@@ -39,11 +41,7 @@ Status IDSRules::configure(Args& args) {
   args.read("DISABLED", options.disabled).read("APPLICATIONS", options.applications).read("STRICT", strict);
   args.read("ALERTS", log_options_.file, FileName{}).read("RATE", log_options_.rate, Between{0, 1000000000});
   args.read("QUEUE", log_options_.queue, Between{1, 1 << 20});
-  args.read("ENGINE", engine,
-            Choice<PatternEngine>{{"AUTO", PatternEngine::kNone},
-                                  {"DFA", PatternEngine::kDfa},
-                                  {"COMPRESSED", PatternEngine::kCompressed},
-                                  {"PREFILTER", PatternEngine::kPrefilter}});
+  args.read("ENGINE", engine, PatternEngineArg{});
   if (!args.complete()) return Status::failed();
   Errors& errors = args.errors();
   if (files.empty()) return errors.error("RULES: required argument missing");
