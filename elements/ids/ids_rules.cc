@@ -234,7 +234,7 @@ void IDSRules::add_handlers(Handlers& handlers, ShaderElementBase& element) {
   count("suppressed", [this] { return log_.suppressed(); });
   count("written", [this] { return log_.written(); });
   handlers.button(
-      "flush", [this] { log_.flush(); }, Handler::kButton | Handler::kThreadSafe);
+      "flush", [this] { write_out(); }, Handler::kButton | Handler::kThreadSafe);
   handlers.button("reset", [this, &element] {
     alerts_.reset();
     events_.reset();

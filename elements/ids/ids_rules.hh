@@ -27,6 +27,8 @@ class IDSRules {
   const PatternMatcher& matcher() const { return matcher_; }
   const rules::RuleProgram& program() const { return *program_; }
 
+  /// Writes the alerts that wait.
+  void write_out() { log_.flush(); }
   /// Whether the packet has alerts; they are counted and written. \param candidates the patterns found in its payload
   bool look_at(const Packet& p, Candidates candidates);
 

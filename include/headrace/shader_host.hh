@@ -219,6 +219,8 @@ class ShaderElementBase : public Element {
   void leave(Batch& batch, Next next);
   /// A job that counted `counts` for this element has succeeded.
   virtual void add_counts(const uint64_t* counts) = 0;
+  /// The router has stopped: what its owner still has to write is written now.
+  virtual void write_out() = 0;
 
  protected:
   ShaderElementBase(const CounterInfo* infos, int count) : infos_(infos), counters_(count) {}
@@ -371,6 +373,10 @@ class ShaderElement final : public ShaderElementBase {
     }
     for (int i = 0; i < S::kCounters.kCount; ++i)
       if (counts[i] != 0) counters_.add(i, counts[i]);
+  }
+
+  void write_out() override {
+    if constexpr (requires { owner_->write_out(); }) owner_->write_out();
   }
 
   void push(int, Batch& batch) override {

@@ -144,6 +144,7 @@ def test_alerts_to_standard_output(headrace):
     (headrace.folder / "o.click").write_text(
         f"FromDump({SAMPLE / 'ids-sample.pcap'}, STOP true) -> IDSMatcher(RULES {SAMPLE / 'sample.rules'}, ALERTS -) -> Discard;\n")
     out = headrace("run", "-q", "o.click").stdout
+    assert out.rindex('"event_type":"alert"') < out.index("\nno drops\n")
     assert len(re.findall(r'^\{"timestamp":.*"event_type":"alert".*\}$', out, re.M)) == 20
 
 
