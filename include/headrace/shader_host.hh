@@ -455,11 +455,14 @@ class ShaderElement final : public ShaderElementBase {
     for (uint32_t at = 0; at < p.length() && at < kMost; at += kLine) __builtin_prefetch(p.data() + at);
   }
   auto scan(const S& shader, const Packet& p) {
-    const PayloadBytes payload = detail::payload_of(shader, bytes_of(p));
-    if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
+    const PacketBytes packet = bytes_of(p);
+    const PayloadBytes payload = detail::payload_of(shader, packet);
+    if constexpr (requires { shader.scan_on_cpu(payload, packet, *owner_); }) {
+      return shader.scan_on_cpu(payload, packet, *owner_);
+    } else if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
       return shader.scan_on_cpu(payload, *owner_);
     } else {
-      return shader.scan(HostTeam<1>{}, payload);
+      return detail::scan_packet(shader, HostTeam<1>{}, payload, packet);
     }
   }
   /// A graph may send packets here whose headers nobody has marked; their bytes must not be looked for.
