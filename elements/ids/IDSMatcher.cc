@@ -18,17 +18,21 @@ auto IDSMatcher::note(const Owner& owner) const { return owner.note(); }
 
 void IDSMatcher::refresh(const Owner& owner) {
   patterns = owner.matcher().view();
+  port_groups = owner.port_groups().view();
   always = owner.program().always();
 }
 
 void IDSMatcher::mirror(Mirror& mirror, const Owner& owner) {
   patterns = owner.matcher().mirror(mirror);
+  port_groups = owner.port_groups().mirror(mirror);
   always = owner.program().always();
   always.ports = mirror.array(always.ports, rules::RuleProgram::kPortBits);
 }
 
-Candidates IDSMatcher::scan_on_cpu(const PayloadBytes& payload, const Owner& owner) const {
-  return owner.matcher().candidates(payload);
+Candidates IDSMatcher::scan_on_cpu(const PayloadBytes& payload, const PacketBytes& packet, const Owner& owner) const {
+  const PortPair ports = port_groups.of(packet);
+  if (!port_groups.any(ports)) return {};
+  return owner.matcher().candidates(payload, [&](uint32_t pattern) { return port_groups.admits(ports, pattern); });
 }
 
 Next IDSMatcher::escape(Packet*& p, Emitter& emit, Owner& owner) const {

@@ -3,6 +3,7 @@
 
 #include "tables/pattern/pattern_view.hh"
 #include "tables/rules/always_view.hh"
+#include "tables/rules/port_groups_view.hh"
 
 namespace headrace {
 
@@ -19,10 +20,11 @@ class IDSRules;
 /// output 1 says. Packets that a `pass` rule matches have no alerts.
 ///
 /// Each packet is searched for one literal of each rule, the fast pattern (`fast_pattern`, or the longest content), on
-/// the device or by Vectorscan on the CPU; the numbers of up to four of them go into the annotation at byte 32. Rules
-/// whose literal is there are then confirmed on the CPU: addresses, ports, header options, contents with all their
-/// places, `isdataat` and `pcre`. Rules without any content, and those that name ports and whose literal has one or two
-/// bytes, are tried on every packet of their protocol and ports.
+/// the device or by Vectorscan on the CPU. Literals whose rules are all for other protocols or ports do not count; the
+/// numbers of up to four of the others go into the annotation at byte 32. Rules whose literal is there are then
+/// confirmed on the CPU: addresses, ports, header options, contents with all their places, `isdataat` and `pcre`. Rules
+/// without any content, and those that name ports and whose literal has one or two bytes, are tried on every packet of
+/// their protocol and ports.
 ///
 /// A rule is read as Suricata reads it, in both spellings of modifiers: actions alert, log, pass, drop, block and
 /// reject; protocols ip, ipv4, ipv6, tcp, udp, sctp, icmp, icmpv4, icmpv6; content with nocase, offset, depth,
@@ -51,13 +53,15 @@ class IDSRules;
 /// standard output. Default eve.json.
 /// RATE: most lines a second for a rule, and at once; 0: no limit. Alerts are counted nevertheless. Default 100.
 /// QUEUE: alerts that may wait to be written, for each worker. Default 4096.
-/// ENGINE: how devices search: DFA, COMPRESSED, PREFILTER; or AUTO, the default.
+/// ENGINE: how devices search, as for StringMatcher: `prefilter`, `dfa`, `compressed` or `auto`. Default auto.
 ///
 /// Handlers: `rules` (r) what was read and built; `refused` (r) rules that do not run, one a line; `alerts` (r) how
-/// often each rule matched, as lines `sid count msg`; `top` (r) the ten that matched most; `candidates`, `confirmed`,
-/// `passed`, `cut` (r) packets in which a literal was found, with alerts, that a pass rule matched, with too much work;
-/// `written`, `suppressed`, `lost_alerts` (r) lines written, left out because of RATE, lost because QUEUE was full or
-/// the file could not be written; `flush` (w) writes what waits; `reset` (w) sets counts to zero.
+/// often each rule matched, as lines `sid count msg`; `top` (r) the ten that matched most; `candidates`,
+/// `confirmed`, `passed`, `cut` (r) packets in which a literal was found, with alerts, that a pass rule matched,
+/// with too much work; `rescans` (r) packets searched once more by the CPU, since more than four literals were
+/// found or the search was given up; `written`, `suppressed`, `lost_alerts` (r) lines written, left out because of
+/// RATE, lost because QUEUE was full or the file could not be written; `flush` (w) writes what waits; `reset` (w)
+/// sets counts to zero.
 struct IDSMatcher : Shader<IDSMatcher> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions =
@@ -69,6 +73,7 @@ struct IDSMatcher : Shader<IDSMatcher> {
   static constexpr bool kKeepsOwner = true;
 
   PatternView patterns;
+  PortGroupsView port_groups;
   AlwaysView always;
 
   Status configure(Args& args, Owner& owner);
@@ -81,10 +86,12 @@ struct IDSMatcher : Shader<IDSMatcher> {
   Extent extent(Anchor) const { return {0, always.any ? 76 : 0}; }
 
   template <typename Team>
-  HEADRACE_SHADER Candidates scan(const Team& team, const PayloadBytes& payload) const {
-    return candidates(patterns, team, payload);
+  HEADRACE_SHADER Candidates scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet) const {
+    const PortPair ports = port_groups.of(packet);
+    if (!port_groups.any(ports)) return {};
+    return candidates(patterns, team, payload, [&](uint32_t pattern) { return port_groups.admits(ports, pattern); });
   }
-  Candidates scan_on_cpu(const PayloadBytes& payload, const Owner& owner) const;
+  Candidates scan_on_cpu(const PayloadBytes& payload, const PacketBytes& packet, const Owner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p, const Candidates& found) const {
     const bool look = !found.none() || (always.any && may_match(p));

@@ -6,6 +6,8 @@
 #include <headrace/router.hh>
 #include <numeric>
 
+#include "elements/ids/pattern_engine_arg.hh"
+
 namespace headrace {
 
 namespace {
@@ -39,11 +41,7 @@ Status IDSRules::configure(Args& args) {
   args.read("DISABLED", options.disabled).read("APPLICATIONS", options.applications).read("STRICT", strict);
   args.read("ALERTS", log_options_.file, FileName{}).read("RATE", log_options_.rate, Between{0, 1000000000});
   args.read("QUEUE", log_options_.queue, Between{1, 1 << 20});
-  args.read("ENGINE", engine,
-            Choice<PatternEngine>{{"AUTO", PatternEngine::kNone},
-                                  {"DFA", PatternEngine::kDfa},
-                                  {"COMPRESSED", PatternEngine::kCompressed},
-                                  {"PREFILTER", PatternEngine::kPrefilter}});
+  args.read("ENGINE", engine, PatternEngineArg{});
   if (!args.complete()) return Status::failed();
   Errors& errors = args.errors();
   if (files.empty()) return errors.error("RULES: required argument missing");
@@ -90,6 +88,7 @@ Status IDSRules::read(const std::vector<std::string>& files, const std::vector<s
 Status IDSRules::build(PatternEngine engine, Errors& errors) {
   program_.emplace(std::move(set_.rules));
   set_.rules.clear();
+  port_groups_ = rules::PortGroups(*program_);
   alerts_.resize(static_cast<int>(program_->rules().size()));
   for (int i = 0; i < seen_.size(); ++i) {
     seen_[i].bits.assign((program_->patterns().size() + 63) / 64, 0);
@@ -134,11 +133,14 @@ void IDSRules::check(uint32_t rule, const rules::PacketFacts& facts, Matches& ma
 }
 
 /// Finds all patterns of the payload, not only the four that a device tells.
-void IDSRules::look_for_all(const rules::PacketFacts& facts, Matches& matches) {
+void IDSRules::look_for_all(const rules::PacketFacts& facts, const PacketBytes& packet, Matches& matches) {
   Seen& seen = seen_.local();
+  const PortGroupsView groups = port_groups_.view();
+  const PortPair ports = groups.of(packet);
   const std::string_view payload = facts.payload();
   const PayloadBytes bytes{reinterpret_cast<const uint8_t*>(payload.data()), static_cast<uint32_t>(payload.size())};
   const bool whole = matcher_.scan(bytes, [&](uint32_t pattern, uint32_t) {
+    if (!groups.admits(ports, pattern)) return;
     uint64_t& word = seen.bits[pattern >> 6];
     const uint64_t bit = uint64_t{1} << (pattern & 63);
     if ((word & bit) != 0) return;
@@ -163,7 +165,8 @@ bool IDSRules::look_at(const Packet& p, Candidates candidates) {
   Matches matches;
   program_->each_always(facts, [&](uint32_t rule) { check(rule, facts, matches); });
   if (candidates.more() || candidates.cut()) {
-    look_for_all(facts, matches);
+    events_.add(kRescans, 1);
+    look_for_all(facts, bytes, matches);
   } else {
     for (uint32_t i = 0; i < candidates.count(); ++i)
       program_->each_of_pattern(candidates.pattern(i), [&](uint32_t rule) { check(rule, facts, matches); });
@@ -189,7 +192,7 @@ std::string IDSRules::rules_text() const {
                       program_->rules().size(), other, set_.refused.size() - other, set_.disabled);
   text += fmt::format("tried without a search: {}\nwith flow: {}\n", program_->always_count(), flow_ignored_);
   for (const auto& [name, count] : set_.unsupported) text += fmt::format("not supported, {}: {}\n", name, count);
-  return text + matcher_.text();
+  return text + matcher_.text() + port_groups_.description() + "\n";
 }
 
 std::string IDSRules::refused_text() const {
@@ -232,11 +235,12 @@ void IDSRules::add_handlers(Handlers& handlers, ShaderElementBase& element) {
   count("confirmed", [this] { return events_.sum(kConfirmed); });
   count("passed", [this] { return events_.sum(kPassed); });
   count("cut", [this] { return events_.sum(kCut); });
+  count("rescans", [this] { return events_.sum(kRescans); });
   count("lost_alerts", [this] { return log_.lost(); });
   count("suppressed", [this] { return log_.suppressed(); });
   count("written", [this] { return log_.written(); });
   handlers.button(
-      "flush", [this] { log_.flush(); }, Handler::kButton | Handler::kThreadSafe);
+      "flush", [this] { write_out(); }, Handler::kButton | Handler::kThreadSafe);
   handlers.button("reset", [this, &element] {
     alerts_.reset();
     events_.reset();

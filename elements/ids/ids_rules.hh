@@ -10,6 +10,7 @@
 #include "elements/ids/alert_log.hh"
 #include "tables/file_stamp.hh"
 #include "tables/pattern/pattern_matcher.hh"
+#include "tables/rules/port_groups.hh"
 #include "tables/rules/rule_program.hh"
 #include "tables/rules/rule_reader.hh"
 
@@ -26,14 +27,17 @@ class IDSRules {
 
   const PatternMatcher& matcher() const { return matcher_; }
   const rules::RuleProgram& program() const { return *program_; }
+  const rules::PortGroups& port_groups() const { return port_groups_; }
 
+  /// Writes the alerts that wait.
+  void write_out() { log_.flush(); }
   /// Whether the packet has alerts; they are counted and written. \param candidates the patterns found in its payload
   bool look_at(const Packet& p, Candidates candidates);
 
   static constexpr int kCandidateCounter = 0;  // of the shader
 
  private:
-  enum { kConfirmed, kPassed, kCut, kEvents };
+  enum { kConfirmed, kPassed, kCut, kRescans, kEvents };
   /// Rules that match one packet. One with more of them than kMost is cut.
   struct Matches;
   /// Patterns found in one payload, each once.
@@ -45,7 +49,7 @@ class IDSRules {
   Status read(const std::vector<std::string>& files, const std::vector<std::string>& classification,
               const rules::RuleReader::Options& options, bool strict, Errors& errors);
   Status build(PatternEngine engine, Errors& errors);
-  void look_for_all(const rules::PacketFacts& facts, Matches& matches);
+  void look_for_all(const rules::PacketFacts& facts, const PacketBytes& packet, Matches& matches);
   void check(uint32_t rule, const rules::PacketFacts& facts, Matches& matches);
   std::string rules_text() const;
   std::string refused_text() const;
@@ -55,6 +59,7 @@ class IDSRules {
   uint64_t flow_ignored_ = 0;
   std::string summary_;
   std::optional<rules::RuleProgram> program_;
+  rules::PortGroups port_groups_;
   PatternMatcher matcher_;
   AlertLog::Options log_options_;
   AlertLog log_;

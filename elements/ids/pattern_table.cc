@@ -2,22 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "elements/ids/pattern_engine_arg.hh"
+
 namespace headrace {
-
-namespace {
-
-struct EngineArg {
-  bool automaton;
-  bool parse(std::string_view text, PatternEngine& engine, const ArgContext& context) const {
-    const std::optional<PatternEngine> wanted = parse_engine(text);
-    if (!wanted || (automaton && *wanted == PatternEngine::kPrefilter))
-      return context.error("expected auto, dfa{} compressed", automaton ? " or" : ", prefilter or");
-    engine = *wanted;
-    return true;
-  }
-};
-
-}  // namespace
 
 Status PatternTable::configure(Args& args, bool automaton) {
   Errors& errors = args.errors();
@@ -27,7 +14,7 @@ Status PatternTable::configure(Args& args, bool automaton) {
   bool nocase = false;
   args.read_all("FILE", files, InputFile{})
       .read("NOCASE", nocase)
-      .read("ENGINE", options.engine, EngineArg{automaton})
+      .read("ENGINE", options.engine, PatternEngineArg{automaton})
       .consume_rest(rest);
   Status status = args.complete();
   if (!status) return status;

@@ -10,8 +10,13 @@
 ///
 /// `scan` looks at the payload with all lanes of a team and returns what it found, the same in every lane; it changes
 /// nothing. `shade` then decides, as in any shader. Which bytes are the payload says `l4_payload`, or a member
-/// `HEADRACE_SHADER PayloadBytes payload(const PacketBytes&) const`. It and `scan` see the packet's bytes as they were
-/// when it came to the plan, with the headers where the shaders in front of it have put them.
+/// `HEADRACE_SHADER PayloadBytes payload(const PacketBytes&) const`. Where what is looked for depends on the headers,
+/// `scan` is `scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet)`. All of these see the
+/// packet's bytes as they were when it came to the plan, with the headers where the shaders in front of it have put
+/// them.
+///
+/// On the CPU a member `Found scan_on_cpu(payload, const Owner&) const`, or `scan_on_cpu(payload, packet, const
+/// Owner&)`, takes the place of `scan` with a team of one.
 
 #include "headrace/lane_view.hh"
 #include "headrace/payload.hh"
@@ -24,13 +29,27 @@ namespace headrace {
 
 template <typename S>
 HEADRACE_SHADER constexpr bool scans_payload() {
-  return requires(const S& shader, const PayloadBytes& payload) { shader.scan(HostTeam<1>{}, payload); };
+  return requires(const S& shader, const PayloadBytes& payload) { shader.scan(HostTeam<1>{}, payload); }
+  || requires(const S& shader, const PayloadBytes& payload, const PacketBytes& packet) {
+    shader.scan(HostTeam<1>{}, payload, packet);
+  };
 }
 
 namespace detail {
 
+/// `scan`, with or without the packet.
+template <typename S, typename Team>
+HEADRACE_SHADER auto scan_packet(const S& shader, const Team& team, const PayloadBytes& payload,
+                                 const PacketBytes& packet) {
+  if constexpr (requires { shader.scan(team, payload, packet); }) {
+    return shader.scan(team, payload, packet);
+  } else {
+    return shader.scan(team, payload);
+  }
+}
+
 template <typename S>
-using FoundBy = decltype(static_cast<const S*>(nullptr)->scan(HostTeam<1>{}, PayloadBytes{}));
+using FoundBy = decltype(scan_packet(*static_cast<const S*>(nullptr), HostTeam<1>{}, PayloadBytes{}, PacketBytes{}));
 
 template <typename S>
 HEADRACE_SHADER PayloadBytes payload_of(const S& shader, const PacketBytes& packet) {
@@ -143,7 +162,8 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
     __syncwarp();
     const int after = __ffs(static_cast<int>(todo)) - 1;
     if (todo != 0) begin(after);
-    const detail::FoundBy<S> theirs_found = theirs.scan(WarpTeam{}, detail::payload_of(theirs, packet));
+    const detail::FoundBy<S> theirs_found =
+        detail::scan_packet(theirs, WarpTeam{}, detail::payload_of(theirs, packet), packet);
     if ((threadIdx.x & 31) == static_cast<uint32_t>(owner)) found = theirs_found;
     // The next packet takes the place of this one.
     __syncwarp();
@@ -165,7 +185,7 @@ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int
   packet.data = reinterpret_cast<const uint8_t*>(detail::address_of(slot)) + slot.header.data;
   packet.length = slot.header.length;
   packet.network = detail::network_of(slot.header);
-  const auto found = shader->scan(HostTeam<32>{}, detail::payload_of(*shader, packet));
+  const auto found = detail::scan_packet(*shader, HostTeam<32>{}, detail::payload_of(*shader, packet), packet);
   return detail::shade_or_resume<S>(slot, layout, first_counter,
                                     [&](auto& view) { return shader->shade(view, found); });
 }

@@ -219,6 +219,8 @@ class ShaderElementBase : public Element {
   void leave(Batch& batch, Next next);
   /// A job that counted `counts` for this element has succeeded.
   virtual void add_counts(const uint64_t* counts) = 0;
+  /// The router has stopped: what its owner still has to write is written now.
+  virtual void write_out() = 0;
 
  protected:
   ShaderElementBase(const CounterInfo* infos, int count) : infos_(infos), counters_(count) {}
@@ -373,6 +375,10 @@ class ShaderElement final : public ShaderElementBase {
       if (counts[i] != 0) counters_.add(i, counts[i]);
   }
 
+  void write_out() override {
+    if constexpr (requires { owner_->write_out(); }) owner_->write_out();
+  }
+
   void push(int, Batch& batch) override {
     Next nexts[Batch::kCapacity];
     const int n = batch.size();
@@ -449,11 +455,14 @@ class ShaderElement final : public ShaderElementBase {
     for (uint32_t at = 0; at < p.length() && at < kMost; at += kLine) __builtin_prefetch(p.data() + at);
   }
   auto scan(const S& shader, const Packet& p) {
-    const PayloadBytes payload = detail::payload_of(shader, bytes_of(p));
-    if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
+    const PacketBytes packet = bytes_of(p);
+    const PayloadBytes payload = detail::payload_of(shader, packet);
+    if constexpr (requires { shader.scan_on_cpu(payload, packet, *owner_); }) {
+      return shader.scan_on_cpu(payload, packet, *owner_);
+    } else if constexpr (requires { shader.scan_on_cpu(payload, *owner_); }) {
       return shader.scan_on_cpu(payload, *owner_);
     } else {
-      return shader.scan(HostTeam<1>{}, payload);
+      return detail::scan_packet(shader, HostTeam<1>{}, payload, packet);
     }
   }
   /// A graph may send packets here whose headers nobody has marked; their bytes must not be looked for.

@@ -12,6 +12,7 @@
 #include "cli/offload_arguments.hh"
 #include "cli/session.hh"
 #include "headrace/packet_pool.hh"
+#include "headrace/shader_host.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"
 #include "runtime/runtime.hh"
@@ -71,6 +72,8 @@ class Reporter {
   }
 
   void print_closing() {
+    for (const auto& element : router_->elements())
+      if (auto* const shader = dynamic_cast<ShaderElementBase*>(element.get())) shader->write_out();
     const Totals end = read_totals(*router_);
     const double seconds = end.seconds - first_.seconds;
     print_ports(end, seconds);

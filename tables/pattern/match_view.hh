@@ -149,13 +149,21 @@ HEADRACE_SHADER FirstMatch first_match(const View& view, const Team& team, const
   return first;
 }
 
-/// The patterns that match, by an engine's view: the same for every size of the team.
-template <class View, class Team>
-HEADRACE_SHADER Candidates candidates(const View& view, const Team& team, const PayloadBytes& bytes) {
+struct EveryPattern {
+  HEADRACE_SHADER bool operator()(uint32_t) const { return true; }
+};
+
+/// The patterns that match, by an engine's view: the same for every size of the team. Those of which `admits`
+/// is false do not count. What a scan costs does not depend on that.
+template <class View, class Team, class Admits = EveryPattern>
+HEADRACE_SHADER Candidates candidates(const View& view, const Team& team, const PayloadBytes& bytes,
+                                      const Admits& admits = {}) {
   using Lowest = pattern_detail::LowestNumbers;
   typename Team::template Lanes<Lowest> lanes = team.map([](uint32_t) { return Lowest(); });
-  const bool whole = view.template scan<Team, Lowest>(
-      team, bytes, lanes, [](Lowest& lowest, uint32_t pattern, uint32_t) { lowest.add(pattern + 1); });
+  const bool whole =
+      view.template scan<Team, Lowest>(team, bytes, lanes, [&](Lowest& lowest, uint32_t pattern, uint32_t) {
+        if (admits(pattern)) lowest.add(pattern + 1);
+      });
   Candidates found;
   if (!whole) {
     found.packed = Candidates::kCut;

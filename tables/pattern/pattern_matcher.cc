@@ -90,20 +90,6 @@ FirstMatch PatternMatcher::first(const PayloadBytes& bytes) const {
   return first;
 }
 
-Candidates PatternMatcher::candidates(const PayloadBytes& bytes) const {
-  pattern_detail::LowestNumbers lowest;
-  Candidates found;
-  if (!scan(bytes, [&](uint32_t pattern, uint32_t) { lowest.add(pattern + 1); })) {
-    found.packed = Candidates::kCut;
-    return found;
-  }
-  const uint32_t numbers[] = {lowest.first, lowest.second, lowest.third, lowest.more ? 0xffff : lowest.fourth};
-  for (uint32_t i = 0; i < 4; ++i) {
-    if (numbers[i] != 0xffff || (i == 3 && lowest.more)) found.packed |= uint64_t{numbers[i]} << (16 * i);
-  }
-  return found;
-}
-
 bool PatternMatcher::any(const PayloadBytes& bytes) const {
   return !scanner_.scan(bytes, [](uint32_t, uint32_t) { return false; });
 }

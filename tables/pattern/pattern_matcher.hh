@@ -46,7 +46,24 @@ class PatternMatcher {
   PatternEngine engine() const { return view_.engine; }
 
   FirstMatch first(const PayloadBytes& bytes) const;
-  Candidates candidates(const PayloadBytes& bytes) const;
+  /// As candidates() of match_view.hh.
+  template <typename Admits = EveryPattern>
+  Candidates candidates(const PayloadBytes& bytes, const Admits& admits = {}) const {
+    pattern_detail::LowestNumbers lowest;
+    Candidates found;
+    const auto add = [&](uint32_t pattern, uint32_t) {
+      if (admits(pattern)) lowest.add(pattern + 1);
+    };
+    if (!scan(bytes, add)) {
+      found.packed = Candidates::kCut;
+      return found;
+    }
+    const uint32_t numbers[] = {lowest.first, lowest.second, lowest.third, lowest.more ? 0xffff : lowest.fourth};
+    for (uint32_t i = 0; i < 4; ++i) {
+      if (numbers[i] != 0xffff || (i == 3 && lowest.more)) found.packed |= uint64_t{numbers[i]} << (16 * i);
+    }
+    return found;
+  }
   /// Whether any pattern matches.
   bool any(const PayloadBytes& bytes) const;
   /// Calls `on_match(pattern, end)` for each match, in the order of their ends; those that end at one place come in any

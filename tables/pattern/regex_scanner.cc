@@ -9,6 +9,9 @@ namespace headrace {
 
 namespace {
 
+/// Steps that PCRE2 may take in a text.
+constexpr uint64_t kPcreSteps = 4000, kPcreStepsPerByte = 40;
+
 unsigned vectorscan_flags(RegexFlags flags) {
   return (flags.nocase ? HS_FLAG_CASELESS : 0) | (flags.dotall ? HS_FLAG_DOTALL : 0) |
          (flags.multiline ? HS_FLAG_MULTILINE : 0);
@@ -64,8 +67,9 @@ std::string RegexScanner::add(std::string_view text, RegexFlags flags) {
   const uint32_t number = static_cast<uint32_t>(size());
   PcreExpression pcre;
   // PCRE2's word is final; what the automata's parser does not understand is left to it.
-  std::string fault = pcre.compile(text, flags);
+  std::string fault = pcre.compile(text, {.flags = flags, .counted = true});
   if (!fault.empty()) return fault;
+  pcre.translate();
   pcres_.push_back(std::move(pcre));
   table_.add_anyhow(text, flags, number);
   return {};
@@ -181,10 +185,11 @@ RegexScanner::First RegexScanner::first(const PayloadBytes& bytes) const {
 }
 
 void RegexScanner::try_expression(uint32_t number, const PayloadBytes& bytes, First& first) const {
-  uint32_t begin = 0, end = 0;
-  switch (pcres_[number].search(bytes, 0, PcreBudget(), begin, end)) {
+  PcreExpression::Found found;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data), bytes.length);
+  switch (pcres_[number].search(text, 0, {.steps = kPcreSteps + kPcreStepsPerByte * bytes.length}, found)) {
     case PcreExpression::Result::kYes:
-      first.match.key = std::min(first.match.key, uint64_t{end} << 32 | number);
+      first.match.key = std::min(first.match.key, uint64_t{found.end} << 32 | number);
       break;
     case PcreExpression::Result::kCut:
       first.cut = true;

@@ -8,6 +8,9 @@ namespace headrace::rules {
 
 namespace {
 
+/// How much backtracking a search may do. Suricata's defaults, and its reason: one packet must not hold up the others.
+constexpr uint32_t kRegexMatches = 3500, kRegexDepth = 1500;
+
 /// kNever: no other choice of matches before this step would help. kCut: it took too much to find out.
 enum class Outcome { kMatch, kNoMatch, kNever, kCut };
 
@@ -81,12 +84,12 @@ class Confirmation {
     }
   }
 
-  Outcome match(const Regex& regex, std::string_view subject, uint32_t from, RegexCode::Found& found) {
+  Outcome match(const Regex& regex, std::string_view subject, uint32_t from, PcreExpression::Found& found) {
     if (!limit_.spend(WorkLimit::kRegexCost + static_cast<uint32_t>(subject.size()) / 32)) return Outcome::kCut;
-    switch (regex.code->find(subject, from, found)) {
-      case RegexCode::Outcome::kMatch:
+    switch (regex.expression.search(subject, from, {.matches = kRegexMatches, .depth = kRegexDepth}, found)) {
+      case PcreExpression::Result::kYes:
         return Outcome::kMatch;
-      case RegexCode::Outcome::kNoMatch:
+      case PcreExpression::Result::kNo:
         return Outcome::kNoMatch;
       default:
         (void)limit_.spend(WorkLimit::kRegexCutCost);
@@ -95,7 +98,7 @@ class Confirmation {
   }
 
   Outcome run_negated(const Regex& regex, uint32_t last) {
-    RegexCode::Found found;
+    PcreExpression::Found found;
     const Outcome o = match(regex, payload_.substr(regex.relative ? last : 0), 0, found);
     if (o == Outcome::kCut) return o;
     if (o == Outcome::kNoMatch) return Outcome::kMatch;
@@ -108,7 +111,7 @@ class Confirmation {
     const bool again = depends_on_place(i);
     uint32_t from = 0;
     for (bool first = true;; first = false) {
-      RegexCode::Found found;
+      PcreExpression::Found found;
       const Outcome m = match(regex, subject, from, found);
       if (m == Outcome::kCut) return m;
       if (m == Outcome::kNoMatch) return first && !regex.relative ? Outcome::kNever : Outcome::kNoMatch;

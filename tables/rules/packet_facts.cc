@@ -242,40 +242,8 @@ bool PacketFacts::endpoints_match(const Rule& rule, bool swapped) const {
 }
 
 bool PacketFacts::header_matches(const Rule& rule) const {
-  bool right = false;
-  switch (rule.protocol) {
-    case Protocol::kIp:
-      right = true;
-      break;
-    case Protocol::kIp4:
-      right = version_ == 4;
-      break;
-    case Protocol::kIp6:
-      right = version_ == 6;
-      break;
-    case Protocol::kTcp:
-      right = protocol_ == kTcp;
-      break;
-    case Protocol::kUdp:
-      right = protocol_ == kUdp;
-      break;
-    case Protocol::kTcpOrUdp:
-      right = protocol_ == kTcp || protocol_ == kUdp;
-      break;
-    case Protocol::kSctp:
-      right = protocol_ == kSctp;
-      break;
-    case Protocol::kIcmp:
-      right = is_icmp();
-      break;
-    case Protocol::kIcmp4:
-      right = version_ == 4 && is_icmp();
-      break;
-    case Protocol::kIcmp6:
-      right = version_ == 6 && is_icmp();
-      break;
-  }
-  return right && (endpoints_match(rule, false) || (rule.both_ways && endpoints_match(rule, true)));
+  return is_of(rule.protocol, version_, protocol_) &&
+         (endpoints_match(rule, false) || (rule.both_ways && endpoints_match(rule, true)));
 }
 
 bool PacketFacts::meets(const Rule& rule) const {

@@ -2,14 +2,15 @@
 /// \file
 /// A rule in the language of Snort and Suricata, read and checked.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "tables/pattern/pcre_expression.hh"
 #include "tables/rules/interval_set.hh"
-#include "tables/rules/regex_code.hh"
 
 namespace headrace::rules {
 
@@ -31,6 +32,35 @@ enum class Action : uint8_t { kAlert, kLog, kPass, kDrop, kReject };
 
 /// Whose packets a rule looks at.
 enum class Protocol : uint8_t { kIp, kIp4, kIp6, kTcp, kUdp, kTcpOrUdp, kSctp, kIcmp, kIcmp4, kIcmp6 };
+
+/// Whether a packet of an IP version that carries `protocol` is one of those.
+inline bool is_of(Protocol which, int version, uint8_t protocol) {
+  constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
+  const bool icmp = protocol == (version == 4 ? 1 : 58);
+  switch (which) {
+    case Protocol::kIp:
+      return true;
+    case Protocol::kIp4:
+      return version == 4;
+    case Protocol::kIp6:
+      return version == 6;
+    case Protocol::kTcp:
+      return protocol == kTcp;
+    case Protocol::kUdp:
+      return protocol == kUdp;
+    case Protocol::kTcpOrUdp:
+      return protocol == kTcp || protocol == kUdp;
+    case Protocol::kSctp:
+      return protocol == kSctp;
+    case Protocol::kIcmp:
+      return icmp;
+    case Protocol::kIcmp4:
+      return version == 4 && icmp;
+    case Protocol::kIcmp6:
+      return version == 6 && icmp;
+  }
+  return false;
+}
 
 /// The bytes that a content or a regular expression is looked for in. Rules with kOther are read but do not run.
 enum class Buffer : uint8_t { kPayload, kOther };
@@ -54,7 +84,7 @@ struct Content {
 
 /// `pcre`.
 struct Regex {
-  std::shared_ptr<const RegexCode> code;
+  PcreExpression expression;
   std::string text;  // as the rule has it
   Buffer buffer = Buffer::kPayload;
   bool negated = false;
@@ -177,6 +207,13 @@ struct Rule {
 
   std::string file;
   int line = 0;
+
+  /// Whether it may match packets of IP that carry a protocol.
+  bool is_about(uint8_t carried) const {
+    if (!is_of(protocol, 4, carried) && !is_of(protocol, 6, carried)) return false;
+    return std::all_of(tests.begin(), tests.end(),
+                       [&](const FieldTest& test) { return test.field != Field::kIpProtocol || test.holds(carried); });
+  }
 
   const Content& fast_content() const { return std::get<Content>(steps[static_cast<size_t>(fast_step)]); }
   std::string fast_literal() const { return fast_content().bytes.substr(fast_offset, fast_length); }

@@ -1,8 +1,6 @@
 #include "tables/rules/rule_options.hh"
 
 #include <fmt/core.h>
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 
 #include <algorithm>
 
@@ -428,29 +426,29 @@ bool OptionReader::pcre(std::string_view value) {
   }
   const size_t end = text.rfind(mark);
   if (end == std::string::npos || end < begin) return fail(fmt::format("pcre: the closing '{}' is missing", mark));
-  uint32_t options = 0;
+  PcreExpression::Options options;
   for (const char flag : std::string_view(text).substr(end + 1)) {
     switch (flag) {
       case 'i':
-        options |= PCRE2_CASELESS;
+        options.flags.nocase = true;
         break;
       case 's':
-        options |= PCRE2_DOTALL;
+        options.flags.dotall = true;
         break;
       case 'm':
-        options |= PCRE2_MULTILINE;
+        options.flags.multiline = true;
         break;
       case 'x':
-        options |= PCRE2_EXTENDED;
+        options.flags.extended = true;
         break;
       case 'A':
-        options |= PCRE2_ANCHORED;
+        options.anchored = true;
         break;
       case 'E':
-        options |= PCRE2_DOLLAR_ENDONLY;
+        options.end_only = true;
         break;
       case 'G':
-        options |= PCRE2_UNGREEDY;
+        options.ungreedy = true;
         break;
       case 'R':
         regex.relative = true;
@@ -470,9 +468,8 @@ bool OptionReader::pcre(std::string_view value) {
     miss("pcre capture");
   }
   regex.text = std::move(text);
-  std::string error;
-  regex.code = RegexCode::compile(std::string_view(regex.text).substr(begin, end - begin), options, error);
-  if (!regex.code) return fail(fmt::format("pcre: {}", error));
+  const std::string error = regex.expression.compile(std::string_view(regex.text).substr(begin, end - begin), options);
+  if (!error.empty()) return fail(fmt::format("pcre: {}", error));
   rule_.steps.emplace_back(std::move(regex));
   marks_.resize(rule_.steps.size());
   return true;

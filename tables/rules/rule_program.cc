@@ -35,44 +35,6 @@ bool is_found_without_search(const Rule& rule) {
   }
 }
 
-/// Whether the rule may match packets of a group, as far as it is about protocols.
-bool is_about(const Rule& rule, std::initializer_list<uint8_t> protocols) {
-  for (const uint8_t protocol : protocols) {
-    bool right = false;
-    switch (rule.protocol) {
-      case Protocol::kIp:
-      case Protocol::kIp4:
-      case Protocol::kIp6:
-        right = true;
-        break;
-      case Protocol::kTcp:
-        right = protocol == 6;
-        break;
-      case Protocol::kUdp:
-        right = protocol == 17;
-        break;
-      case Protocol::kTcpOrUdp:
-        right = protocol == 6 || protocol == 17;
-        break;
-      case Protocol::kSctp:
-        right = protocol == 132;
-        break;
-      case Protocol::kIcmp:
-        right = protocol == 1 || protocol == 58;
-        break;
-      case Protocol::kIcmp4:
-        right = protocol == 1;
-        break;
-      case Protocol::kIcmp6:
-        right = protocol == 58;
-        break;
-    }
-    for (const FieldTest& test : rule.tests) right &= test.field != Field::kIpProtocol || test.holds(protocol);
-    if (right) return true;
-  }
-  return false;
-}
-
 /// Adds the values of a field that the rule may match.
 void add_values(const Rule& rule, Field field, ByteSetView& to) {
   for (uint32_t v = 0; v < 256; ++v) {
@@ -111,16 +73,16 @@ void RuleProgram::add_always(uint32_t number) {
   const Rule& rule = rules_[number];
   ++always_count_;
   always_.any = true;
-  if (is_about(rule, {kTcp})) add_with_ports(number, kGroupTcp);
-  if (is_about(rule, {kUdp})) add_with_ports(number, kGroupUdp);
-  if (is_about(rule, {1, 58})) {
+  if (rule.is_about(kTcp)) add_with_ports(number, kGroupTcp);
+  if (rule.is_about(kUdp)) add_with_ports(number, kGroupUdp);
+  if (rule.is_about(1) || rule.is_about(58)) {
     groups_[kGroupIcmp].any.push_back(number);
     add_values(rule, Field::kIcmpType, always_.icmp_types);
   }
   // Any other protocol; asking for each of them tells whether ip_proto names one.
   bool about_others = false;
   for (int p = 0; p < 256; ++p)
-    about_others |= p != kTcp && p != kUdp && p != 1 && p != 58 && is_about(rule, {static_cast<uint8_t>(p)});
+    about_others |= p != kTcp && p != kUdp && p != 1 && p != 58 && rule.is_about(static_cast<uint8_t>(p));
   // A fragment without its header is looked at as such, whatever it carries.
   if (about_others || (rule.protocol != Protocol::kSctp && rule.sports->is_all() && rule.dports->is_all()))
     always_.other = true;

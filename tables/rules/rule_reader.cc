@@ -318,8 +318,8 @@ void RuleReader::keep(Rule rule) {
     replaced_[at->second] = true;
     at->second = set_.rules.size();
   }
-  for (const Step& step : rule.steps)
-    if (const auto* regex = std::get_if<Regex>(&step)) regex->code->translate();
+  for (Step& step : rule.steps)
+    if (auto* regex = std::get_if<Regex>(&step)) regex->expression.translate();
   set_.rules.push_back(std::move(rule));
   replaced_.push_back(false);
 }

@@ -58,8 +58,8 @@ TEST(RuleReader, ReadsAWholeRule) {
   EXPECT_EQ(second.room, 10);
   const auto& regex = std::get<Regex>(r.steps[2]);
   EXPECT_TRUE(regex.relative && !regex.negated);
-  RegexCode::Found found;
-  EXPECT_EQ(regex.code->find("xxAAB/c", 0, found), RegexCode::Outcome::kMatch);
+  PcreExpression::Found found;
+  EXPECT_EQ(regex.expression.search("xxAAB/c", 0, {}, found), PcreExpression::Result::kYes);
   EXPECT_EQ(found.begin, 2u);
   EXPECT_EQ(found.end, 7u);
   const auto& at = std::get<DataAt>(r.steps[3]);
@@ -218,7 +218,7 @@ TEST(RuleReader, EveryBadLineIsNamed) {
       {"alert tcp any any -> any any (sid:1; pcre:\"abc\";)", "pcre: expected \"/expression/flags\""},
       {"alert tcp any any -> any any (sid:1; pcre:\"/abc\";)", "pcre: the closing '/' is missing"},
       {"alert tcp any any -> any any (sid:1; pcre:\"/abc/j\";)", "pcre: unknown flag 'j'"},
-      {"alert tcp any any -> any any (sid:1; pcre:\"/a(b/\";)", "pcre: missing closing parenthesis (at byte 3)"},
+      {"alert tcp any any -> any any (sid:1; pcre:\"/a(b/\";)", "pcre: missing closing parenthesis (at offset 3)"},
       {"alert tcp any any -> any any (sid:1; isdataat:x y;)", nullptr},
       {"alert tcp any any -> any any (sid:1; isdataat:;)", "isdataat: bad value ''"},
       {"alert tcp any any -> any any (sid:1; isdataat:4,raltive;)", "isdataat: bad value '4,raltive'"},

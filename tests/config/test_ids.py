@@ -64,6 +64,10 @@ def test_sample_is_what_its_script_writes(tmp_path):
     assert (tmp_path / "again.pcap").read_bytes() == (SAMPLE / "ids-sample.pcap").read_bytes()
 
 
+PORTS = {"any": lambda port: True, "80": lambda port: port == 80, "443": lambda port: port == 443, "!80": lambda port: port != 80,
+         "[80,8080]": lambda port: port in (80, 8080), "[1:100,!80]": lambda port: port <= 100 and port != 80}
+
+
 def random_rules(rng):
     """Rules with their meaning as a function of (protocol, ports, payload)."""
     rules = []
@@ -73,7 +77,8 @@ def random_rules(rng):
         return "".join(f"|{c:02x}|" if c in b'|"\\;:' or not 32 <= c < 127 else chr(c) for c in word)
 
     for sid in range(1, 121):
-        protocol, port, word, nocase = rng.choice(["tcp", "udp", "ip"]), rng.choice([None, 80, 443]), rng.choice(words), rng.random() < .4
+        protocol, word, nocase = rng.choice(["tcp", "udp", "ip"]), rng.choice(words), rng.random() < .4
+        sports, dports, arrow = rng.choice(["any", rng.choice(list(PORTS))]), rng.choice(list(PORTS)), rng.choice(["->", "->", "->", "<>"])
         offset, depth = rng.choice([0, 0, 1, 5]), rng.choice([None, None, 8, 20])
         other, size = rng.choice(words), rng.choice([None, None, 30])
         negated = rng.random() < .3
@@ -89,15 +94,18 @@ def random_rules(rng):
             options += f'content:"{quoted(other)}"; distance:1; within:{len(other) + 6}; '
         if size:
             options += f"dsize:>{size}; "
-        text = f"alert {protocol} any any -> any {port or 'any'} ({options}sid:{sid};)"
+        text = f"alert {protocol} any {sports} {arrow} any {dports} ({options}sid:{sid};)"
 
         flags = re.I if nocase else 0
         start, end = f"(?s:.{{{offset},}}?)", depth
 
-        def meaning(packet, protocol=protocol, port=port, word=word, flags=flags, offset=offset, depth=depth, kind=kind, other=other,
+        def meaning(packet, protocol=protocol, sports=sports, dports=dports, arrow=arrow, word=word, flags=flags, offset=offset, depth=depth, kind=kind, other=other,
                     negated=negated, size=size):
-            kind_of, dport, payload = packet
-            if protocol not in (kind_of, "ip") or (port and dport != port) or (size and len(payload) <= size):
+            kind_of, sport, dport, payload = packet
+            ways = [(sport, dport)] + [(dport, sport)] * (arrow == "<>")
+            if not any(PORTS[sports](a) and PORTS[dports](b) for a, b in ways):
+                return False
+            if protocol not in (kind_of, "ip") or (size and len(payload) <= size):
                 return False
             room = payload[offset:offset + depth] if depth else payload[offset:]
             first = re.compile(b"(?=" + re.escape(word) + b")", flags)
@@ -124,10 +132,10 @@ def test_random_rules_on_random_packets(headrace, seed):
     packets, frames = [], []
     for _ in range(400):
         payload = b"".join(rng.choice([rng.choice(words), bytes([rng.choice(b"abcxyz ")])]) for _ in range(rng.randint(0, 30)))
-        protocol, dport = rng.choice(["tcp", "udp"]), rng.choice([80, 443, 8080])
-        packets.append((protocol, dport, payload))
+        protocol, sport, dport = rng.choice(["tcp", "udp"]), rng.choice([1, 80, 8080]), rng.choice([80, 443, 8080])
+        packets.append((protocol, sport, dport, payload))
         ip = scapy.IP(src="10.0.0.1", dst="10.0.0.2") if rng.random() < .7 else scapy.IPv6(src="::1", dst="::2")
-        l4 = scapy.TCP(sport=1, dport=dport, options=rng.choice([[], [("MSS", 1460)]])) if protocol == "tcp" else scapy.UDP(sport=1, dport=dport)
+        l4 = scapy.TCP(sport=sport, dport=dport, options=rng.choice([[], [("MSS", 1460)]])) if protocol == "tcp" else scapy.UDP(sport=sport, dport=dport)
         frame = scapy.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / ip / l4 / scapy.Raw(payload)
         frames.append(bytes(frame) + bytes(max(0, 60 - len(frame))))  # padded, as an Ethernet does
     scapy.wrpcap(str(headrace.folder / "in.pcap"), [scapy.Ether(f) for f in frames])
@@ -144,6 +152,7 @@ def test_alerts_to_standard_output(headrace):
     (headrace.folder / "o.click").write_text(
         f"FromDump({SAMPLE / 'ids-sample.pcap'}, STOP true) -> IDSMatcher(RULES {SAMPLE / 'sample.rules'}, ALERTS -) -> Discard;\n")
     out = headrace("run", "-q", "o.click").stdout
+    assert out.rindex('"event_type":"alert"') < out.index("\nno drops\n")
     assert len(re.findall(r'^\{"timestamp":.*"event_type":"alert".*\}$', out, re.M)) == 20
 
 
