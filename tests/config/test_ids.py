@@ -99,8 +99,8 @@ def random_rules(rng):
         flags = re.I if nocase else 0
         start, end = f"(?s:.{{{offset},}}?)", depth
 
-        def meaning(packet, protocol=protocol, sports=sports, dports=dports, arrow=arrow, word=word, flags=flags, offset=offset, depth=depth, kind=kind, other=other,
-                    negated=negated, size=size):
+        def meaning(packet, protocol=protocol, sports=sports, dports=dports, arrow=arrow, word=word, flags=flags, offset=offset,
+                    depth=depth, kind=kind, other=other, negated=negated, size=size):
             kind_of, sport, dport, payload = packet
             ways = [(sport, dport)] + [(dport, sport)] * (arrow == "<>")
             if not any(PORTS[sports](a) and PORTS[dports](b) for a, b in ways):
