@@ -94,11 +94,16 @@ void RuleProgram::add_with_ports(uint32_t number, int group) {
   const Rule& rule = rules_[number];
   Group& to = groups_[group];
   const uint32_t first = group == kGroupTcp ? 0 : 2;
-  const uint32_t sources = size_of(*rule.sports), destinations = size_of(*rule.dports);
-  const bool by_src = sources < destinations;
-  if (!rule.both_ways && (by_src || !rule.dports->is_all())) {
+  PortSet sources = *rule.sports, destinations = *rule.dports;
+  if (rule.both_ways) {
+    // Whichever way a packet goes, its source port is one of either.
+    sources.add(destinations);
+    destinations = PortSet::all();
+  }
+  const bool by_src = size_of(sources) < size_of(destinations);
+  if (by_src || !destinations.is_all()) {
     (by_src ? to.by_src_port : to.by_dst_port).push_back(number);
-    for (const auto& interval : (by_src ? rule.sports : rule.dports)->intervals())
+    for (const auto& interval : (by_src ? sources : destinations).intervals())
       for (uint32_t port = interval.first; port <= interval.last; ++port)
         port_bits_[(first + (by_src ? 0 : 1)) * AlwaysView::kPortWords + (port >> 5)] |= uint32_t{1} << (port & 31);
     return;
