@@ -58,7 +58,8 @@ asan:
 	@tools/build asan all
 	@# Compiling device programs takes minutes with every allocation of NVIDIA's compiler checked, and shows nothing of ours.
 	@# Left out of the Python tests: good traffic for seconds, and the documents' commands, which other tests run as well.
-	@tools/run-tests --build build-asan --without-python test_docs.py,test_first_router.py,test_multiworker.py,test_real_time.py \
+	@tools/run-tests --build build-asan --side-by-side \
+		--without-python test_docs.py,test_first_router.py,test_multiworker.py,test_real_time.py \
 		--without 'CudaProgram.*:CudaCompile.EveryShader*:CudaBackend.ProgramCompiles'
 
 tsan:
