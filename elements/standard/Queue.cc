@@ -5,7 +5,8 @@
 namespace headrace {
 
 namespace {
-constexpr uint32_t kMaxCapacity = 1u << 30;
+// As many packets as there can be buffers: whoever may write a handler must not take all memory with one number.
+constexpr uint32_t kMaxCapacity = 1u << 22;
 }
 
 Queue::~Queue() {

@@ -18,7 +18,7 @@ namespace headrace {
 /// It tells those who pull when it becomes empty (some fruitless pulls later, so that a queue that is empty now and
 /// then does not switch all the time) and nonempty, and those who push when it becomes full and nonfull.
 ///
-/// CAPACITY: most packets stored. Default 1000.
+/// CAPACITY: most packets stored, up to 4194304. Default 1000.
 ///
 /// Handlers: `length`, `highwater_length` (r) packets stored now and at most so far; `capacity` (rw); `drops` (r);
 /// `reset_counts` (w) of drops and high water; `reset` (w) drops what is stored.

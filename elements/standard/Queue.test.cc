@@ -89,6 +89,7 @@ TEST(Queue, CapacityChangesWhilePacketsAreStored) {
   EXPECT_EQ(pull(r, "q"), "e");
   EXPECT_FALSE(r.write("q.capacity", "-1"));
   EXPECT_FALSE(r.write("q.capacity", "2000000000"));
+  EXPECT_FALSE(r.write("q.capacity", "4194305"));
   EXPECT_EQ(r.read("q.capacity"), "100");
 }
 
