@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 // As many packets as there can be buffers: whoever may write a handler must not take all memory with one number.
 constexpr uint32_t kMaxCapacity = 1u << 22;
-}
+}  // namespace
 
 Queue::~Queue() {
   if (ring_) clear();
