@@ -121,15 +121,4 @@ RegexProblem parse_regex(std::string_view text, RegexFlags flags, RegexSyntax& s
 bool parse_regex_flags(std::string_view letters, RegexFlags& flags);
 std::string regex_flag_letters(RegexFlags flags);
 
-/// A text of an expression.
-struct RegexLiteral {
-  std::string bytes;  ///< letters in lower case if `nocase`
-  bool nocase = false;
-  bool operator==(const RegexLiteral&) const = default;
-};
-
-/// Texts of which every match contains at least one, at most `most` of them, each as long as can be found; none if
-/// there is no such set with texts of two bytes or more.
-std::vector<RegexLiteral> required_literals(const RegexSyntax& syntax, size_t most = 16);
-
 }  // namespace headrace

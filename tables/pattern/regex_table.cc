@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tables/pattern/regex_literals.hh"
+
 namespace headrace {
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tables/pattern/regex_literals.hh"
+
 namespace headrace {
 namespace {
 
