@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lang/argument_text.hh"
+#include "lang/lexer.hh"
 #include "lang/scope.hh"
 
 namespace headrace::lang {
@@ -31,7 +32,7 @@ class Flattener {
 
     for (const DefinedElement& element : file.elements) {
       if (add(element, element.name) < 0) return;
-      elements_.back().config = expand_text(*file_scope, element.config);
+      set_config(*file_scope, element);
       elements_.back().ports = element.ports;
     }
     for (const Tunnel& group : file.groups) add_tunnel(group);
@@ -68,6 +69,18 @@ class Flattener {
     std::string expanded = scope.expand(text, text_budget_);
     charge(expanded.size());
     return expanded;
+  }
+
+  /// Sets the configuration of the element that was added last. Values are pasted as text, so they can open a quotation
+  /// or close a parenthesis that was not theirs; what is then meant nobody can tell.
+  void set_config(const Scope& scope, const DefinedElement& defined) {
+    DefinedElement& added = elements_.back();
+    added.config = expand_text(scope, defined.config);
+    if (added.config != defined.config && is_whole_config(defined.config) && !is_whole_config(added.config)) {
+      (void)errors_.error_at(defined.landmark,
+                             "variables unbalance the quotation marks or parentheses in the configuration of '{}'",
+                             added.name);
+    }
   }
 
   /// Counts bytes that the configuration grows by.
@@ -215,7 +228,7 @@ void Flattener::instantiate(int index, const Definition& definition, const Scope
     }
     map[i] = add(defined, std::move(name));
     if (map[i] < 0) return;
-    if (!tunnel) element(map[i]).config = expand_text(*scope, defined.config);
+    if (!tunnel) set_config(*scope, defined);
   }
 
   add_tunnel({index, map[0], map[1]});

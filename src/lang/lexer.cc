@@ -22,6 +22,14 @@ constexpr std::pair<std::string_view, TokenKind> kSymbols[] = {{"->", TokenKind:
 
 }  // namespace
 
+bool is_whole_config(std::string_view text) {
+  const std::string enclosed = fmt::format("({})", text);
+  Errors errors;
+  Lexer lexer(enclosed, {}, errors);
+  return lexer.expect('(') && lexer.read_config() == text && lexer.expect(')') &&
+         lexer.next().is(TokenKind::kEnd) && errors.error_count() == 0;
+}
+
 std::string quoted_for_message(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

@@ -36,6 +36,9 @@ struct Token {
   bool is_arrow() const { return kind == TokenKind::kArrow || kind == TokenKind::kDoubleArrow; }
 };
 
+/// Whether a text, put between parentheses, would be read back whole by Lexer::read_config().
+bool is_whole_config(std::string_view text);
+
 /// The text in single quotes for a message, with control characters made visible.
 std::string quoted_for_message(std::string_view text);
 

@@ -76,6 +76,22 @@ TEST(LangCommandLine, WinsAtFileScope) {
   EXPECT_EQ(config("x :: { define($a 1) Idle($a $new) }", options), "1 8");
 }
 
+TEST(LangVariable, MustLeaveTheConfigurationWhole) {
+  const auto with = [](std::string_view value) {
+    Options options = known_classes();
+    options.variables = {{"v", std::string(value)}};
+    return options;
+  };
+  const std::string message =
+      "c:1: variables unbalance the quotation marks or parentheses in the configuration of 'x'\n";
+  EXPECT_EQ(faults("x :: Idle($v)", with(")")), message);
+  EXPECT_EQ(faults("x :: Idle($v)", with("(")), message);
+  EXPECT_EQ(faults("x :: Idle($v)", with("\"")), message);
+  EXPECT_EQ(faults("x :: Idle(\"${w-a\" b}, 1)"), message) << "the default ends behind the quotation";
+  EXPECT_EQ(config("x :: Idle($v)", with("(\")\", ')')")), "(\")\", ')')");
+  EXPECT_EQ(config("x :: Idle(\"$v\")", with(")")), "\")\"");
+}
+
 TEST(LangScope, OfFormalsIsLexical) {
   EXPECT_EQ(config("elementclass Foo { $a | Idle($a) } elementclass Far { $a, $b | Foo($b) } Far(x, y)"), "y");
   EXPECT_EQ(flat("elementclass Foo { $a | elementclass Bar { $b | Null($a) }\n"
