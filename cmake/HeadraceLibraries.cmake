@@ -101,6 +101,7 @@ endfunction()
 function(headrace_add_part name usage)
   add_library(headrace_${name} OBJECT ${ARGN})
   target_link_libraries(headrace_${name} PRIVATE ${usage})
+  headrace_unite(headrace_${name} ${ARGN})
   list(LENGTH ARGN count)
   if(count GREATER 8)  # making the header costs what it saves in two or three files
     headrace_precompile(headrace_${name})

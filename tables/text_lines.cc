@@ -52,14 +52,14 @@ class LineSplitter {
 };
 
 /// An open file; reads retry on signals.
-class InputFile {
+class OpenFile {
  public:
-  explicit InputFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~InputFile() {
+  explicit OpenFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
     if (fd_ >= 0) close(fd_);
   }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
 
   bool is_open() const { return fd_ >= 0; }
 
@@ -173,7 +173,7 @@ enum class Outcome { kDone, kUnreadable, kDamaged };
 
 /// Decodes `head`, which has been read already, and the rest of the file.
 template <typename Decoder, typename Sink>
-Outcome decode(InputFile& file, std::string_view head, Sink& sink) {
+Outcome decode(OpenFile& file, std::string_view head, Sink& sink) {
   Decoder decoder;
   if (!decoder.feed(head, false, sink)) return Outcome::kDamaged;
   std::vector<char> buffer(kBlock);
@@ -189,7 +189,7 @@ Outcome decode(InputFile& file, std::string_view head, Sink& sink) {
 
 std::string read_text_lines(const std::string& path, const std::function<void(std::string_view)>& consumer,
                             size_t longest) {
-  InputFile file(path);
+  OpenFile file(path);
   if (!file.is_open()) return std::strerror(errno);
 
   char head[XzDecoder::kMagic.size()];

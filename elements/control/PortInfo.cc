@@ -1,12 +1,12 @@
 #include "elements/control/PortInfo.hh"
 
+#include "headrace/headers.hh"
+
 namespace headrace {
 
 namespace {
 
-constexpr int kTcp = 6, kUdp = 17;
-
-Status define(const std::string& entry, Args& args) {
+Status define_port(const std::string& entry, Args& args) {
   std::vector<std::string> words;
   if (!parse_argument(entry, words, args.context())) return Status::failed();
   if (words.empty() || words[0].starts_with('#')) return {};
@@ -15,7 +15,7 @@ Status define(const std::string& entry, Args& args) {
   uint16_t port;
   if (!parse_argument(place.substr(0, slash), port, ArgContext()))
     return args.errors().error("expected 'NAME PORT/PROTO'");
-  std::vector<int> protocols{kTcp, kUdp};
+  std::vector<int> protocols{ip_protocol::kTcp, ip_protocol::kUdp};
   if (slash != std::string::npos) {
     uint8_t protocol;
     // A line of /etc/services may name a protocol that this system does not know; nobody can ask for it then.
@@ -35,7 +35,7 @@ Status PortInfo::configure(Args& args) {
   std::vector<std::string> entries;
   args.consume_rest(entries);
   Status status = args.complete();
-  for (const std::string& entry : entries) status &= define(entry, args);
+  for (const std::string& entry : entries) status &= define_port(entry, args);
   return status;
 }
 

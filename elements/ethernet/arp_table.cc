@@ -13,10 +13,9 @@ namespace headrace {
 
 namespace {
 
-constexpr int64_t kSecond = 1000000000;
 /// An address is asked for at most ten times a second, and after ten questions without an answer every two seconds.
-constexpr int64_t kPollInterval = kSecond / 10;
-constexpr int64_t kSlowPollInterval = 2 * kSecond;
+constexpr int64_t kPollInterval = Timestamp::kSecond / 10;
+constexpr int64_t kSlowPollInterval = 2 * Timestamp::kSecond;
 constexpr int kFastPolls = 10;
 /// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC
 /// 1122, 2.3.2.1).
@@ -268,7 +267,7 @@ ArpTable::Entry& ArpTable::ensure(Stripe& s, IpAddress ip, int64_t now, bool may
   const auto entry = s.by_age.emplace(s.by_age.end());
   entry->ip = ip;
   entry->live_at = now;
-  entry->polled_at = now - kSecond;
+  entry->polled_at = now - Timestamp::kSecond;
   entry->order = next_order_.fetch_add(1, std::memory_order_relaxed);
   place(s, entry);
   s.by_ip.emplace(ip, entry);
@@ -326,7 +325,7 @@ void ArpTable::insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_
   e.ether = ether;
   e.known = !ether.is_broadcast();
   e.live_at = now;
-  e.polled_at = now - kSecond;
+  e.polled_at = now - Timestamp::kSecond;
   e.polls = 0;
   e.order = next_order_.fetch_add(1, std::memory_order_relaxed);
   place(s, s.by_ip.find(ip)->second);
@@ -388,7 +387,7 @@ void ArpTable::tend(int64_t now, int64_t patience, std::vector<Question>& ask, s
         add(packets_, -static_cast<int64_t>(e.waiting.size()));
         unreachable.insert(unreachable.end(), e.waiting.begin(), e.waiting.end());
         e.waiting.clear();
-      } else if (now >= e.polled_at + kSecond) {
+      } else if (now >= e.polled_at + Timestamp::kSecond) {
         mark_poll(e, now);
         ask.emplace_back(e.ip, *e.waiting[0]);
       }

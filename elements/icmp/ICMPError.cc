@@ -15,10 +15,9 @@ namespace {
 constexpr uint32_t kMinMtu = 60 + 8 + 60 + 8;
 /// On the wire it is 64, the usual first value (RFC 1700): the standard router sends errors through its DecIPTTL, and
 /// programs like tracepath tell from it how far away a router is.
-constexpr uint8_t kTtl = 65;
+constexpr uint8_t kErrorTtl = 65;
 /// Internetwork control, and the precedence bits.
 constexpr uint8_t kPrecedence = 0xc0, kPrecedenceMask = 0xe0;
-constexpr int64_t kSecond = 1000000000;
 constexpr uint32_t kMostRate = 1000000, kMostBurst = 1000000;
 
 /// One sequence for the whole process: errors that come from the same address must differ (RFC 791, 3.2).
@@ -157,7 +156,7 @@ ICMPError::Reason ICMPError::find_exclusion(const Packet& p, const Ip4Header& ip
 /// refused, workers only read it.
 bool ICMPError::is_over_rate() {
   if (rate_ == 0) return false;
-  const int64_t interval = kSecond / rate_, tolerance = interval * (burst_ - 1);
+  const int64_t interval = Timestamp::kSecond / rate_, tolerance = interval * (burst_ - 1);
   const int64_t now = clock::steady().ns;
   int64_t even = even_time_.load(std::memory_order_relaxed);
   for (;;) {
@@ -223,7 +222,7 @@ Packet* ICMPError::make_error(const Packet& p, const Ip4Header& about, const uin
   ip.total_length = static_cast<uint16_t>(length);
   ip.id = g_next_id.fetch_add(1, std::memory_order_relaxed);
   ip.fragment = 0;
-  ip.ttl = kTtl;
+  ip.ttl = kErrorTtl;
   ip.protocol = ip_protocol::kIcmp;
   ip.src = src_;
   ip.dst = about.src;

@@ -7,7 +7,7 @@ namespace headrace {
 
 namespace {
 enum Reason { kTooLong, kNoRoom };
-constexpr uint8_t kTtl = 255;
+constexpr uint8_t kEncapTtl = 255;
 }  // namespace
 
 Status ICMPPingEncap::configure(Args& args) {
@@ -26,7 +26,7 @@ Packet* ICMPPingEncap::act(Packet* p, Emitter&) {
     return nullptr;
   }
   const auto number = static_cast<uint16_t>(count_.fetch_add(1, std::memory_order_relaxed) % 0xffff + 1);
-  write_echo_request(*p, src_, dst_, kTtl, identifier_, number);
+  write_echo_request(*p, src_, dst_, kEncapTtl, identifier_, number);
   return p;
 }
 

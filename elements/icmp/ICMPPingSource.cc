@@ -16,7 +16,7 @@ enum ICMPPingSource::Reason : int { kNoReply, kNoBuffer };
 
 namespace {
 
-constexpr uint8_t kTtl = 200;
+constexpr uint8_t kRequestTtl = 200;
 constexpr uint32_t kHeaders = sizeof(Ip4Header) + sizeof(IcmpHeader);
 
 std::string seconds(int64_t ns) { return fmt::format("{}.{:06}", ns / 1000000000, ns / 1000 % 1000000); }
@@ -78,7 +78,7 @@ Packet* ICMPPingSource::make_request(Packet* reply) {
   const int number = count_.fetch_add(1, std::memory_order_relaxed);
   const auto sequence = static_cast<uint16_t>(number % 0xffff + 1);
   if (fresh && !data_.empty()) std::memcpy(p->data() + kHeaders, data_.data(), data_.size());
-  write_echo_request(*p, src_, dst_, kTtl, identifier_, sequence);
+  write_echo_request(*p, src_, dst_, kRequestTtl, identifier_, sequence);
   p->set_timestamp(clock::now());
   if (replies_) replies_->sent[sequence].store(p->timestamp().ns, std::memory_order_relaxed);
   return p;

@@ -10,12 +10,11 @@
 #include "elements/ip/icmp_names.hh"
 #include "elements/standard/chatter.hh"
 #include "elements/standard/value_handlers.hh"
+#include "headrace/headers.hh"
 
 namespace headrace {
 
 namespace {
-
-constexpr int kIcmp = 1, kTcp = 6, kUdp = 17;
 
 uint32_t get16(const uint8_t* p) { return static_cast<uint32_t>(p[0] << 8 | p[1]); }
 uint32_t get32(const uint8_t* p) { return get16(p) << 16 | get16(p + 2); }
@@ -26,15 +25,15 @@ std::string addresses(const uint8_t* ip) { return address(ip + 12) + " > " + add
 
 std::string protocol_name(int protocol, const char* prefix) {
   switch (protocol) {
-    case kIcmp:
+    case ip_protocol::kIcmp:
       return "icmp";
     case 2:
       return "igmp";
     case 4:
       return "ipip";
-    case kTcp:
+    case ip_protocol::kTcp:
       return "tcp";
-    case kUdp:
+    case ip_protocol::kUdp:
       return "udp";
     case 33:
       return "dccp";
@@ -193,9 +192,9 @@ void IPPrint::append_contents(const Packet& p, std::string& line) const {
   if (payload_only_) {
     const uint8_t* ip = p.network_header();
     bytes = p.transport_header();
-    if (first_fragment(ip) && ip[9] == kTcp && p.transport_length() > 12)
+    if (first_fragment(ip) && ip[9] == ip_protocol::kTcp && p.transport_length() > 12)
       bytes += (bytes[12] >> 4) * 4;
-    else if (first_fragment(ip) && ip[9] == kUdp)
+    else if (first_fragment(ip) && ip[9] == ip_protocol::kUdp)
       bytes += 8;
   }
   int n = static_cast<int>(std::max<ptrdiff_t>(p.end_data() - bytes, 0));
@@ -227,11 +226,11 @@ void IPPrint::append_packet(const Packet& p, std::string& line) const {
   if (ttl_) line += fmt::format("ttl {} ", ip[8]);
   if (tos_) line += fmt::format("tos {} ", ip[1]);
   if (length_) line += fmt::format("length {} ", ip_length);
-  if (ip[9] == kTcp)
+  if (ip[9] == ip_protocol::kTcp)
     append_tcp(p, length, line);
-  else if (ip[9] == kUdp)
+  else if (ip[9] == ip_protocol::kUdp)
     append_udp(p, length, line);
-  else if (ip[9] == kIcmp)
+  else if (ip[9] == ip_protocol::kIcmp)
     append_icmp(p, length, line);
   else
     line += fmt::format("{}: ip-proto-{}", addresses(ip), ip[9]);

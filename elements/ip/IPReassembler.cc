@@ -6,6 +6,7 @@
 #include <random>
 
 #include "headrace/checksum.hh"
+#include "headrace/headers.hh"
 #include "headrace/packet_pool.hh"
 
 namespace headrace {
@@ -14,10 +15,8 @@ enum IPReassembler::Reason : int { kBadFragment, kTimedOut, kNoMemory, kNoBuffer
 
 namespace {
 
-constexpr int64_t kSecond = 1000000000;
 /// What a first fragment of TCP must have, so that a filter sees its flags (RFC 1858, 3.1).
 constexpr int kTcpWithFlags = 16;
-constexpr uint8_t kTcp = 6;
 /// What keeping a fragment costs beside its data.
 constexpr uint32_t kOverhead = 40;
 
@@ -56,7 +55,7 @@ Status IPReassembler::initialize(Errors&) {
 /// Packets that come later find what is too old by their timestamps, which in a capture are of another time; this is
 /// for when none come.
 void IPReassembler::run_timer(Timer& timer) {
-  const int64_t now = clock::steady().ns, timeout = timeout_ * kSecond;
+  const int64_t now = clock::steady().ns, timeout = timeout_ * Timestamp::kSecond;
   Emitter emit(*this);
   int64_t next = now + timeout;
   reap(
@@ -186,7 +185,7 @@ Packet* IPReassembler::act(Packet* p, Emitter& emit) {
     drop(p, kBadFragment);
     return nullptr;
   }
-  if (ip->protocol == kTcp && (begin == 8 || (begin == 0 && length < kTcpWithFlags))) {
+  if (ip->protocol == ip_protocol::kTcp && (begin == 8 || (begin == 0 && length < kTcpWithFlags))) {
     counts_.add(kBad, 1);
     drop(p, kTiny);
     return nullptr;

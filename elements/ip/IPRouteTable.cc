@@ -4,25 +4,13 @@
 
 #include <algorithm>
 
+#include "elements/ip/route_words.hh"
 #include "headrace/router.hh"
 #include "tables/lpm4/route_file.hh"
 
 namespace headrace {
 
 namespace {
-
-/// Takes the first blank-separated word off `text`.
-std::string_view next_word(std::string_view& text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) {
-    text = {};
-    return {};
-  }
-  const size_t end = text.find_first_of(" \t\r\n", begin);
-  const std::string_view word = text.substr(begin, end == std::string_view::npos ? end : end - begin);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end);
-  return word;
-}
 
 /// Spreads prefixes evenly over outputs (the finaliser of MurmurHash3, A. Appleby).
 uint32_t hash_prefix(uint32_t prefix, int length) {

@@ -4,25 +4,13 @@
 
 #include <bit>
 
+#include "elements/ip/route_words.hh"
 #include "headrace/router.hh"
 #include "tables/lpm6/route_file6.hh"
 
 namespace headrace {
 
 namespace {
-
-/// Takes the first blank-separated word off `text`.
-std::string_view next_word(std::string_view& text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) {
-    text = {};
-    return {};
-  }
-  const size_t end = text.find_first_of(" \t\r\n", begin);
-  const std::string_view word = text.substr(begin, end == std::string_view::npos ? end : end - begin);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end);
-  return word;
-}
 
 Lpm6Key key_of(const Ip6Address& address) { return ip6::key_of(std::bit_cast<Ip6Bytes>(address.bytes())); }
 

@@ -7,7 +7,7 @@ namespace headrace {
 
 namespace {
 
-constexpr uint8_t kTtl = 250;
+constexpr uint8_t kDatagramTtl = 250;
 
 /// An address, or DST_ANNO.
 struct Destination {
@@ -68,7 +68,7 @@ Packet* UDPIPEncap::act(Packet* p, Emitter&) {
   const auto workers = static_cast<uint32_t>(router().threads());
   ip.id = static_cast<uint16_t>(sent_.local()++ * workers + static_cast<uint32_t>(thread_id()) % workers);
   ip.fragment = 0;
-  ip.ttl = kTtl;
+  ip.ttl = kDatagramTtl;
   ip.protocol = ip_protocol::kUdp;
   ip.src = src_;
   ip.dst = IpAddress::from_bytes(p->anno() + anno_offset::kDstIp);

@@ -29,7 +29,7 @@ void replace(TcpHeader& tcp, uint8_t* at, uint32_t after) {
   tcp.checksum = static_cast<uint16_t>(~sum);
 }
 
-uint32_t word_at(const uint8_t* at) { return *reinterpret_cast<const Net32*>(at); }
+uint32_t sequence_at(const uint8_t* at) { return *reinterpret_cast<const Net32*>(at); }
 
 }  // namespace
 
@@ -106,7 +106,7 @@ void PortRewriter::shift_sequence(FlowRecord& flow, TcpHeader& tcp, int length, 
     if (size < 2 || at + size > length) break;
     if (bytes[at] == kOptionSack)
       for (int edge = at + 2; edge + 4 <= at + size; edge += 4)
-        replace(tcp, bytes + edge, now.acknowledgment(back, word_at(bytes + edge)));
+        replace(tcp, bytes + edge, now.acknowledgment(back, sequence_at(bytes + edge)));
     at += size;
   }
 }

@@ -3,19 +3,13 @@
 #include <cerrno>
 
 #include "elements/standard/chatter.hh"
+#include "elements/userlevel/device_watch.hh"
 #include "elements/userlevel/port_thread.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
 
 namespace headrace {
-
-namespace {
-constexpr std::string_view kFilePrefix = "pcap:";
-constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
-/// Rounds that found nothing before the interface's descriptor is waited for instead.
-constexpr int kQuietRounds = 16;
-}  // namespace
 
 Status FromDevice::configure(Args& args) {
   count_reasons({"not IP", "longer than the MTU (GRO, GSO)", "ring to its worker full"});

@@ -15,7 +15,7 @@ using DpdkPort = io::dpdk::Port;
 namespace {
 /// How long a worker waits for a port that takes nothing: longer than a card at 100 Mb/s needs for some descriptors,
 /// but the far side of a virtual port may itself wait for us.
-constexpr std::chrono::milliseconds kPatience{10};
+constexpr std::chrono::milliseconds kRingPatience{10};
 /// Attempts before it lets others have the CPU, such as the one who is to make room.
 constexpr int kAttempts = 200;
 }  // namespace
@@ -92,7 +92,7 @@ void ToDPDKDevice::count(const DpdkPort::Transmitted& done) {
 
 bool ToDPDKDevice::wait_for_room(int queue, Packet** packets, int& n) {
   using Clock = std::chrono::steady_clock;
-  Clock::time_point end = Clock::now() + kPatience;
+  Clock::time_point end = Clock::now() + kRingPatience;
   for (int attempts = 0; port_->link_up() && !stuck_.load(std::memory_order_relaxed); ++attempts) {
     const bool any = port_->flush(queue);
     const DpdkPort::Transmitted done = port_->transmit(queue, packets, n);
@@ -101,7 +101,7 @@ bool ToDPDKDevice::wait_for_room(int queue, Packet** packets, int& n) {
     if (n == 0) return true;
     if (any || done.packets > 0) {
       attempts = 0;
-      end = Clock::now() + kPatience;
+      end = Clock::now() + kRingPatience;
     } else if (attempts < kAttempts) {
       __builtin_ia32_pause();
     } else {

@@ -6,6 +6,7 @@
 
 #include "elements/standard/chatter.hh"
 #include "elements/standard/value_handlers.hh"
+#include "elements/userlevel/device_watch.hh"
 #include "elements/userlevel/port_thread.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
@@ -13,9 +14,7 @@
 namespace headrace {
 
 namespace {
-constexpr std::string_view kFilePrefix = "pcap:";
 constexpr int64_t kLongestBackoffUs = 256;
-constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
 constexpr Timestamp kFlushAfter = Timestamp::from_us(100);
 constexpr int kBurstsPerRun = 8;
 }  // namespace

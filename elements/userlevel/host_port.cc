@@ -1,6 +1,7 @@
 #include "elements/userlevel/host_port.hh"
 
 #include "elements/standard/chatter.hh"
+#include "elements/userlevel/device_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
@@ -8,9 +9,6 @@
 namespace headrace {
 
 namespace {
-constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
-/// Rounds that found nothing before the device's descriptor is waited for instead.
-constexpr int kQuietRounds = 16;
 constexpr uint32_t kEtherHeader = 14, kTag = 4;
 }  // namespace
 

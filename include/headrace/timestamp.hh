@@ -10,6 +10,8 @@ namespace headrace {
 
 /// A point in time or a duration, in nanoseconds. Wall-clock points count from the UNIX epoch.
 struct Timestamp {
+  static constexpr int64_t kSecond = 1000000000;
+
   int64_t ns = 0;
 
   static constexpr Timestamp from_ns(int64_t n) { return {n}; }

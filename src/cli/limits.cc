@@ -36,14 +36,11 @@ using cuda::Device;
 using cuda::DeviceBuffer;
 using cuda::PinnedMemory;
 using cuda::Stream;
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kCell = 2048;       // a packet buffer
 constexpr unsigned kKeys = 4 << 20;  // of a launch
 constexpr int kThreads = 256;        // of a block
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 struct Latencies {
   std::vector<double> us;

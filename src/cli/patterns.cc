@@ -25,14 +25,10 @@ namespace headrace::cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kContent = size_t{32} << 20;  // bytes of payloads of each kind
 constexpr unsigned kBlockThreads = 256;
 constexpr int kSlowCpuSeconds = 2;
 constexpr unsigned kCompared = 8192;  // payloads whose matches are compared with the CPU's
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 double gbps(size_t bytes, double seconds) { return static_cast<double>(bytes) * 8e-9 / seconds; }
 

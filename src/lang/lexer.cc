@@ -26,8 +26,8 @@ bool is_whole_config(std::string_view text) {
   const std::string enclosed = fmt::format("({})", text);
   Errors errors;
   Lexer lexer(enclosed, {}, errors);
-  return lexer.expect('(') && lexer.read_config() == text && lexer.expect(')') &&
-         lexer.next().is(TokenKind::kEnd) && errors.error_count() == 0;
+  return lexer.expect('(') && lexer.read_config() == text && lexer.expect(')') && lexer.next().is(TokenKind::kEnd) &&
+         errors.error_count() == 0;
 }
 
 std::string quoted_for_message(std::string_view text) {

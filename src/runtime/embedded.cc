@@ -11,7 +11,7 @@ struct Registry {
 };
 
 // Built on first use: static objects of other files register before main(), in no known order.
-Registry& registry() {
+Registry& embedded_texts() {
   static Registry instance;
   return instance;
 }
@@ -19,20 +19,20 @@ Registry& registry() {
 }  // namespace
 
 void register_embedded_header(const char* path, const char* text) {
-  Registry& all = registry();
+  Registry& all = embedded_texts();
   const std::lock_guard lock(all.mutex);
   all.texts.insert_or_assign(path, text);
 }
 
 EmbeddedText find_embedded_header(std::string_view path) {
-  Registry& all = registry();
+  Registry& all = embedded_texts();
   const std::lock_guard lock(all.mutex);
   const auto found = all.texts.find(path);
   return found == all.texts.end() ? EmbeddedText{} : EmbeddedText{found->first, found->second};
 }
 
 EmbeddedText find_embedded_element(std::string_view name) {
-  Registry& all = registry();
+  Registry& all = embedded_texts();
   const std::lock_guard lock(all.mutex);
   for (const auto& [path, text] : all.texts) {
     if (!path.ends_with(".hh")) continue;
@@ -44,7 +44,7 @@ EmbeddedText find_embedded_element(std::string_view name) {
 }
 
 std::vector<EmbeddedText> embedded_headers() {
-  Registry& all = registry();
+  Registry& all = embedded_texts();
   const std::lock_guard lock(all.mutex);
   std::vector<EmbeddedText> result;
   result.reserve(all.texts.size());

@@ -21,7 +21,7 @@ constexpr int kMaxDepth = 1000;
 constexpr int64_t kNetworkBytes = kTransportBase - kNetworkBase;
 constexpr int64_t kTransportBytes = 8192;
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          std::string_view("-./@_:").find(c) != std::string_view::npos;
@@ -31,7 +31,7 @@ bool is_word(char c) {
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
-    if (is_space(text[at])) {
+    if (is_blank(text[at])) {
       ++at;
       continue;
     }
@@ -70,11 +70,11 @@ std::optional<Range> parse_range(std::string_view text) {
   return Range{*first, *last};
 }
 
-class PatternParser {
+class IpPatternParser {
  public:
   /// Reads `words` from `begin` on.
-  PatternParser(const std::vector<std::string>& words, size_t begin, IpWords& meanings, const ArgContext& context,
-                PatternErrors& errors)
+  IpPatternParser(const std::vector<std::string>& words, size_t begin, IpWords& meanings, const ArgContext& context,
+                  PatternErrors& errors)
       : words_(words), at_(begin), meanings_(meanings), context_(context), errors_(errors) {}
 
   Expression parse() {
@@ -451,7 +451,7 @@ class RuleCompiler {
   void add(const std::vector<std::string>& words, size_t begin, Target action, PatternErrors& errors) {
     const bool everything = words.size() == begin || (words.size() == begin + 1 && words[begin] == "-");
     const Expression pattern =
-        everything ? Expression() : PatternParser(words, begin, meanings_, context_, errors).parse();
+        everything ? Expression() : IpPatternParser(words, begin, meanings_, context_, errors).parse();
     failed_ |= errors.failed();
     graphs_.emplace_back(pattern, action, kFailure);
   }

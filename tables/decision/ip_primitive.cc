@@ -7,8 +7,6 @@ namespace headrace::decision {
 
 namespace {
 
-constexpr int kTcp = 6;
-constexpr int kUdp = 17;
 constexpr int kDccp = 33;
 constexpr uint32_t kEcnMask = 3;  // RFC 3168, in the TOS byte
 

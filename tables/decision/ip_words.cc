@@ -10,10 +10,6 @@ namespace headrace::decision {
 
 namespace {
 
-constexpr int kIcmp = 1;
-constexpr int kTcp = 6;
-constexpr int kUdp = 17;
-
 template <typename V>
 struct Named {
   std::string_view name;

@@ -10,6 +10,8 @@
 
 namespace headrace::decision {
 
+/// IP protocols that some fields belong to.
+inline constexpr int kIcmp = 1, kTcp = 6, kUdp = 17;
 /// IP protocols beyond the real ones, numbered as Click does.
 inline constexpr int kUnknownProtocol = -1;
 inline constexpr int kTcpOrUdp = 256;

@@ -13,7 +13,6 @@ Address6 address6(const uint8_t* at) {
   return value;
 }
 
-constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
 constexpr uint16_t kFragmentOffsetMask = 0x1fff;
 
 uint32_t option_bit(uint8_t type) {

@@ -11,7 +11,7 @@ namespace headrace::rules {
 
 namespace {
 
-constexpr uint8_t kTcp = 6, kUdp = 17, kIcmp4 = 1, kIcmp6 = 58;
+constexpr uint8_t kIcmp4 = 1, kIcmp6 = 58;
 
 using Bitmap = std::vector<uint32_t>;
 

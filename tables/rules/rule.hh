@@ -14,6 +14,9 @@
 
 namespace headrace::rules {
 
+/// IP protocols that have ports.
+inline constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
+
 __extension__ using Address6 = unsigned __int128;
 
 struct AddressSet {
@@ -35,7 +38,6 @@ enum class Protocol : uint8_t { kIp, kIp4, kIp6, kTcp, kUdp, kTcpOrUdp, kSctp, k
 
 /// Whether a packet of an IP version that carries `protocol` is one of those.
 inline bool is_of(Protocol which, int version, uint8_t protocol) {
-  constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
   const bool icmp = protocol == (version == 4 ? 1 : 58);
   switch (which) {
     case Protocol::kIp:

@@ -53,7 +53,6 @@ class RuleProgram {
 
  private:
   enum { kGroupTcp, kGroupUdp, kGroupIcmp, kGroupOther, kGroups };
-  static constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
   struct Group {
     std::vector<uint32_t> any, by_src_port, by_dst_port;
   };

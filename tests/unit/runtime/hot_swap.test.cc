@@ -67,7 +67,7 @@ class HotSwap : public ::testing::Test {
   std::unique_ptr<Router> router_;
 };
 
-constexpr const char* kSource = "TrafficSource(uniform) -> ";
+constexpr const char* kSource = "TrafficSource(uniform, FLOWS 16384) -> ";
 
 TEST_F(HotSwap, HundredSwapsUnderLoadAccountForEveryPacket) {
   const std::string one = std::string(kSource) + "CheckIPHeader(14) -> q :: Queue(500) -> Unqueue -> s :: TrafficSink;";
