@@ -757,6 +757,10 @@ class Parser {
     }
     const bool negated = take("^");
     bool first = true, quoted = false;
+    // A quotation may begin or end between the ends of a range and its hyphen.
+    enum { kNoRange, kMayBegin, kBegun } range = kNoRange;
+    unsigned low = 0;
+    size_t hyphen = 0;
     for (;; first = false) {
       while (true) {
         if (quoted ? take("\\E") : take("\\Q")) {
@@ -769,28 +773,37 @@ class Parser {
         invalid(position, "a [ without its ]");
         return set;
       }
-      if (!quoted && !first && take("]")) break;
+      if (!quoted && !first && take("]")) {
+        if (range == kBegun) set.add('-');
+        break;
+      }
+      if (!quoted && range == kMayBegin && ahead("-")) {
+        hyphen = at_++;
+        range = kBegun;
+        continue;
+      }
       ByteSet some;
-      unsigned low = 0;
-      const bool single = class_item(flags, quoted, some, low);
+      unsigned byte = 0;
+      const bool single = class_item(flags, quoted, some, byte);
       if (failed()) return set;
-      if (!quoted && ahead("-") && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
-        const size_t hyphen = at_++;
-        if (ahead("\\Q") || ahead("\\E")) {
-          invalid(hyphen, "a quotation as the end of a range");
-          return set;
-        }
-        unsigned high = 0;
-        ByteSet end;
-        if (!single || !class_item(flags, false, end, high)) {
+      if (range == kBegun) {
+        if (!single) {
           invalid(hyphen, "a range of which one end is a class");
-        } else if (high < low) {
+        } else if (byte < low) {
           invalid(hyphen, "a range that is out of order");
         }
         if (failed()) return set;
-        some.add_range(low, high);
+        set.add_range(low, byte);
+        range = kNoRange;
+        continue;
+      }
+      if (!single && !quoted && ahead("-") && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
+        invalid(at_, "a range of which one end is a class");
+        return set;
       }
       set.add(some);
+      low = byte;
+      range = single ? kMayBegin : kNoRange;
     }
     if (flags.nocase) set.fold_case();
     if (negated) set.invert();

@@ -77,6 +77,30 @@ TEST(RegexTable, RandomExpressionsAgainstVectorscanAndPcre2) {
   EXPECT_LE(missed, found / 500);
 }
 
+TEST(RegexTable, HyphensInClassesAgainstPcre2) {
+  for (const char* const expression :
+       {"[b\\E-d]",         "[\\Qb\\E-d]",   "[\\Qb\\E-a]",   "[\\Qb-d\\E]",     "[b-\\Qd\\E]",  "[b-\\Ed]",
+        "[\\d\\E-a]",       "[\\Q\\E-a]",    "[b\\Q-\\Ed]",   "[b\\E-]",         "[b\\E-\\d]",   "[b\\Q\\E\\E-d]",
+        "[[:digit:]\\E-a]", "[[:digit:]-a]", "[\\d-a]",       "[\\d-]",          "[b-d\\E-f]",   "[b-d-f]",
+        "[b-d--f]",         "[b\\Qd\\E-f]",  "[b-\\E]",       "[b-\\Q\\E]",      "[b-\\Q\\E]x]", "[a\\E]b]",
+        "[\\E]b]",          "[^\\E]b]",      "[b-\\E-]",      "[]-a]",           "[--/]",        "[-\\E-a]",
+        "[!-\\Q-\\E-9]",    "[^b-\\Q\\E]",   "[b-[:digit:]]", "[\\x41\\E-\\x43]"}) {
+    SCOPED_TRACE(expression);
+    Pcre2Oracle pcre(expression, {});
+    RegexTable table(generous());
+    const RegexProblem problem = table.add(expression, {}, 5);
+    ASSERT_EQ(pcre.good(), problem.kind == RegexProblem::Kind::kNone) << pcre.why() << problem.text();
+    if (!pcre.good()) continue;
+    table.build();
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const std::string text{static_cast<char>(byte), 'x', ']'};
+      Ends ends;
+      ASSERT_TRUE(pcre.ends(text, ends));
+      EXPECT_EQ(all_teams(table.view(), text), matches_from(ends, 5)) << "byte " << byte;
+    }
+  }
+}
+
 TEST(RegexTable, SetsReportWhatTheirExpressionsReport) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     RegexMaker maker(seed + 5000);
