@@ -309,21 +309,20 @@ int Parser::declare(ElementText& element) {
   }
 
   ClassId type = element.type;
+  bool undeclared = false;
   if (element.declared != kNoClass) {
     const bool unknown = program_.classes[static_cast<size_t>(element.declared)].unknown;
     if (type != kNoClass || (!unknown && element.name == element.declared_name)) {
       report(fmt::format("class '{}' used as element name", element.name));
     }
   } else if (type == kNoClass) {
-    if (options_.is_class) report(fmt::format("undeclared element '{}'", element.name));
+    undeclared = options_.is_class != nullptr;
+    if (undeclared) report(fmt::format("undeclared element '{}'", element.name));
     type = class_for(element.name, false);
   }
   const bool anonymous = type != kNoClass;
-  if (anonymous) {
-    element.name = definition.anonymous_name(element.name);
-  } else {
-    check_name(element);
-  }
+  if (anonymous) element.name = definition.anonymous_name(element.name);
+  if (!undeclared) check_name(element);
   return definition.add(
       {element.name, anonymous, anonymous ? type : element.declared, std::move(element.config), element.landmark, {}});
 }

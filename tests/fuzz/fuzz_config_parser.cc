@@ -29,6 +29,10 @@ bool has_ambiguous_name(const lang::Configuration& configuration) {
                      [&](const lang::ElementDecl& element) { return classes.count(element.name) != 0; });
 }
 
+/// A reference without a value stays as it is, and as in Click reaches to the first brace: behind a replacement next to
+/// it that may be another one than before.
+bool has_reference_in_braces(std::string_view flat) { return flat.find("${") != std::string_view::npos; }
+
 bool parse_again(std::string_view text, const lang::Options& options, std::string& flat) {
   lang::Configuration configuration;
   Errors errors;
@@ -48,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string once, twice, thrice;
   for (const bool known : {false, true}) {
     if (known) options.is_class = is_class;
-    if (!parse_again(text, options, once)) continue;
+    if (!parse_again(text, options, once) || has_reference_in_braces(once)) continue;
     // A variable that had no value the first time is still there the second time.
     if (!parse_again(once, options, twice) || !parse_again(twice, options, thrice) || twice != thrice) {
       std::fprintf(stderr, "first:\n%s\nsecond:\n%s\nthird:\n%s\n", once.c_str(), twice.c_str(), thrice.c_str());

@@ -56,6 +56,9 @@ TEST(LangDeclaration, DistinguishesElementsFromClasses) {
 TEST(LangDeclaration, RefusesComponentsOfDigits) {
   EXPECT_EQ(faults("3 :: Idle"), "c:1: element name '3' has all-digit component\n");
   EXPECT_EQ(faults("a/3/b :: Idle"), "c:1: element name 'a/3/b' has all-digit component\n");
+  EXPECT_EQ(faults("2/Far", {}), "c:1: element name '2/Far@1' has all-digit component\n")
+      << "where every name is a class";
+  EXPECT_EQ(faults("2/Far"), "c:1: undeclared element '2/Far'\n");
 }
 
 TEST(LangDeclaration, WithoutAListOfClassesUnknownNamesAreClasses) {
