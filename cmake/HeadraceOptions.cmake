@@ -80,7 +80,7 @@ function(headrace_precompile target)
   endif()
 endfunction()
 
-# headrace_unite(<target> <source>...): has up to ten sources of a folder compiled as one, which takes a third of the
+# headrace_unite(<target> <source>...): has up to ten sources of a folder compiled as one, which takes half of the
 # time. Names in an anonymous namespace must therefore differ within a folder. The presets debug and tidy compile each
 # source by itself and so show an include that is missing.
 function(headrace_unite target)
@@ -91,7 +91,6 @@ function(headrace_unite target)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME folder)
-    list(APPEND folders ${folder})
     list(LENGTH folders_${folder} before)
     math(EXPR batch "${before} / 10")
     list(APPEND folders_${folder} ${source})

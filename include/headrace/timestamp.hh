@@ -10,6 +10,7 @@ namespace headrace {
 
 /// A point in time or a duration, in nanoseconds. Wall-clock points count from the UNIX epoch.
 struct Timestamp {
+  /// Nanoseconds of a second.
   static constexpr int64_t kSecond = 1000000000;
 
   int64_t ns = 0;
