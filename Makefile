@@ -1,13 +1,15 @@
-# The commands of the house, thin over CMake presets and tools/.
+# Commands: a thin layer over CMake presets and tools/.
 #
-#   make run [CONF=conf/ipv4-router.click] [DURATION=10] [WORKERS=n]   build what is missing and run a configuration
+#   make run [CONF=conf/ipv4-router.click] [DURATION=10] [WORKERS=n]   build if needed and run a configuration
 #   make test                    every test; the last line is "N passed, N failed, N skipped"
 #   make bench                   benchmarks of bench/micro and of CONF
 #   make install [PREFIX=/usr/local] [DESTDIR=] [CLICK=1]   CLICK=1 adds the names `click` and `click-flatten`
+#   make uninstall [PREFIX=/usr/local] [DESTDIR=]   removes what `make install` put there
+#   make deb                     Debian packages, with a systemd unit, in build-package/packages
 #   make format, make tidy       clang-format over all sources, clang-tidy over the files that changed
-#   make asan                    the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make tsan                    the unit tests under ThreadSanitizer
-#   make fuzz [SECONDS=60]       every fuzz target for so many seconds
+#   make asan                    the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (part of make test)
+#   make tsan                    the multithreaded tests under ThreadSanitizer
+#   make fuzz [SECONDS=60]       every fuzz target, SECONDS seconds each
 #   make portable                build-portable/headrace: one file for any recent x86-64 Linux
 #   make clean                   remove all build folders
 
@@ -19,7 +21,7 @@ DESTDIR ?=
 CLICK ?=
 SECONDS ?= 60
 
-.PHONY: run build test bench install format tidy asan tsan fuzz portable clean help
+.PHONY: run build test bench install uninstall deb format tidy asan tsan fuzz portable clean help
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^CONF/,$$d'
@@ -31,10 +33,15 @@ build:
 run: build
 	build/headrace run $(CONF) --duration $(DURATION) $(if $(WORKERS),--workers $(WORKERS))
 
+# The unit tests run with sanitizers, all others on the release binary. Under sanitizers NVIDIA's compiler takes minutes to
+# compile device programs, and this checks none of our code, so those tests run without sanitizers.
+IN_RELEASE = 'CudaProgram.*:CudaCompile.EveryShader*:CudaBackend.ProgramCompiles'
+
 test:
 	@tools/deps all
-	@tools/build release all
-	@tools/run-tests --build build
+	@tools/build release headrace headrace_tests_backend
+	@tools/build asan headrace headrace_tests
+	@tools/run-tests --build build --unit-build build-asan --side-by-side --in-build $(IN_RELEASE)
 
 bench:
 	@tools/deps all
@@ -46,6 +53,15 @@ install: build
 	$(if $(CLICK),ln -sf headrace $(DESTDIR)$(PREFIX)/bin/click)
 	$(if $(CLICK),ln -sf headrace $(DESTDIR)$(PREFIX)/bin/click-flatten)
 
+uninstall:
+	@tools/uninstall $(PREFIX) $(DESTDIR)
+
+deb:
+	@tools/deps all
+	@tools/build package headrace
+	@cd build-package && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@ls build-package/packages/*.deb
+
 format:
 	@tools/format
 
@@ -55,12 +71,9 @@ tidy:
 
 asan:
 	@tools/deps all
-	@tools/build asan all
-	@# Compiling device programs takes minutes with every allocation of NVIDIA's compiler checked, and shows nothing of ours.
-	@# Left out of the Python tests: good traffic for seconds, and the documents' commands, which other tests run as well.
-	@tools/run-tests --build build-asan --side-by-side \
-		--without-python test_docs.py,test_first_router.py,test_multiworker.py,test_real_time.py \
-		--without 'CudaProgram.*:CudaCompile.EveryShader*:CudaBackend.ProgramCompiles'
+	@tools/build release headrace_tests_backend
+	@tools/build asan headrace_tests
+	@tools/run-tests --build build --unit-build build-asan --only unit,reference --in-build $(IN_RELEASE)
 
 tsan:
 	@tools/deps all
@@ -76,4 +89,4 @@ portable:
 	@tools/build portable headrace
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-tidy build-portable
+	rm -rf build build-debug build-asan build-tsan build-tidy build-portable build-package

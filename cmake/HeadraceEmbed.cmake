@@ -1,7 +1,12 @@
-# Puts the text of headers into the binary (see <headrace/embedded.hh>). Used by this build and, once installed, by
-# headrace_add_elements() of projects outside the tree.
+# Puts the text of headers into the binary (see <headrace/device/embedded.hh>). Used by this build and, once
+# installed, by headrace_add_elements() of projects outside the tree.
 
 set(HEADRACE_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/EmbedHeaders.cmake)
+set(HEADRACE_CHECK_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/CheckShaders.cmake)
+# HeadraceConfig.cmake knows where the header is installed.
+if(NOT HEADRACE_HOOKS)
+  set(HEADRACE_HOOKS ${CMAKE_CURRENT_LIST_DIR}/../include/headrace/shader_hooks.hh)
+endif()
 
 # headrace_embed_headers(<output.cc> BASE <folder> [PREFIX <path>] FILES <header>...)
 # Makes a rule that writes <output.cc>. A header is registered under PREFIX + its path relative to BASE.
@@ -14,8 +19,8 @@ function(headrace_embed_headers output)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DBASE=${arg_BASE} -DPREFIX=${arg_PREFIX} -DLIST=${list_file}
-            -P ${HEADRACE_EMBED_SCRIPT}
-    DEPENDS ${arg_FILES} ${list_file} ${HEADRACE_EMBED_SCRIPT}
+            -DHOOKS=${HEADRACE_HOOKS} -P ${HEADRACE_EMBED_SCRIPT}
+    DEPENDS ${arg_FILES} ${list_file} ${HEADRACE_EMBED_SCRIPT} ${HEADRACE_CHECK_SCRIPT} ${HEADRACE_HOOKS}
     COMMENT "Embedding header texts" VERBATIM)
 endfunction()
 

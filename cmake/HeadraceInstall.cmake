@@ -1,9 +1,9 @@
 # What `make install` puts where. Below PREFIX:
 #   bin/headrace
-#   include/headrace/*.hh, include/headrace/tables/<kind>/*.hh   what an element includes
+#   include/headrace/, include/headrace/tables/<kind>/            what an element includes
 #   lib/cmake/Headrace                                            find_package(Headrace), headrace_add_elements()
 #   share/headrace/conf                                           configurations and their data
-#   share/doc/headrace, share/man/man1
+#   share/doc/headrace, share/man/man1/headrace.1, share/bash-completion/completions/headrace
 
 include(CMakePackageConfigHelpers)
 
@@ -22,24 +22,34 @@ function(headrace_install)
   target_compile_options(headrace_sdk INTERFACE ${HEADRACE_ABI_OPTIONS})
   target_link_libraries(headrace_sdk INTERFACE ${HEADRACE_FMT} Threads::Threads)
 
-  install(TARGETS headrace headrace_sdk EXPORT HeadraceTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(EXPORT HeadraceTargets NAMESPACE Headrace:: DESTINATION ${config_dir})
+  install(TARGETS headrace headrace_sdk EXPORT HeadraceTargets
+          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT router)
+  install(EXPORT HeadraceTargets NAMESPACE Headrace:: DESTINATION ${config_dir} COMPONENT dev)
   configure_package_config_file(cmake/HeadraceConfig.cmake.in ${PROJECT_BINARY_DIR}/HeadraceConfig.cmake
-                                INSTALL_DESTINATION ${config_dir})
+                                INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/HeadraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/HeadraceConfig.cmake ${PROJECT_BINARY_DIR}/HeadraceConfigVersion.cmake
                 cmake/HeadraceEmbed.cmake cmake/HeadraceElements.cmake cmake/EmbedHeaders.cmake
-          DESTINATION ${config_dir})
+                cmake/CheckShaders.cmake
+          DESTINATION ${config_dir} COMPONENT dev)
 
-  install(DIRECTORY include/headrace TYPE INCLUDE FILES_MATCHING PATTERN "*.hh")
-  install(DIRECTORY tables DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headrace FILES_MATCHING PATTERN "*.hh")
-  install(DIRECTORY conf DESTINATION ${data_dir})
-  install(FILES README.md HACKING.md LICENSE NOTICE DESTINATION ${doc_dir})
-  if(EXISTS ${PROJECT_SOURCE_DIR}/docs)
-    install(DIRECTORY docs/ DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
-  endif()
-  file(GLOB man_pages CONFIGURE_DEPENDS docs/*.1)
-  if(man_pages)
-    install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(DIRECTORY include/headrace TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hh")
+  install(DIRECTORY tables DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headrace COMPONENT dev FILES_MATCHING PATTERN "*.hh")
+  install(DIRECTORY conf DESTINATION ${data_dir} COMPONENT router)
+  install(FILES README.md HACKING.md LICENSE NOTICE DESTINATION ${doc_dir} COMPONENT router)
+  install(DIRECTORY docs/ DESTINATION ${doc_dir} COMPONENT router FILES_MATCHING PATTERN "*.md")
+
+  # The man page and the completion for bash are made from the help texts, so the executable prints them.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(made_dir ${PROJECT_BINARY_DIR}/help)
+    file(MAKE_DIRECTORY ${made_dir})
+    add_custom_command(TARGET headrace POST_BUILD
+      COMMAND headrace --man > ${made_dir}/headrace.1
+      COMMAND headrace --bash-completion > ${made_dir}/headrace.bash
+      BYPRODUCTS ${made_dir}/headrace.1 ${made_dir}/headrace.bash
+      VERBATIM)
+    install(FILES ${made_dir}/headrace.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT router)
+    install(FILES ${made_dir}/headrace.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+            RENAME headrace COMPONENT router)
   endif()
 endfunction()

@@ -8,8 +8,8 @@
 // IN may be a pcap or a pcapng file, also compressed. MTU is that of both links. BURST is how many frames arrive together:
 // with 1 the files have the order of IN, with more, frames that take different ways may overtake each other.
 //
-// Interface 0 is 10.0.0.1/24, interface 1 is 10.0.1.1/24. Their neighbours' Ethernet addresses are given, for nobody could
-// answer an ARP request.
+// Interface 0 is 10.0.0.1/24, interface 1 is 10.0.1.1/24. Their neighbors' Ethernet addresses are given, since no
+// neighbor is there to answer an ARP request.
 
 define($IN in.pcap, $OUT0 out0.pcap, $OUT1 out1.pcap, $MTU 1500, $BURST 32);
 
@@ -22,7 +22,7 @@ in :: FromDevice(pcap:$IN, BURST $BURST, STOP true)
 	-> mine :: HostEtherFilter(if0)
 	-> kind :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
 
-// ARP: requests for our address are answered; there is nobody to tell of replies.
+// ARP: requests for our address are answered. Replies are not needed.
 kind[0] -> arp :: ARPResponder(if0) -> out0 :: ToDump($OUT0, SNAPLEN 0);
 kind[1] -> arp_replies :: Discard;
 kind[3] -> other_types :: Discard;
@@ -42,7 +42,7 @@ kind[2] -> Paint(1)
 
 // For the router itself: echo requests are answered.
 rt[2] -> for_me :: IPClassifier(icmp type echo, -);
-for_me[0] -> ping :: ICMPPingResponder -> rt;
+for_me[0] -> ping :: ICMPPingResponder(BADADDRS if0:bcast if1:bcast 10.0.0.0 10.0.1.0) -> rt;
 for_me[1] -> local :: Discard;
 
 // Output, once for each interface. Errors become ICMP messages, which are routed like any other packet.

@@ -23,7 +23,7 @@ define($LAN eth1, $WAN eth0,
 AddressInfo(lan $LAN_ADDR $LAN_ETH, wan $WAN_ADDR $WAN_ETH);
 
 // One side: Ethernet, ARP and pings of the gateway's own address. Input 0: IP packets to send; the destination address
-// annotation says to which neighbour. Output 0: checked IP packets that came in for others or for the flows. Output 1:
+// annotation says to which neighbor. Output 0: checked IP packets that came in for others or for the flows. Output 1:
 // IP packets that came in for the gateway's own address.
 elementclass Side { $in, $out, $own, $mtu |
 	FromDevice($in, SNIFFER false, PROMISC true)

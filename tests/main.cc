@@ -1,6 +1,3 @@
-#include <gtest/gtest.h>
+#include "support/carrier.hh"
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return headrace::testing::run_tests(argc, argv); }

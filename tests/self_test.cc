@@ -1,17 +1,12 @@
-// Hands the unit tests to `headrace selftest`, in builds that link them into the binary.
-#include "cli/self_test.hh"
-
-#include <gtest/gtest.h>
+// Adds the unit tests to the binary as `headrace selftest`, in builds that link them into it (preset `portable`), so that
+// a machine can be checked that has nothing but the binary.
+#include "cli/commands.hh"
+#include "support/carrier.hh"
 
 namespace headrace {
 namespace {
 
-int run(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
-
-const bool kOffered = (self_test = &run) != nullptr;
+const cli::ExtraCommand kSelfTest({"selftest", &testing::run_tests, "run the tests that are built into this binary"});
 
 }  // namespace
 }  // namespace headrace

@@ -15,9 +15,9 @@
 
 #include "headrace/error.hh"
 #include "headrace/shader_types.hh"
-#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4.hh"
 #include "tables/lpm4/route_file.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 namespace {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "headrace/error.hh"
-#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6.hh"
 #include "tables/lpm6/route_file6.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 namespace {

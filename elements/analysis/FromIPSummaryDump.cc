@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "elements/standard/value_handlers.hh"
 #include "headrace/router.hh"
-#include "src/lang/argument_text.hh"
+#include "headrace/value_handlers.hh"
+#include "src/base/argument_text.hh"
 
 namespace headrace {
 
@@ -47,7 +47,7 @@ std::vector<std::string> fields_of(std::string_view text) {
 }  // namespace
 
 FromIPSummaryDump::FromIPSummaryDump()
-    : random_(std::random_device{}()), timer_(this, [this](Timer&) {
+    : OneWayPort(Direction::kIn), random_(std::random_device{}()), timer_(this, [this](Timer&) {
         if (!active_) return;
         if (output_is_pull(0))
           nonempty_.wake();
@@ -279,7 +279,7 @@ Packet* FromIPSummaryDump::read_packet() {
     return nullptr;
   }
   Packet* p = builder.finish(checksum_);
-  if (!p) count_drops(1);
+  if (!p) not_made();
   return p;
 }
 
@@ -337,7 +337,7 @@ Packet* FromIPSummaryDump::split(Packet* p) {
     one->set_anno_u32(kExtraPackets, 0);
     one->set_anno_u32(kExtraLength, split_length_ - one->length());
   } else {
-    count_drops(1);
+    not_made();
   }
   p->set_anno_u32(kExtraPackets, extra - 1);
   p->set_anno_u32(kExtraLength, p->anno_u32(kExtraLength) - split_length_);
@@ -357,7 +357,10 @@ Packet* FromIPSummaryDump::next() {
     if (!p) return nullptr;
     if (timing_ && !due(p)) return nullptr;
     if (multipacket_) p = split(p);
-    if (sample_ >= 1 || std::uniform_real_distribution<double>()(random_) < sample_) return p;
+    if (sample_ >= 1 || std::uniform_real_distribution<double>()(random_) < sample_) {
+      if (p) moved_.add(1, p->length());
+      return p;
+    }
     if (p) p->kill();
   }
 }

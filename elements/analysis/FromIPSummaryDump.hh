@@ -1,4 +1,5 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 #include <optional>
 #include <random>
@@ -9,39 +10,43 @@
 
 namespace headrace {
 
-/// Makes packets from the lines of an IP summary dump, a text such as ToIPSummaryDump writes.
+/// Creates packets from the lines of an IP summary dump, a text file as written by ToIPSummaryDump.
 ///
 ///     FromIPSummaryDump(FILENAME [, keyword STOP, TIMING, ACTIVE, ZERO, CHECKSUM, PROTO, MULTIPACKET, SAMPLE, FIELDS,
 ///                       FLOWID, ALLOW_NONEXISTENT, DATA])
 ///
-/// Output 0, push or pull: IP packets, one a line. A line `!data FIELD...` says what the lines behind it hold; the
-/// fields are ToIPSummaryDump's. Lines that begin with `#` and other lines that begin with `!` are not packets. What a
-/// line does not say is zero, but for the IP version and header length, the TTL (100) and the protocol. The packet has
-/// the bytes that fields were given for; if it should be longer, the extra-length annotation says by how much.
+/// Output 0, push or pull: IP packets, one per line. A line `!data FIELD...` defines the contents of the following
+/// lines; the fields are those of ToIPSummaryDump. Lines that begin with `#` and other lines that begin with `!` are
+/// not packets. Fields that a line does not give are zero, except the IP version and header length, the TTL (100) and
+/// the protocol. The packet has the bytes for which fields were given; if it should be longer, the extra-length
+/// annotation holds the difference.
 ///
-/// FILENAME: the dump, plain or compressed by gzip, xz or bzip2; "-" is the standard input.
+/// FILENAME: the dump, plain, .gz, .xz, .bz2 or .zst; "-" is standard input.
 /// STOP true: stops the router at the end. Default false.
-/// TIMING true: keeps the packets' distances in time. Default false.
+/// TIMING true: preserves the time intervals between packets. Default false.
 /// ACTIVE false: sends nothing. Default true.
-/// ZERO false: bytes that no field gives need not be zero. Default true.
+/// ZERO false: bytes not set by a field need not be zero. Default true.
 /// CHECKSUM true: IP, TCP, UDP and ICMP checksums are right, and packets have all their bytes. Default false.
-/// PROTO: the IP protocol of packets that do not say theirs. Default 6 (TCP).
-/// MULTIPACKET true: a line with a packet count makes as many packets. Default false.
+/// PROTO: the IP protocol of packets without a protocol field. Default 6 (TCP).
+/// MULTIPACKET true: a line with a packet count creates that many packets. Default false.
 /// SAMPLE: the probability that a packet is sent. Default 1.
-/// FIELDS: what lines hold before the first `!data`.
-/// FLOWID: "SRC SPORT DST DPORT [PROTO]", for packets that do not say theirs; as a line `!flowid`.
-/// ALLOW_NONEXISTENT true: a file that is missing or empty counts as one without packets. Default false.
-/// DATA: a text to read instead of a file.
+/// FIELDS: the fields of lines before the first `!data`.
+/// FLOWID: "SRC SPORT DST DPORT [PROTO]", for packets without these fields; like a line `!flowid`.
+/// ALLOW_NONEXISTENT true: a missing or empty file counts as a file without packets. Default false.
+/// DATA: text to read instead of a file.
 ///
 /// Handlers: `active` (rw); `stop` (w) stops this and the router; `sampling_prob`, `encap` (r) "IP"; `filename`,
 /// `filesize` (r), `filepos` (rw).
-class FromIPSummaryDump final : public Element {
+class FromIPSummaryDump final : public Element, public OneWayPort {
  public:
   static constexpr Ports kPorts{"0/1"};
 
   FromIPSummaryDump();
   ~FromIPSummaryDump() override;
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override {
+    return declared(Write{anno::extra_length}, Write{anno::dst_ip});
+  }
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
 
@@ -50,6 +55,11 @@ class FromIPSummaryDump final : public Element {
   Notifier* notifier(NotifierKind kind, bool output, int port) override;
 
  private:
+  /// There was no buffer for a packet.
+  void not_made() {
+    moved_.add(1, 0);
+    count_drops(1);
+  }
   /// The next packet that is due and was chosen, or null; at_end() then tells whether there will be none.
   Packet* next();
   /// The packet of the next line that is one.

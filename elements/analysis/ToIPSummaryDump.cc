@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "src/lang/argument_text.hh"
+#include "src/base/argument_text.hh"
 
 namespace headrace {
 
@@ -45,6 +45,19 @@ Status ToIPSummaryDump::configure(Args& args) {
   }
   if (fields_.empty() && status.ok()) status = args.errors().error("no contents specified");
   return status;
+}
+
+std::vector<RegionInfo> ToIPSummaryDump::annotations() const {
+  std::vector<RegionInfo> all;
+  const auto add = [&all](auto declaration) { all.push_back(declared(declaration)[0]); };
+  if (extra_length_) add(Read{anno::extra_length});
+  for (const summary::Field* f : fields_) {
+    if (f->name == "first_timestamp" || f->name == "first_ntimestamp") add(Read{anno::first_timestamp});
+    if (f->name == "aggregate") add(Read{anno::aggregate});
+    if (f->name == "link" || f->name == "paint" || f->name == "direction") add(Read{anno::paint});
+    if (f->name == "count") add(Read{anno::extra_packets});
+  }
+  return all;
 }
 
 Status ToIPSummaryDump::initialize(Errors& errors) {

@@ -9,15 +9,15 @@
 
 namespace headrace {
 
-/// Writes a line about each packet to a file.
+/// Writes one line per packet to a file.
 ///
 ///     ToIPSummaryDump(FILENAME [, keyword FIELDS, HEADER, VERBOSE, BANNER, BINARY, MULTIPACKET, BAD_PACKETS,
 ///                     CAREFUL_TRUNC, EXTRA_LENGTH])
 ///
 /// Input 0, push or pull; output 0 (optional), push: the packets, unchanged. Any number of threads may push.
 ///
-/// FILENAME: the dump; "-" is the standard output.
-/// FIELDS: what a line says of a packet, separated by blanks; "-" stands where a packet has no such field. Default
+/// FILENAME: the dump; "-" is standard output.
+/// FIELDS: the fields of a line, separated by spaces; "-" if a packet does not have the field. Default
 /// "timestamp ip_src".
 ///   timestamp ts_sec ts_usec ts_usec1 first_timestamp ntimestamp (nanoseconds in binary dumps),
 ///   ip_src ip_dst ip_proto (T, U, I or a number) ip_len ip_hl ip_id ip_tos ip_dscp ip_ecn (no, ect1, ect2, ce) ip_ttl
@@ -25,17 +25,17 @@ namespace headrace {
 ///   sport dport, tcp_seq tcp_ack tcp_off tcp_flags (of FSRPAUECN, or .) tcp_window tcp_urp tcp_opt tcp_ntopt (without
 ///   timestamps) tcp_sack, udp_len, icmp_type icmp_code icmp_type_name icmp_code_name icmp_flowid icmp_seq
 ///   icmp_nextmtu, payload payload_len payload_md5 payload_md5_hex, count link direction (> and <) aggregate, eth_src
-///   eth_dst eth_type wire_len. Of "ip_X" also "X" will do.
+///   eth_dst eth_type wire_len. "X" is short for "ip_X".
 /// HEADER false: no lines that begin with `!`. Default true.
 /// VERBOSE true: the header also names the host and the time. Default false.
-/// BANNER: the header says that this is the creator.
+/// BANNER: the creator named in the header.
 /// BINARY true: records instead of lines. Default false.
-/// MULTIPACKET true: a packet that stands for several gets as many lines. Default false.
+/// MULTIPACKET true: a packet that represents several packets gets one line for each. Default false.
 /// BAD_PACKETS true: a line `!bad` precedes the line of a packet with a bad header. Default false.
-/// CAREFUL_TRUNC false: data that falls short of the IP length is not bad. Default true.
-/// EXTRA_LENGTH false: the extra-length annotation does not count. Default true.
+/// CAREFUL_TRUNC false: a packet with less data than its IP length is not bad. Default true.
+/// EXTRA_LENGTH false: ignores the extra-length annotation. Default true.
 ///
-/// Handlers: `flush` (w) writes out what is buffered.
+/// Handlers: `flush` (w) writes buffered data.
 class ToIPSummaryDump final : public Element, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-1"};
@@ -43,6 +43,7 @@ class ToIPSummaryDump final : public Element, public TouchesMachine {
 
   ~ToIPSummaryDump() override;
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
 

@@ -35,7 +35,7 @@ enum class Form {
   kNanoTime,   // seconds and nanoseconds
   kEthernet,   // six bytes
   kDigest,     // sixteen bytes
-  kOptions,    // a byte with the length, then so many bytes
+  kOptions,    // a byte with the length, then that many bytes
   kTextOnly,
 };
 

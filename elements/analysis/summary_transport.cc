@@ -8,7 +8,7 @@
 #include "elements/analysis/option_text.hh"
 #include "elements/analysis/summary_field.hh"
 #include "elements/ip/icmp_names.hh"
-#include "src/lang/argument_text.hh"
+#include "src/base/argument_text.hh"
 
 namespace headrace::summary {
 

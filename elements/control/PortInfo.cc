@@ -18,7 +18,7 @@ Status define_port(const std::string& entry, Args& args) {
   std::vector<int> protocols{ip_protocol::kTcp, ip_protocol::kUdp};
   if (slash != std::string::npos) {
     uint8_t protocol;
-    // A line of /etc/services may name a protocol that this system does not know; nobody can ask for it then.
+    // A line of /etc/services may name a protocol that this system does not know; no lookup can match it then.
     if (!IpProtocol().parse(place.substr(slash + 1), protocol, ArgContext())) return {};
     protocols = {protocol};
   }

@@ -5,13 +5,13 @@
 
 namespace headrace {
 
-/// Says how often elements are scheduled, compared with others of the same thread.
+/// Sets how often elements are scheduled relative to others of the same thread.
 ///
 ///     ScheduleInfo(ELEMENT SHARE, ...)
 ///
 /// A task with SHARE 2 runs twice as often as one with 1, the default; SHARE is a real number above 0. If ELEMENT is a
-/// compound, the shares of all elements in it are multiplied. Inside of a compound, ELEMENT is one of its elements;
-/// where several ScheduleInfos name the same one, the outermost counts.
+/// compound, the shares of all elements in it are multiplied. Inside a compound, ELEMENT is one of its elements; if
+/// several ScheduleInfos name the same element, the outermost applies.
 ///
 ///     compound :: { i :: InfiniteSource -> output; ScheduleInfo(i 0.5) } -> ...
 ///     ScheduleInfo(compound 4)      // now i has the share 2

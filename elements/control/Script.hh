@@ -4,26 +4,30 @@
 
 namespace headrace {
 
+namespace control {
+class ScriptEngine;
+}
+
 /// Runs a small program: sets variables, calls handlers, waits, prints, stops the router.
 ///
 ///     Script(INSTRUCTION, ..., [keyword TYPE])
 ///
 /// Each argument is an instruction; they run one after the other. TYPE says when:
 ///
-/// ACTIVE: as soon as the router is initialised. The default without ports.
+/// ACTIVE: as soon as the router is initialized. The default without ports.
 /// PASSIVE: when the handler `run` is called; `$args` has the handler's text, `$1`, `$2`, ... its words, `$#` their
 /// number. PACKET: for each packet pushed or pulled, with its input port in `$input`; the value returned is the output
 /// port. At the end of the script the packet leaves by output 0, after `exit` or with a port that does not exist it is
 /// dropped and counted. The default with ports. PROXY: when any handler of this element is called; `$0` is its name,
-/// `$write` whether it was written. DRIVER: like ACTIVE; besides, whenever something asks the router to stop, the
-/// script makes a step, and the router stops only when the script does. One a router. See DriverManager. SIGNAL
-/// SIGNO...: soon after one of these signals (`INT`, `USR1`, ... or numbers) has come to the process. The script is
-/// installed again when it comes to its end, but not after `exit`.
+/// `$write` whether it was written. DRIVER: like ACTIVE; in addition, a request to stop the router advances the script
+/// by one step, and the router stops only when the script does. One per router. See DriverManager. SIGNAL SIGNO...:
+/// soon after the process receives one of these signals (`INT`, `USR1`, ... or numbers). The script is reinstalled when
+/// it reaches its end, but not after `exit`.
 ///
 /// Instructions
 ///
 ///     set VAR TEXT               $VAR becomes TEXT
-///     init VAR TEXT              the same, but once, when the router is initialised
+///     init VAR TEXT              the same, but once, when the router is initialized
 ///     export VAR [TEXT]          like init; and the read handler VAR has the variable's value
 ///     print [>FILE|>>FILE] [TEXT|HANDLER [ARGS]]
 ///                                prints to standard output or to FILE. What begins with a letter, @ or _ is a read
@@ -36,9 +40,8 @@ namespace headrace {
 ///     pause [N]                  waits for N steps (1); also called wait_step, wait_stop, and wait without a time
 ///     wait TIME                  waits for a time, or for a step; also called wait_for, wait_time
 ///     label LABEL                a place to go to
-///     goto LABEL [CONDITION]     goes there if CONDITION, when given, is true. The labels begin, end, exit, stop,
-///     error
-///                                exist always
+///     goto LABEL [CONDITION]     goes there if CONDITION, when given, is true. The labels begin, end, exit, stop and
+///                                error exist always
 ///     loop                       back to the first instruction
 ///     return [VALUE]             ends the script; VALUE is the value of the handler that ran it
 ///     end, exit                  end the script
@@ -48,7 +51,7 @@ namespace headrace {
 /// In what follows an instruction, `$VAR` and `${VAR}` are replaced by variables and `$(HANDLER ARGS)` by the value of
 /// a read handler; `$$` is the process's number. `setq`, `initq`, `exportq`, `returnq`, `errorq`, `printq`, `printnq`,
 /// `readq` and `writeq` then take a layer of quotes off the text. A script that jumps a thousand times without waiting
-/// is given up.
+/// is aborted.
 ///
 /// Handlers of the script: `run` (rw), `step` [N] (w) passes N waiting instructions, `goto` LABEL (w); `get` VAR (r),
 /// `set` VAR TEXT (w), `shift` [VAR] (r) takes the first word off a variable.
@@ -75,18 +78,15 @@ class Script : public Element {
   Type type() const { return type_; }
 
  private:
-  class Engine;  // src/control/script_engine.hh
-
   Status configure_type(const std::string& text, Errors& errors);
   /// The output for a packet that came in by `port`, or -1.
   int output_for_packet(int port);
-  void run_for_signals();
   void install_signals();
 
   Type type_;
   std::vector<int> signals_;
   std::vector<bool> installed_;
-  std::shared_ptr<Engine> engine_;  // shared with the actions of signals, which may outlive the element
+  std::shared_ptr<control::ScriptEngine> engine_;  // shared with the actions of signals, which may outlive the element
 };
 
 HEADRACE_ELEMENT(Script)

@@ -5,8 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "elements/standard/chatter.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/chatter.hh"
 #include "headrace/fields.hh"
 
 namespace headrace {
@@ -70,7 +69,7 @@ Status ARPPrint::initialize(Errors& errors) {
   return file_ ? Status() : errors.error("{}: {}", file_name_, std::strerror(errno));
 }
 
-void ARPPrint::add_handlers(Handlers& handlers) { read_write_value(handlers, "active", active_); }
+void ARPPrint::add_handlers(Handlers& handlers) { handlers.value("active", active_); }
 
 std::string ARPPrint::line(const Packet& p) const {
   std::string text = label_.empty() ? "" : label_ + ": ";

@@ -7,13 +7,13 @@
 
 namespace headrace {
 
-/// Prints ARP packets, a line each, in the manner of tcpdump.
+/// Prints a line for each ARP packet, in the style of tcpdump.
 ///
 ///     ARPPrint([LABEL, keyword TIMESTAMP, ETHER, ACTIVE, OUTFILE])
 ///
-/// Input: ARP packets with a network header; others pass silently. Lines go to standard error.
+/// Input: ARP packets with a network header; other packets pass without output. Lines go to standard error.
 ///
-/// LABEL: what a line begins with.
+/// LABEL: printed at the start of each line.
 /// TIMESTAMP false: does not print the timestamp annotation. Default true.
 /// ETHER true: prints source and destination of the Ethernet header. Default false.
 /// ACTIVE false: prints nothing. Default true.

@@ -4,7 +4,7 @@
 
 #include "elements/ethernet/arp_packet.hh"
 #include "elements/ip/address_values.hh"
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 
 namespace headrace {
 

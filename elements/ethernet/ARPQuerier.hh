@@ -6,35 +6,34 @@
 
 namespace headrace {
 
-/// Sends IP packets to hosts on an Ethernet, whose addresses it finds out by ARP (RFC 826; RFC 1122, 2.3.2).
+/// Encapsulates IP packets for an Ethernet and resolves the destination addresses by ARP (RFC 826; RFC 1122, 2.3.2).
 ///
 ///     ARPQuerier(IP, ETH [, keyword TABLE, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR,
 ///                TIMEOUT, POLL_TIMEOUT, BROADCAST, BROADCAST_POLL, WAIT])
 ///     ARPQuerier(NAME, ...)
 ///
-/// Input 0: IP packets whose destination address annotation says which host on the link gets them. Input 1: ARP replies
+/// Input 0: IP packets whose destination address annotation is the next-hop host on the link. Input 1: ARP replies
 /// with their Ethernet headers. Output 0: the IP packets with Ethernet headers. Packets for a host whose address is not
-/// known wait for the reply. Output 1 (optional): ARP requests, at most ten a second for a host; without it they leave
+/// known wait for the reply. Output 1 (optional): ARP requests, at most ten per second and host; without it they leave
 /// by output 0. Output 2 (optional): IP packets for a host that does not answer, for ICMPError(..., unreachable, host)
-/// (RFC 1812, 3.3.2); with it a host that packets wait for is asked for once a second until WAIT is over. Without it
-/// they wait until the entry is forgotten.
+/// (RFC 1812, 3.3.2); with it, ARPQuerier repeats the request once per second until WAIT expires. Without it, packets
+/// wait until the entry expires.
 ///
-/// Every reply is believed, also one that nobody asked for, but for those that claim this host's own address, a
-/// broadcast or multicast address, or an Ethernet group: these are counted as drops.
+/// All replies are accepted, including unsolicited ones, except those that claim this host's own address, a broadcast
+/// or multicast address, or an Ethernet group address: these are counted as drops.
 ///
 /// Packets for 255.255.255.255 and BROADCAST go to all hosts, those for multicast addresses to the Ethernet group of
 /// RFC 1112. Packets for 0.0.0.0 are dropped.
 ///
 /// IP, ETH: the addresses of this host on the link; NAME stands for both (see AddressInfo).
-/// TABLE: an ARPTable, instead of a table of its own; then CAPACITY to TIMEOUT, which ARPTable explains, do not count.
-/// POLL_TIMEOUT: an address older than this is asked for again while it is used: three times where it was, then
-/// everywhere (RFC 1122, 2.3.2.1). Default 1 minute; 0: it is not.
+/// TABLE: an ARPTable, instead of a private table; then CAPACITY to TIMEOUT, described with ARPTable, are ignored.
+/// POLL_TIMEOUT: an address older than this is polled while it is in use: three times by unicast, then by broadcast
+/// (RFC 1122, 2.3.2.1). Default 1 minute; 0: no polling.
 /// BROADCAST: the link's broadcast address. Default: that of the network if IP has a prefix.
-/// BROADCAST_POLL true: all such requests go to all hosts. Default false.
+/// BROADCAST_POLL true: all polls are broadcast. Default false.
 /// WAIT: how long packets wait before they leave by output 2. Default 3 seconds.
 ///
-/// In a hot swap the table, and the packets that wait, go to the ARPQuerier that takes over if it has the same
-/// addresses.
+/// In a hot swap the table and the waiting packets are transferred to the new ARPQuerier if it has the same addresses.
 ///
 /// Handlers: `ipaddr`, `broadcast` (rw); `table` (r, as in ARPTable); `stats` (r) drops and requests, as text;
 /// `queries` (r) requests sent; `responses` (r) replies received; `drops` (r) packets dropped at once; `count` (r)
@@ -47,6 +46,7 @@ class ARPQuerier final : public Element {
   static constexpr Flow kFlow{"xy/x"};
 
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override { return declared(Read{anno::dst_ip}); }
   Status initialize(Errors& errors) override;
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;
@@ -57,7 +57,7 @@ class ARPQuerier final : public Element {
   std::vector<DropCount> drop_counts() const override;
 
  private:
-  /// Ethernet headers of recent destinations, one for each thread: with few neighbours they save looking into the
+  /// Ethernet headers of recent destinations, one for each thread: with few neighbors they save looking into the
   /// table.
   struct Cache {
     static constexpr size_t kSlots = 256;

@@ -11,12 +11,12 @@ namespace headrace {
 ///     ARPResponder(IP/MASK [IP/MASK ...] ETH, IP2/MASK2 ETH2, ...)
 ///
 /// Input: ARP requests with their Ethernet headers. Output 0: for each request for an address in one of the networks, a
-/// reply with that network's ETH; of several networks the smallest counts. The VLAN TCI annotation of the request is
-/// copied. Output 1 (optional): everything else; without it that is dropped and counted.
+/// reply with that network's ETH; if several networks match, the smallest is used. The VLAN TCI annotation of the
+/// request is copied. Output 1 (optional): everything else; without it that is dropped and counted.
 ///
 /// An argument may be one name that stands for both an IP address and an Ethernet address (see AddressInfo).
 ///
-/// Handlers: `table` (r) one network a line; `lookup` (r, parameter IP address) its Ethernet address, if any;
+/// Handlers: `table` (r) one network per line; `lookup` (r, parameter IP address) its Ethernet address, if any;
 /// `add` (w) networks and an address, as in an argument; `remove` (w) one network.
 class ARPResponder final : public SimpleElement {
  public:

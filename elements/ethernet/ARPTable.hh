@@ -11,13 +11,15 @@ namespace headrace {
 ///
 /// It has no ports; ARPQuerier(..., TABLE name) uses it.
 ///
-/// CAPACITY: packets that may wait for answers. Default 2048; 0: any number.
-/// ENTRY_CAPACITY: addresses that are remembered; the oldest go first. Default 65536; 0: any number.
-/// ENTRY_PACKET_CAPACITY: packets that may wait for one address. Default 0: any number.
-/// CAPACITY_SLIM_FACTOR: when CAPACITY is exceeded, one in so many waiting packets is dropped. Default 2.
-/// TIMEOUT: the time after which an address is not known any more. Default 5 minutes; 0: never.
+/// CAPACITY: maximum number of waiting packets. Default 2048; 0: any number.
+/// ENTRY_CAPACITY: maximum number of entries; the oldest are removed first. Default 65536; 0: any number.
+/// ENTRY_PACKET_CAPACITY: maximum number of packets waiting for one address. Default 0: any number.
+/// CAPACITY_SLIM_FACTOR: when CAPACITY is exceeded, one of every CAPACITY_SLIM_FACTOR waiting packets is dropped.
+/// Default 2.
+/// TIMEOUT: the time after which an entry expires. Default 5 minutes; 0: never.
 ///
-/// Handlers: `table` (r) one address a line: IP address, 1 if known, Ethernet address, seconds since it was confirmed;
+/// Handlers: `table` (r) one address per line: IP address, 1 if known, Ethernet address, seconds since it was
+/// confirmed;
 /// `drops` (r) packets dropped while waiting; `count` (r) addresses; `length` (r) waiting packets; `insert` (w) "IP
 /// ETH"; `delete` (w) IP; `clear` (w).
 class ARPTable final : public Element {

@@ -9,15 +9,15 @@ namespace headrace {
 ///
 ///     EtherSwitch([keyword TIMEOUT, CAPACITY])
 ///
-/// Input i and output i, push, two or more of each: the frames of one network. The switch learns behind which network
-/// an Ethernet address is from the sources of frames. A frame for an address that it knows leaves there, or is dropped
-/// if it came from there; a frame for an unknown or a group address leaves by all outputs but its own.
+/// Input i and output i, push, two or more of each: the frames of one network. The switch learns the port of an
+/// Ethernet address from the source addresses of frames. A frame for a known address leaves by that port, or is dropped
+/// if it came from there; a frame for an unknown or a group address leaves by all outputs except the one of its input.
 ///
-/// TIMEOUT: seconds after which an address that sends nothing is forgotten; 0: nothing is learned. Default 300.
-/// CAPACITY: most addresses known; when there is no room a new one takes the place of the one that sent nothing for
-/// longest among those that share its place. Default 16384.
+/// TIMEOUT: seconds of silence after which an address is forgotten; 0: no learning. Default 300.
+/// CAPACITY: maximum number of addresses; without room, a new address replaces the one in the same hash bucket that has
+/// been silent for the longest time. Default 16384.
 ///
-/// Handlers: `table` (r) a line "address port" for each known address; `timeout` (rw); `count` (r) known addresses;
+/// Handlers: `table` (r) one line "address port" per known address; `timeout` (rw); `count` (r) known addresses;
 /// `flush` (w) forgets all.
 class EtherSwitch final : public Element {
  public:

@@ -3,14 +3,14 @@
 
 namespace headrace {
 
-/// Does what an Ethernet interface does with what it receives: it says for whom packets are, and drops those for
-/// others.
+/// Classifies and filters packets as an Ethernet interface does: sets the packet type and drops packets for other
+/// hosts.
 ///
 ///     HostEtherFilter(ETHER [, DROP_OWN, DROP_OTHER, keyword OFFSET])
 ///
 /// Sets the packet type annotation to HOST, BROADCAST, MULTICAST or OTHERHOST by the destination address. Output 0:
-/// packets that are not filtered. Output 1 (optional): the others; without it they are dropped and counted. A packet
-/// too short for an Ethernet header is one of them.
+/// packets that are not filtered. Output 1 (optional): the others; without it they are dropped and counted. Packets too
+/// short for an Ethernet header are among them.
 ///
 /// ETHER: the address of this host.
 /// DROP_OWN true: filters packets whose source is ETHER. Default false.
@@ -61,6 +61,7 @@ struct HostEtherFilter : Shader<HostEtherFilter> {
     return 1;
   }
 
+ private:
   HEADRACE_SHADER bool is_mine(auto& p, int at) const {
     return p.load32(Anchor::kData, offset + at) == ether_high && p.load16(Anchor::kData, offset + at + 4) == ether_low;
   }

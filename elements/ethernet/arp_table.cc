@@ -59,9 +59,7 @@ class ArpTable::OldestFirst {
     size_t best = kStripes;
     for (size_t i = 0; i < kStripes; ++i) {
       if (at_[i] == (*table_.stripes_)[i].by_age.end()) continue;
-      if (best == kStripes ||
-          std::pair(at_[i]->live_at, at_[i]->order) < std::pair(at_[best]->live_at, at_[best]->order))
-        best = i;
+      if (best == kStripes || at_[i]->age() < at_[best]->age()) best = i;
     }
     if (best == kStripes) return false;
     stripe = &(*table_.stripes_)[best];
@@ -142,7 +140,7 @@ ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
 void ArpTable::grow(Stripe& s) {
   const Known* old = s.known.load(std::memory_order_relaxed);
   auto grown = std::make_unique<Known>(old ? 2 * old->slots.size() : 16);
-  // Nobody sees it yet.
+  // Not yet visible to other threads.
   for (size_t at = 0; old && at < old->slots.size(); ++at) {
     const Known::Slot& from = old->slots[at];
     const uint32_t ip = from.ip.load(std::memory_order_relaxed);
@@ -253,7 +251,7 @@ void ArpTable::place(Stripe& s, Entries::iterator entry) {
   auto to = s.by_age.end();
   while (to != s.by_age.begin()) {
     const auto before = std::prev(to);
-    if (before != entry && std::pair(before->live_at, before->order) < std::pair(entry->live_at, entry->order)) break;
+    if (before != entry && before->age() < entry->age()) break;
     to = before;
   }
   s.by_age.splice(to, s.by_age, entry);
@@ -288,9 +286,10 @@ ArpTable::Append ArpTable::append_locked(Stripe& s, IpAddress ip, Packet* p, int
   Entry* e = &ensure(s, ip, now, may_slim);
   if (known(*e, now)) return Append::kKnown;
   if (limits_.timeout.ns && e->live_at < now - limits_.timeout.ns) {
-    // Somebody still wants to know: the entry is not forgotten yet.
+    // Packets still need the address: the entry is not removed yet.
     e->live_at = now - limits_.timeout.ns;
-    e->order = 0;
+    // Before those that reached this age earlier, as Click lists them.
+    e->order = -next_order_.fetch_add(1, std::memory_order_relaxed);
     place(s, s.by_ip.find(ip)->second);
   }
   if (limits_.packets_per_entry && e->waiting.size() >= limits_.packets_per_entry) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "headrace/args.hh"
@@ -29,7 +30,7 @@ class ArpTable {
     uint32_t packets = 2048;                     ///< waiting packets; 0: any number
     uint32_t entries = 65536;                    ///< 0: any number
     uint32_t packets_per_entry = 0;              ///< 0: any number
-    uint32_t slim_factor = 2;                    ///< beyond `packets`, one in so many of them goes
+    uint32_t slim_factor = 2;                    ///< beyond `packets`, one of every `slim_factor` is dropped
     Interval timeout = Interval::from_sec(300);  ///< after which an entry is not known any more; 0: never
   };
 
@@ -113,11 +114,14 @@ class ArpTable {
     int64_t live_at = 0;
     int64_t polled_at = 0;
     int64_t waiting_since = 0;  // the first of the packets
-    uint64_t order = 0;         // of entries that became live at the same time
+    int64_t order = 0;          // of entries that became live in the same millisecond
     std::vector<Packet*> waiting;
+
+    /// Entries are kept in this order, the oldest first.
+    std::pair<int64_t, int64_t> age() const { return {live_at / 1000000, order}; }
   };
   using Entries = std::list<Entry>;
-  /// Seeded, so that nobody can choose addresses that collide.
+  /// Seeded, so that an attacker cannot choose addresses that collide.
   struct Hash {
     uint64_t operator()(IpAddress ip) const;
   };
@@ -186,7 +190,7 @@ class ArpTable {
   std::atomic<uint32_t> generation_{1};
   std::atomic<uint32_t> entries_{0}, packets_{0};
   std::atomic<uint64_t> drops_{0};
-  std::atomic<uint64_t> next_order_{1};
+  std::atomic<int64_t> next_order_{1};
 };
 
 }  // namespace headrace

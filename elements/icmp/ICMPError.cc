@@ -46,18 +46,39 @@ const uint8_t* find_source_route(const Ip4Header& ip) {
   return nullptr;
 }
 
-/// Writes an option with the addresses that a source route has passed, the last one first. Returns its length with
-/// padding.
-int reverse_source_route(const uint8_t* option, uint8_t* out) {
-  const int length = option[2] - 1;
-  out[0] = option[0];
-  out[1] = static_cast<uint8_t>(length);
-  out[2] = 4;
-  uint8_t* to = out + 3;
-  for (const uint8_t* from = option + length - 4; from >= option + 3; from -= 4, to += 4) std::memcpy(to, from, 4);
-  const int padded = (length + 3) & ~3;
-  std::fill(out + length, out + padded, ip_option::kEnd);
-  return padded;
+/// The way back to a sender.
+struct ReturnPath {
+  IpAddress first_hop;
+  int length = 0;  ///< of the option, with padding; 0: none
+  uint8_t option[40];
+};
+
+/// Reverses what a source route (null: none) has passed: the last router first, the sender last (RFC 1122, 3.2.1.8).
+ReturnPath reverse_source_route(const uint8_t* route, IpAddress sender) {
+  ReturnPath path;
+  path.first_hop = sender;
+  constexpr int kMostRouters = 9;  // in the 40 bytes of options
+  const int passed = route ? std::min((route[2] - 4) / 4, kMostRouters) : 0;
+  if (passed == 0) return path;
+  const auto router = [&](int n) { return IpAddress::from_bytes(route + 3 + 4 * n); };
+  path.first_hop = router(passed - 1);
+  IpAddress hops[kMostRouters];
+  int count = 0;
+  while (count < passed - 1) {
+    hops[count] = router(passed - 2 - count);
+    ++count;
+  }
+  // A sender that recorded itself is there already.
+  if (router(0) != sender) hops[count++] = sender;
+  if (count == 0) return path;
+  const int length = 3 + 4 * count;
+  std::memcpy(path.option + 3, hops, sizeof(IpAddress) * static_cast<size_t>(count));
+  path.option[0] = route[0];
+  path.option[1] = static_cast<uint8_t>(length);
+  path.option[2] = 4;
+  path.length = (length + 3) & ~3;
+  std::fill(path.option + length, path.option + path.length, ip_option::kEnd);
+  return path;
 }
 
 }  // namespace
@@ -117,10 +138,10 @@ Status ICMPError::configure(Args& args) {
 }
 
 void ICMPError::add_handlers(Handlers& handlers) {
-  read_write_value(handlers, "src", src_);
+  handlers.value("src", src_);
   read_value(handlers, "mtu", mtu_);
   write_value(handlers, "mtu", mtu_, Between{kMinMtu, 65535u}, {});
-  read_write_value(handlers, "pmtu", pmtu_);
+  handlers.value("pmtu", pmtu_);
   read_value(handlers, "rate", rate_);
   write_value(handlers, "rate", rate_, Between{0u, kMostRate}, {});
   read_value(handlers, "burst", burst_);
@@ -140,7 +161,7 @@ bool ICMPError::is_host(IpAddress address) const {
 
 ICMPError::Reason ICMPError::find_exclusion(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const {
   if (ip.protocol == ip_protocol::kIcmp) {
-    // Without a type nobody can tell.
+    // Without a type it may be an error.
     const int length = ip.header_length();
     if (p.network_length() < length + 4 || is_icmp_error(ip.bytes()[length])) return kAboutError;
   }
@@ -192,10 +213,18 @@ Packet* ICMPError::act(Packet* p, Emitter&) {
   return q;
 }
 
+std::vector<RegionInfo> ICMPError::annotations() const {
+  std::vector<RegionInfo> all = declared(Write{anno::dst_ip});
+  const auto add = [&all](auto declaration) { all.push_back(declared(declaration)[0]); };
+  if (set_fix_ip_src_) add(Write{anno::fix_ip_src});
+  if (type_ == IcmpHeader::kParameterProblem && code_ == 0) add(Read{anno::icmp_param_prob});
+  if (type_ == IcmpHeader::kRedirect) add(Read{anno::dst_ip});
+  return all;
+}
+
 Packet* ICMPError::make_error(const Packet& p, const Ip4Header& about, const uint8_t* source_route) const {
-  uint8_t options[40];
-  const int options_length = source_route ? reverse_source_route(source_route, options) : 0;
-  const int header_length = 20 + options_length;
+  const ReturnPath path = reverse_source_route(source_route, about.src);
+  const int header_length = 20 + path.length;
   const int quoted = std::min(p.network_length(), static_cast<int>(mtu_) - header_length - 8);
   const int length = header_length + 8 + quoted;
   Packet* q = Packet::make(static_cast<uint32_t>(length));
@@ -225,8 +254,8 @@ Packet* ICMPError::make_error(const Packet& p, const Ip4Header& about, const uin
   ip.ttl = kErrorTtl;
   ip.protocol = ip_protocol::kIcmp;
   ip.src = src_;
-  ip.dst = about.src;
-  std::memcpy(ip.bytes() + 20, options, static_cast<size_t>(options_length));
+  ip.dst = path.first_hop;
+  std::memcpy(ip.bytes() + 20, path.option, static_cast<size_t>(path.length));
   set_ip_checksum(ip);
 
   std::memcpy(q->anno() + anno_offset::kDstIp, &ip.dst, 4);

@@ -17,11 +17,11 @@ namespace headrace {
 ///
 /// No error is sent about ICMP errors, fragments other than the first, packets that came by link broadcast or
 /// multicast, packets to an IP broadcast or multicast address, and packets whose source is not a single host (RFC
-/// 1812, 4.3.2.7). If the packet was source routed, the error goes back by that route (4.3.2.6), and is not sent if it
-/// is a redirect (5.2.7.2). Errors have the precedence of internetwork control (4.3.2.5), and no more of them are sent
-/// than RATE allows (4.3.2.8).
+/// 1812, 4.3.2.7). If the packet was source routed, the error returns along the recorded part of the route, from the
+/// last router back to the sender (4.3.2.6). A redirect is not sent then (5.2.7.2). Errors have the precedence of
+/// internetwork control (4.3.2.5), and are limited to RATE (4.3.2.8).
 ///
-/// TYPE, CODE: numbers or names; CODE is 0 by default. What there is:
+/// TYPE, CODE: numbers or names; CODE is 0 by default. Names:
 ///
 ///     unreachable       net host protocol port needfrag srcroutefail netunknown hostunknown isolated netprohibited
 ///                       hostprohibited tosnet toshost filterprohibited hostprecedence precedencecutoff
@@ -31,11 +31,11 @@ namespace headrace {
 ///     parameterproblem  erroratptr missingopt length; erroratptr takes the pointer from the ICMP parameter problem
 ///                       annotation, which IPGWOptions sets
 ///
-/// BADADDRS: addresses that are no single hosts, such as the broadcast addresses of networks.
+/// BADADDRS: addresses that are not single hosts, such as the broadcast addresses of networks.
 /// MTU: the longest packet sent. Default 576.
-/// PMTU: what an unreachable needfrag error says that would have passed (RFC 1191). Default 0.
-/// RATE: errors sent in a second, by all workers together. Default 1000; 0: any number.
-/// BURST: errors that may be sent at once after a rest. Default 100.
+/// PMTU: the MTU reported in an unreachable needfrag error (RFC 1191). Default 0.
+/// RATE: maximum number of errors per second, for all workers together. Default 1000; 0: no limit.
+/// BURST: errors that may be sent at once after an idle period. Default 100.
 /// SET_FIX_ANNO (also USE_FIX_ANNO) false: leaves the Fix IP Source annotation alone. Default true.
 ///
 /// Handlers: `src`, `mtu`, `pmtu`, `rate`, `burst` (rw).
@@ -44,6 +44,7 @@ class ICMPError final : public SimpleElement {
   static constexpr Ports kPorts{"1/1"};
 
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override;
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;

@@ -56,11 +56,38 @@ TEST(ICMPError, SourceRoutesAreReversed) {
       "4a00003000010000010668f8 121a042c 0a000008 89130c 80042d3c 8004313d 01020304 05060708 00"
       "3031323334353637");
   EXPECT_EQ(answer("19.19.19.19, timeexceeded", routed),
-            "48c00058....00004101....13131313121a042c890b048004313d80042d3c000b00282f00000000" + routed);
+            "48c00058....00004101....131313138004313d890b0480042d3c121a042c000b00282f00000000" + routed);
   EXPECT_EQ(answer("19.19.19.19, redirect, host", routed), "");
   // A problem in the source route itself: the route is not used.
   EXPECT_EQ(answer("19.19.19.19, parameterproblem", routed, 22).substr(0, 2), "45");
   EXPECT_EQ(answer("19.19.19.19, parameterproblem", routed, 39).substr(0, 2), "48");
+}
+
+TEST(ICMPError, ReversedRoutesEndAtTheSender) {
+  // From 30.1.1.1 through 1.2.3.4 and 5.6.7.8: back to 5.6.7.8 first, then 1.2.3.4, then 30.1.1.1.
+  const std::string routed = plain_hex("48000020 00000000 0111 0000 1e010101 12345678 830b0c 01020304 05060708 00");
+  TestRouter r(graph("19.19.19.19, timeexceeded"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("m", from_hex(routed));
+  const std::string error = captured(r, "c").at(0);
+  EXPECT_EQ(error.substr(24, 16), "1313131305060708");
+  EXPECT_EQ(error.substr(40, 24), plain_hex("830b04 01020304 1e010101 00"));
+  const Packet& p = *capture(r, "c").seen()[0].packet;
+  EXPECT_EQ(IpAddress::from_bytes(p.anno() + anno_offset::kDstIp).unparse(), "5.6.7.8");
+
+  // A sender that recorded itself is named once (RFC 1122, 3.2.1.8).
+  const std::string twice = plain_hex("48000020 00000000 0111 0000 1e010101 12345678 830b0c 1e010101 05060708 00");
+  const std::string once = answer("19.19.19.19, timeexceeded", twice);
+  EXPECT_EQ(once.substr(0, 2), "47");
+  EXPECT_EQ(once.substr(32, 8), "05060708");
+  EXPECT_EQ(once.substr(40, 16), plain_hex("830704 1e010101 00"));
+}
+
+TEST(ICMPError, RouteThatHasNotBegunLeavesNoOption) {
+  const std::string error =
+      answer("19.19.19.19, timeexceeded", "48000020 00000000 0111 0000 1e010101 12345678 830b04 01020304 05060708 00");
+  EXPECT_EQ(error.substr(0, 2), "45");
+  EXPECT_EQ(error.substr(32, 8), "1e010101");
 }
 
 TEST(ICMPError, NoErrorsAboutErrors) {

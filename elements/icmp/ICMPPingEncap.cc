@@ -2,6 +2,7 @@
 
 #include "elements/icmp/echo_request.hh"
 #include "elements/ip/address_values.hh"
+#include "headrace/router.hh"
 
 namespace headrace {
 
@@ -15,6 +16,12 @@ Status ICMPPingEncap::configure(Args& args) {
   return args.read_mp("SRC", src_).read_mp("DST", dst_).read("IDENTIFIER", identifier_).complete();
 }
 
+uint16_t ICMPPingEncap::next_number() {
+  const uint32_t workers = static_cast<uint32_t>(router().threads());
+  const uint32_t n = count_.local()++;
+  return static_cast<uint16_t>((uint64_t{n} * workers + static_cast<uint32_t>(thread_id())) % 0xffff + 1);
+}
+
 Packet* ICMPPingEncap::act(Packet* p, Emitter&) {
   constexpr uint32_t kHeaders = sizeof(Ip4Header) + sizeof(IcmpHeader);
   if (p->length() > 65535 - kHeaders) {
@@ -25,14 +32,13 @@ Packet* ICMPPingEncap::act(Packet* p, Emitter&) {
     drop(p, kNoRoom);
     return nullptr;
   }
-  const auto number = static_cast<uint16_t>(count_.fetch_add(1, std::memory_order_relaxed) % 0xffff + 1);
-  write_echo_request(*p, src_, dst_, kEncapTtl, identifier_, number);
+  write_echo_request(*p, src_, dst_, kEncapTtl, identifier_, next_number());
   return p;
 }
 
 void ICMPPingEncap::add_handlers(Handlers& handlers) {
-  read_write_value(handlers, "src", src_, {}, Handler::kCalm);
-  read_write_value(handlers, "dst", dst_, {}, Handler::kCalm);
+  handlers.value("src", src_, {}, Handler::kCalm);
+  handlers.value("dst", dst_, {}, Handler::kCalm);
 }
 
 }  // namespace headrace

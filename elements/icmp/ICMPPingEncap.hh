@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <headrace/element.hh>
 
 #include "headrace/headers.hh"
@@ -10,8 +9,9 @@ namespace headrace {
 ///
 ///     ICMPPingEncap(SRC, DST [, keyword IDENTIFIER])
 ///
-/// Input: any packets. Output: IP packets whose echo requests carry them, numbered from 1 on. The destination address
-/// annotation is set. Packets that are too long, or have no room in front, are dropped and counted.
+/// Input: any packets. Output: IP packets whose echo requests carry them, numbered from 1 on; with several
+/// workers each has numbers of its own. The destination address annotation is set. Packets that are too long, or have
+/// no room in front, are dropped and counted.
 ///
 /// IDENTIFIER: default 0.
 ///
@@ -25,9 +25,12 @@ class ICMPPingEncap final : public SimpleElement {
   Packet* act(Packet* p, Emitter& emit) override;
 
  private:
+  /// A number that no other worker gives, never 0.
+  uint16_t next_number();
+
   IpAddress src_, dst_;
   uint16_t identifier_ = 0;
-  std::atomic<uint32_t> count_{0};
+  PerThread<uint32_t> count_;
 };
 
 HEADRACE_ELEMENT(ICMPPingEncap)

@@ -1,24 +1,26 @@
 #include "elements/icmp/ICMPPingResponder.hh"
 
+#include <algorithm>
+
+#include "elements/ip/address_values.hh"
 #include "headrace/checksum.hh"
 
 namespace headrace {
 
-namespace {
-
-bool can_be_answered(const Packet& p, const Ip4Header& ip) {
+bool ICMPPingResponder::can_be_answered(const Packet& p, const Ip4Header& ip) const {
+  const IpAddress to = ip.dst;
   return ip.protocol == ip_protocol::kIcmp && !ip.is_fragment() &&
          p.network_length() >= ip.header_length() + static_cast<int>(sizeof(IcmpHeader)) &&
-         ip.bytes()[ip.header_length()] == IcmpHeader::kEcho && !IpAddress(ip.dst).is_broadcast() &&
-         !IpAddress(ip.dst).is_multicast() && p.packet_type() != PacketType::kBroadcast &&
-         p.packet_type() != PacketType::kMulticast;
+         ip.bytes()[ip.header_length()] == IcmpHeader::kEcho && !to.is_broadcast() && !to.is_multicast() &&
+         to.host_order() >> 24 != 0 && p.packet_type() != PacketType::kBroadcast &&
+         p.packet_type() != PacketType::kMulticast &&
+         std::find(bad_addresses_.begin(), bad_addresses_.end(), to) == bad_addresses_.end();
 }
 
-}  // namespace
-
 Status ICMPPingResponder::configure(Args& args) {
+  bad_addresses_.clear();
   count_reasons({"not an echo request to one host"});
-  return args.complete();
+  return args.read("BADADDRS", bad_addresses_).complete();
 }
 
 Packet* ICMPPingResponder::act(Packet* p, Emitter& emit) {

@@ -28,12 +28,14 @@ TEST(ICMPPingResponder, ChecksumOfZeroStaysIfItIsRight) {
             "fffe0001");
 }
 
-TEST(ICMPPingResponder, NobodyAnswersForAGroup) {
-  TestRouter r("Idle -> m :: MarkIPHeader -> p :: ICMPPingResponder -> c :: Capture;");
+TEST(ICMPPingResponder, RepliesComeFromOneHost) {
+  TestRouter r("Idle -> m :: MarkIPHeader -> p :: ICMPPingResponder(BADADDRS 18.26.4.255) -> c :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   const std::string to = "4500001c00050000 09010000121a042c ", echo = " 0800d42801110003";
   r.push("m", from_hex(to + "ffffffff" + echo));
   r.push("m", from_hex(to + "e0000001" + echo));
+  r.push("m", from_hex(to + "00000000" + echo));
+  r.push("m", from_hex(to + "121a04ff" + echo));
   for (const PacketType type : {PacketType::kBroadcast, PacketType::kMulticast, PacketType::kHost}) {
     const std::string bytes = from_hex(to + "121a0418" + echo);
     Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
@@ -41,7 +43,7 @@ TEST(ICMPPingResponder, NobodyAnswersForAGroup) {
     r.push("m", p);
   }
   EXPECT_EQ(captured(r, "c").size(), 1u);
-  EXPECT_EQ(r.read("p.drop_reasons"), "4\tnot an echo request to one host\n");
+  EXPECT_EQ(r.read("p.drop_reasons"), "6\tnot an echo request to one host\n");
 }
 
 TEST(ICMPPingResponder, LeavesTheRestAlone) {

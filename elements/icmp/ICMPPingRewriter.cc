@@ -6,9 +6,29 @@
 
 namespace headrace {
 
+namespace {
+
+/// True for what the older form has in place of an input spec.
+bool is_address_or_dash(const std::string& text, const Args& args) {
+  IpAddress address;
+  return text == "-" || parse_argument(text, address, ArgContext(args.scope()));
+}
+
+}  // namespace
+
 Status ICMPPingRewriter::configure(Args& args) {
-  read_annos(args, true);
-  if (!configure_base(args)) return Status::failed();
+  std::vector<std::string> texts = arguments();
+  if (ninputs() == 1 && texts.size() >= 2 && is_address_or_dash(texts[0], args) && is_address_or_dash(texts[1], args)) {
+    // Identifiers are chosen anew, so that pings of several hosts to the same one differ.
+    texts[0] = fmt::format("pattern {} {} 0-65535 0 {}", texts[0], texts[1], noutputs() > 1 ? 1 : 0);
+    texts.erase(texts.begin() + 1);
+  }
+  // All arguments were given to `args`, too.
+  std::vector<std::string> ignored;
+  args.consume_rest(ignored);
+  Args own(std::move(texts), args.scope(), args.errors());
+  read_annos(own, true);
+  if (!configure_base(own)) return Status::failed();
   protocols_ = {{"pings", {guarantee_.ns, {timeout_.ns, timeout_.ns, timeout_.ns}}}};
   return {};
 }

@@ -7,16 +7,20 @@ namespace headrace {
 ///
 ///     ICMPPingRewriter(INPUTSPEC, ... [, keyword TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO,
 ///                      REPLY_ANNO])
+///     ICMPPingRewriter(SADDR, DADDR [, keyword ...])
 ///
-/// Like IPRewriter, which explains input specs, the table and its keywords, but for pings: a flow is the requests with
-/// the same addresses and identifier, and what is called source port there is the identifier. Only requests make flows.
-/// Replies without a flow, and all that is no ping or a later fragment, are dropped unless the input spec is `pass`.
+/// Like IPRewriter, which explains input specs, the table and its keywords, but for pings: a flow is all requests with
+/// the same addresses and identifier, and the identifier takes the role of the source port. Only requests create flows.
+/// Replies without a flow, later fragments, and packets that are not pings are dropped unless the input spec is `pass`.
 ///
 /// Patterns: `SADDR DADDR` or `SADDR DADDR IDENTIFIER`, where IDENTIFIER may be a range, as in `1.0.0.1 - 0-65535`.
 ///
+/// The second form, of older configurations, is for one input. It means `pattern SADDR DADDR 0-65535 0 1`, and output 0
+/// also carries replies if there is no other output; either address may be `-`.
+///
 /// TIMEOUT: how long a flow is kept without packets. Default 5 minutes.
 ///
-/// Handlers: `table` (r), and those of IPRewriter but for `tcp_table`, `udp_table`, `tcp_lookup`.
+/// Handlers: `table` (r), and those of IPRewriter except `tcp_table`, `udp_table`, `tcp_lookup`.
 class ICMPPingRewriter final : public RewriterBase {
  public:
   struct Key {

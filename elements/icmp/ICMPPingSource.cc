@@ -7,7 +7,7 @@
 
 #include "elements/icmp/echo_request.hh"
 #include "elements/ip/address_values.hh"
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 #include "headrace/router.hh"
 
 namespace headrace {
@@ -72,12 +72,14 @@ Packet* ICMPPingSource::make_request(Packet* reply) {
   const bool fresh = !reply;
   Packet* p = fresh ? Packet::make(kHeaders + static_cast<uint32_t>(data_.size())) : reply;
   if (!p) {
+    made_.add(1, 0);
     count_drops(1, kNoBuffer);
     return nullptr;
   }
   const int number = count_.fetch_add(1, std::memory_order_relaxed);
   const auto sequence = static_cast<uint16_t>(number % 0xffff + 1);
   if (fresh && !data_.empty()) std::memcpy(p->data() + kHeaders, data_.data(), data_.size());
+  if (fresh) made_.add(1, p->length());
   write_echo_request(*p, src_, dst_, kRequestTtl, identifier_, sequence);
   p->set_timestamp(clock::now());
   if (replies_) replies_->sent[sequence].store(p->timestamp().ns, std::memory_order_relaxed);
@@ -103,7 +105,7 @@ int ICMPPingSource::pull(int, Batch& batch, int max) {
     ++n;
   }
   if (n == 0 && !more() && std::exchange(stop_, false)) router().request_stop();
-  // Who pulls sleeps until a handler lets it go on; without a buffer it comes back.
+  // The puller sleeps until a handler wakes it; without a buffer it retries.
   if (n == 0 && nonempty_.active() && !(active_ && more())) nonempty_.sleep();
   return n;
 }
@@ -133,6 +135,7 @@ void ICMPPingSource::receive(Packet* p, Batch& out) {
   }
   note_reply(*p, *ip, sequence);
   if (!mirror_) {
+    taken_.add(1, p->length());
     p->kill();
     return;
   }
@@ -197,7 +200,7 @@ void ICMPPingSource::reset() {
 }
 
 void ICMPPingSource::add_handlers(Handlers& handlers) {
-  read_write_value(handlers, "active", active_, [this] {
+  handlers.value("active", active_, [this] {
     if (!output_is_push(0)) {
       start();
       return;
@@ -205,8 +208,8 @@ void ICMPPingSource::add_handlers(Handlers& handlers) {
     timer_.unschedule();
     if (active_) timer_.schedule_after({});
   });
-  read_write_value(handlers, "src", src_, {}, Handler::kCalm);
-  read_write_value(handlers, "dst", dst_, {}, Handler::kCalm);
+  handlers.value("src", src_, {}, Handler::kCalm);
+  handlers.value("dst", dst_, {}, Handler::kCalm);
   handlers.read("count", [this] { return std::to_string(count_.load()); });
   write_value(handlers, "limit", limit_, [this] { start(); });
   write_value(handlers, "interval", interval_);

@@ -1,35 +1,36 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 #include <memory>
 
-#include "elements/standard/single_writer.hh"
 #include "headrace/headers.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
-/// Pings a host: sends ICMP echo requests and looks at the replies (RFC 792).
+/// Pings a host: sends ICMP echo requests and measures the replies (RFC 792).
 ///
 ///     ICMPPingSource(SRC, DST [, keyword INTERVAL, IDENTIFIER, LIMIT, STOP, DATA, ACTIVE, MIRROR, VERBOSE])
 ///
-/// Output 0: IP packets with echo requests, numbered from 1 on, every INTERVAL if it is push and whenever one is wanted
-/// if it is pull. Destination address annotation and timestamp are set. Input 0 (optional), push: IP packets with a
-/// network header; replies are counted and timed, the rest is dropped and counted.
+/// Output 0: IP packets with echo requests, numbered from 1 on, every INTERVAL if push, on demand if pull. Destination
+/// address annotation and timestamp are set. Input 0 (optional), push: IP packets with a network header; replies are
+/// counted and timed, the rest is dropped and counted.
 ///
 /// INTERVAL: time between two requests. Default 1 second.
-/// IDENTIFIER: what tells the replies from those of others. Default 0.
+/// IDENTIFIER: identifies the replies to this element. Default 0.
 /// LIMIT: requests to send; negative: no limit. Default -1.
 /// STOP true: stops the router an INTERVAL after the last request. Default false.
-/// DATA: what the requests carry. Default: nothing.
+/// DATA: payload of the requests. Default: none.
 /// ACTIVE false: sends nothing. Default true.
-/// MIRROR true: each reply is at once made into the next request, also beyond LIMIT; only if output 0 is push. Default
+/// MIRROR true: each reply immediately triggers the next request, even beyond LIMIT; only if output 0 is push. Default
 /// false.
-/// VERBOSE false: does not report replies, and at the end the summary, on standard error. Default true.
+/// VERBOSE false: does not report replies, nor the final summary, on standard error. Default true.
 ///
 /// Handlers: `active`, `src`, `dst` (rw); `count` (r) requests sent; `limit`, `interval` (w); `reset_counts` (w);
-/// with an input `summary` (r) what ping(8) says in the end; `rtt_min`, `rtt_avg`, `rtt_max` (r) in seconds.
-class ICMPPingSource final : public Element {
+/// with an input `summary` (r) a summary like that of ping(8); `rtt_min`, `rtt_avg`, `rtt_max` (r) in seconds.
+class ICMPPingSource final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"0-1/1"};
   static constexpr Processing kProcessing{"h/a"};
@@ -44,6 +45,12 @@ class ICMPPingSource final : public Element {
   int pull(int port, Batch& batch, int max) override;
   void push(int port, Batch& batch) override;
   Notifier* notifier(NotifierKind kind, bool output, int port) override;
+
+  /// Requests that it makes enter the router, replies that it takes leave it.
+  bool moves(Direction direction) const override { return direction == Direction::kIn || ninputs() > 0; }
+  PortTotals totals(Direction direction, int thread) const override {
+    return (direction == Direction::kIn ? made_ : taken_).of_thread(thread);
+  }
 
  private:
   enum Reason : int;
@@ -75,9 +82,10 @@ class ICMPPingSource final : public Element {
   bool mirror_ = false;
   bool verbose_ = true;
   std::atomic<int> count_{0};
+  PortCounter made_, taken_;
   std::unique_ptr<Replies> replies_;
   Timer timer_{this};
-  Notifier nonempty_;  // for who pulls
+  Notifier nonempty_;  // for pullers
 };
 
 HEADRACE_ELEMENT(ICMPPingSource)

@@ -133,7 +133,7 @@ int ICMPRewriter::rewrite(Packet& p, Ip4Header& ip) const {
   const IpAddress new_src = entry->id().dst ? to.dst : IpAddress(quoted.src);
   const IpAddress new_dst = entry->id().src ? to.src : IpAddress(quoted.dst);
 
-  // The message goes to who sent the quoted packet, and may come from who got it.
+  // The message goes to the sender of the quoted packet, and may come from its receiver.
   Words outer;
   if (IpAddress(ip.src) == IpAddress(quoted.dst)) {
     outer.replace(ip.src, new_dst);

@@ -19,7 +19,7 @@ namespace headrace {
 /// Packets that are not ICMP are dropped.
 ///
 /// MAPS: names of rewriters (IPRewriter, UDPRewriter, TCPRewriter, IPAddrRewriter, IPAddrPairRewriter,
-/// ICMPPingRewriter), separated by blanks. With `NAME:OFFSET` messages about flows of that rewriter leave by output
+/// ICMPPingRewriter), separated by spaces. With `NAME:OFFSET` messages about flows of that rewriter leave by output
 /// OFFSET plus the output by which the rewriter sends what comes back. DST_ANNO true: the destination address
 /// annotation is set to the new destination. Default true. REPLY_ANNO: as in the rewriters: an annotation of the flow's
 /// first packet, set in messages about it.

@@ -8,15 +8,15 @@ namespace headrace {
 ///     AhoCorasick(PATTERN1, PATTERN2, ... [, keywords FILE, NOCASE, ENGINE])
 ///     AhoCorasick(FILE file [, ...])
 ///
-/// As StringMatcher, but a device walks an automaton, one step a byte (A. Aho, M. Corasick, "Efficient string
-/// matching", CACM 1975), so that its time hardly depends on what payloads hold.
+/// Like StringMatcher, but a device runs an automaton, one step per byte (A. Aho, M. Corasick, "Efficient string
+/// matching", CACM 1975), so its running time hardly depends on the payload.
 ///
-/// ENGINE: `dfa` (all transitions), `compressed` (the same in less memory) or `auto`. Default auto: the first one, or
-/// the second for a set whose automaton would be too large.
+/// ENGINE: `dfa` (all transitions), `compressed` (the same in less memory) or `auto`. Default auto: `dfa`, or
+/// `compressed` if the automaton would be too large.
 ///
 /// Handlers: as StringMatcher.
 struct AhoCorasick : PatternShader<AhoCorasick> {
-  static constexpr bool kAutomaton = true;
+  static constexpr PatternEngines kEngines = PatternEngines::kAutomata;
 };
 
 }  // namespace headrace

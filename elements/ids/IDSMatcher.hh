@@ -15,53 +15,54 @@ class IDSRules;
 ///                APPLICATIONS, STRICT, ALERTS, RATE, QUEUE, ENGINE])
 ///
 /// Input: IPv4 and IPv6 packets, with an Ethernet header (VLAN tags are fine) or with a network header that was marked
-/// (CheckIPHeader and its kin). Output 0: packets without an alert. Output 1 (optional): packets with one; without it
-/// they leave by output 0, too. Nothing is dropped: what `drop` and `reject` of a rule shall mean, what is connected to
-/// output 1 says. Packets that a `pass` rule matches have no alerts.
+/// (by CheckIPHeader or a similar element). Output 0: packets without an alert. Output 1 (optional): packets with one;
+/// without it they leave by output 0, too. The element drops nothing: what happens on `drop` and `reject` depends on
+/// what output 1 is connected to. Packets that match a `pass` rule raise no alerts.
 ///
 /// Each packet is searched for one literal of each rule, the fast pattern (`fast_pattern`, or the longest content), on
-/// the device or by Vectorscan on the CPU. Literals whose rules are all for other protocols or ports do not count; the
-/// numbers of up to four of the others go into the annotation at byte 32. Rules whose literal is there are then
-/// confirmed on the CPU: addresses, ports, header options, contents with all their places, `isdataat` and `pcre`. Rules
-/// without any content, and those that name ports and whose literal has one or two bytes, are tried on every packet of
-/// their protocol and ports.
+/// the device or by Vectorscan on the CPU. Literals whose rules are all for other protocols or ports are ignored; a
+/// device returns the numbers of up to four of the others. The CPU then verifies the rules whose literal was found:
+/// addresses, ports, header options, contents with all their positions, `isdataat` and `pcre`. Rules without any
+/// content, and rules with ports and a literal of one or two bytes, are tried on every packet with their protocol and
+/// ports.
 ///
-/// A rule is read as Suricata reads it, in both spellings of modifiers: actions alert, log, pass, drop, block and
+/// Rules are parsed as in Suricata, with both spellings of modifiers: actions alert, log, pass, drop, block and
 /// reject; protocols ip, ipv4, ipv6, tcp, udp, sctp, icmp, icmpv4, icmpv6; content with nocase, offset, depth,
 /// distance, within, startswith, endswith, fast_pattern, rawbytes; pcre with the flags i s m x A E G R B O; isdataat;
 /// dsize, flags, seq, ack, window, itype, icode, icmp_id, icmp_seq, ttl, tos, id, ipopts, fragbits, fragoffset,
-/// ip_proto, sameip; flow; msg, sid, gid, rev, classtype, priority, reference, metadata. Rules that ask for more
-/// (buffers of HTTP and other applications, flowbits, byte_test, threshold, ...) or are wrong do not run; the handler
-/// `refused` names each with file, line and reason. Packets are looked at one by one: streams are not reassembled. So
-/// `flow` cannot be followed; such rules run, for both directions, but `established` leaves TCP segments with SYN out.
+/// ip_proto, sameip; flow; msg, sid, gid, rev, classtype, priority, reference, metadata. Rules with other features
+/// (buffers of HTTP and other applications, flowbits, byte_test, threshold, ...) or with errors are refused; the
+/// handler `refused` lists each with file, line and reason. Each packet is inspected on its own: streams are not
+/// reassembled. So `flow` is not tracked; such rules match in both directions, but `established` excludes TCP segments
+/// with SYN.
 ///
-/// Work on a packet is limited. Where that is not enough (traffic made to be slow), the packet counts as cut: it has
-/// the alerts that were found until then.
+/// Work on a packet is limited: for one rule to some 2,700 tries of a content and the expression behind it, for all
+/// rules to four times that, and to 64 alerts. A packet that needs more (such as traffic crafted to be slow) counts as
+/// cut: it keeps the alerts found until then.
 ///
-/// RULES (repeatable, at least one): a file of rules, plain or compressed by xz
-/// or gzip.
+/// RULES (repeatable, at least one): a file of rules, plain, .gz, .xz, .bz2 or .zst.
 /// CLASSIFICATION (repeatable): a file with descriptions and priorities of classes (classification.config).
 /// HOME_NET, EXTERNAL_NET: addresses as in rules, such as "[10.0.0.0/8,!10.1.0.0/16]"; default any.
 /// VAR (repeatable): name and value of another variable. HTTP_SERVERS and the like are any unless given; HTTP_PORTS is
 /// 80, SHELLCODE_PORTS !80, ORACLE_PORTS 1521, SSH_PORTS 22, FTP_PORTS 21, FILE_DATA_PORTS [$HTTP_PORTS,110,143],
 /// SIP_PORTS [5060,5061], DNP3_PORTS 20000, MODBUS_PORTS 502, VXLAN_PORTS 4789, GENEVE_PORTS 6081, TEREDO_PORTS 3544.
-/// DISABLED true: rules that are commented out run, too. Default false.
-/// APPLICATIONS true: rules for application protocols (http, tls, dns, ...) without buffers of theirs run for all
-/// packets of the transport below. Default false: they do not run.
-/// STRICT true: a rule that does not run is an error. Default false.
-/// ALERTS: the file that alerts are appended to, one JSON object a line with the names of Suricata's EVE; "-" is the
+/// DISABLED true: also runs rules that are commented out. Default false.
+/// APPLICATIONS true: rules for application protocols (http, tls, dns, ...) without application buffers apply to all
+/// packets of the transport protocol. Default false: they are refused.
+/// STRICT true: a refused rule is an error. Default false.
+/// ALERTS: the file to append alerts to, one JSON object per line with the field names of Suricata's EVE; "-" is
 /// standard output. Default eve.json.
-/// RATE: most lines a second for a rule, and at once; 0: no limit. Alerts are counted nevertheless. Default 100.
-/// QUEUE: alerts that may wait to be written, for each worker. Default 4096.
+/// RATE: maximum number of lines per second for a rule, also in a burst; 0: no limit. All alerts are counted. Default
+/// 100.
+/// QUEUE: maximum number of alerts waiting to be written, for each worker. Default 4096.
 /// ENGINE: how devices search, as for StringMatcher: `prefilter`, `dfa`, `compressed` or `auto`. Default auto.
 ///
-/// Handlers: `rules` (r) what was read and built; `refused` (r) rules that do not run, one a line; `alerts` (r) how
-/// often each rule matched, as lines `sid count msg`; `top` (r) the ten that matched most; `candidates`,
-/// `confirmed`, `passed`, `cut` (r) packets in which a literal was found, with alerts, that a pass rule matched,
-/// with too much work; `rescans` (r) packets searched once more by the CPU, since more than four literals were
-/// found or the search was given up; `written`, `suppressed`, `lost_alerts` (r) lines written, left out because of
-/// RATE, lost because QUEUE was full or the file could not be written; `flush` (w) writes what waits; `reset` (w)
-/// sets counts to zero.
+/// Handlers: `rules` (r) statistics of the rules; `refused` (r) refused rules, one per line; `alerts` (r) the matches
+/// of each rule, as lines `sid count msg`; `top` (r) the ten that matched most; `candidates`,
+/// `confirmed`, `passed`, `cut` (r) packets in which a literal was found, with alerts, matched by a pass rule, with too
+/// much work; `rescans` (r) packets that the CPU searched again, because the device found more than four literals or
+/// gave up; `written`, `suppressed`, `lost_alerts` (r) lines written, suppressed because of RATE, lost because QUEUE
+/// was full or the file could not be written; `flush` (w) writes waiting alerts; `reset` (w) sets counts to zero.
 struct IDSMatcher : Shader<IDSMatcher> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions =
@@ -95,53 +96,40 @@ struct IDSMatcher : Shader<IDSMatcher> {
 
   HEADRACE_SHADER Next shade(auto& p, const Candidates& found) const {
     const bool look = !found.none() || (always.any && may_match(p));
+    if (!look) return 0;
     p.set(anno::candidates, found.packed);
     if (!found.none()) p.count(kCandidates);
-    return look ? kEscape : 0;
+    return kEscape;
   }
   Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
 
  private:
+  /// The bytes from a view's network header on, for behind_ip().
+  template <typename View>
+  struct NetworkBytes {
+    View& view;
+    HEADRACE_SHADER uint32_t byte(int32_t at) const { return view.load8(Anchor::kNetwork, at); }
+    HEADRACE_SHADER uint32_t half(int32_t at) const { return view.load16(Anchor::kNetwork, at); }
+  };
   /// Whether some rule without a literal may match. The host finds out.
-  HEADRACE_SHADER bool may_match(auto& p) const {
+  template <typename View>
+  HEADRACE_SHADER bool may_match(View& p) const {
     if (!p.has_network_header()) return true;
-    const int length = p.length_from(Anchor::kNetwork);
-    if (length < 20) return false;
-    const uint32_t version_ihl = p.load8(Anchor::kNetwork, 0);
-    uint32_t protocol;
-    int at;
-    if (version_ihl >> 4 == 4) {
-      if ((p.load16(Anchor::kNetwork, 6) & ip4::kOffsetMask) != 0) return always.other;
-      protocol = p.load8(Anchor::kNetwork, 9);
-      at = static_cast<int>(version_ihl & 15) * 4;
-      if (at < 20) return false;
-      if (protocol == 58) return always.other;
-    } else if (version_ihl >> 4 == 6 && length >= 40) {
-      protocol = p.load8(Anchor::kNetwork, 6);
-      at = 40;
-      if (protocol == 1) return always.other;
-    } else {
-      return false;
-    }
-    switch (protocol) {
+    const TransportPlace place = behind_ip(NetworkBytes<View>{p}, 0, p.length_from(Anchor::kNetwork), false);
+    if (place.protocol == TransportPlace::kNotIp) return false;
+    if (place.version == 6 && is_ip6_extension(place.protocol)) return true;
+    if (!place.has_header) return always.other;
+    switch (place.protocol) {
       case 6:
-        if (length < at + 14) return true;
-        return always.tcp_flags.contains(p.load8(Anchor::kNetwork, at + 13)) || has_ports(p, at, 0);
+        if (place.end < place.at + 14) return true;
+        return always.tcp_flags.contains(p.load8(Anchor::kNetwork, place.at + 13)) || has_ports(p, place.at, 0);
       case 17:
-        if (length < at + 4) return true;
-        return always.udp || has_ports(p, at, 2);
+        if (place.end < place.at + 4) return true;
+        return always.udp || has_ports(p, place.at, 2);
       case 1:
       case 58:
-        return length < at + 1 || always.icmp_types.contains(p.load8(Anchor::kNetwork, at));
-      case 0:  // extension headers of IPv6
-      case 43:
-      case 44:
-      case 51:
-      case 60:
-      case 135:
-      case 139:
-      case 140:
-        return true;
+        if (place.protocol != (place.version == 4 ? 1 : 58)) return always.other;
+        return place.end < place.at + 1 || always.icmp_types.contains(p.load8(Anchor::kNetwork, place.at));
       default:
         return always.other;
     }

@@ -1,6 +1,11 @@
 #include "elements/ids/IDSMatcher.hh"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "elements/ids/ids_rules.hh"
 #include "support/element_test.hh"
@@ -56,6 +61,23 @@ constexpr const char* kRules =
     "alert udp any any -> any any (msg:\"near\"; content:\"hay\"; content:\"stack\"; within:6; sid:2;)\n"
     "alert udp any any -> any any (msg:\"no content\"; dsize:3; sid:3;)\n"
     "pass udp any any -> any any (content:\"friend\"; sid:4;)\n";
+
+// TrafficSource leaves there when a frame was due, and TrafficSink reads it.
+TEST(IDSMatcher, LeavesOtherAnnotationsAlone) {
+  Matcher m(kRules);
+  ASSERT_TRUE(m.router().ok()) << m.router().errors();
+  std::string before(Packet::kAnnoSize, 'x');
+  for (const char* data : {"a needle", "abc", "nothing"}) {
+    const std::string bytes = udp(data);
+    Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    std::memcpy(p->anno(), before.data(), before.size());
+    m.router().push("in", p);
+  }
+  ASSERT_EQ(m.alerted() + m.clean(), 3u);
+  for (const char* where : {"clean", "alerted"})
+    for (const auto& seen : capture(m.router(), where).seen())
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(seen.packet->anno()), before.size()), before) << where;
+}
 
 TEST(IDSMatcher, ConfirmsCountsAndSorts) {
   Matcher m(kRules);
@@ -256,10 +278,66 @@ TEST(IDSMatcher, TooMuchWorkIsCut) {
   EXPECT_EQ(m.read("alerts"), "5 1 \n");
 }
 
-TEST(IDSMatcher, JsonStrings) {
-  std::string out;
-  append_json_string("a\"b\\c\n\x01 \xc3\xa9 \xff \xc3 \xed\xa0\x80", out);
-  EXPECT_EQ(out, "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9 \\u00ff \\u00c3 \\u00ed\\u00a0\\u0080\"");
+TEST(IDSMatcher, AlertsAreJsonWhateverTheRuleSays) {
+  Matcher m("alert udp any any -> any any (msg:\"a\\\\b \xc3\xa9 \xff\"; content:\"x\"; sid:1;)");
+  m.push(udp("x"));
+  EXPECT_NE(m.written().find("\"signature\":\"a\\\\b \xc3\xa9 \xef\xbf\xbd\""), std::string::npos) << m.written();
+}
+
+TEST(IDSMatcher, AlertsHaveThePacketsTime) {
+  const auto alerts = [] {
+    Matcher m("alert udp any any -> any any (content:\"x\"; sid:1;)");
+    const std::string bytes = udp("x");
+    for (const int64_t ms : {1500, 1500, 2750}) {
+      Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+      p->set_timestamp(Timestamp::from_ms(ms));
+      m.router().push("in", p);
+    }
+    return m.written();
+  };
+  const std::string first = alerts();
+  EXPECT_EQ(alerts(), first);
+  EXPECT_EQ(lines(first), 3u);
+  EXPECT_NE(first.find("\n{\"timestamp\":\"1970-01-01T00:00:02.750000+0000\""), std::string::npos) << first;
+}
+
+// The reader of a FIFO goes away and another one comes.
+TEST(IDSMatcher, AlertsWithoutAReaderAreLost) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const TemporaryFile rules("alert udp any any -> any any (content:\"x\"; sid:1;)"), place;
+  const std::string fifo = place.path() + ".fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  {
+    TestRouter r("Idle -> in :: MarkIPHeader -> m :: IDSMatcher(RULES " + rules.path() + ", RATE 0, ALERTS " + fifo +
+                 ") -> Discard;");
+    const auto push = [&](int n) {
+      for (int i = 0; i < n; ++i) r.push("in", udp("x"));
+      EXPECT_TRUE(r.write("m.flush"));
+    };
+    const auto receive = [&] {
+      char buffer[65536];
+      const ssize_t n = read(reader, buffer, sizeof buffer);
+      return std::string(buffer, n > 0 ? static_cast<size_t>(n) : 0);
+    };
+    ASSERT_TRUE(r.ok()) << r.errors();
+    push(1);
+    EXPECT_EQ(lines(receive()), 1u);
+    close(reader);
+    ::testing::internal::CaptureStderr();
+    push(100);
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find(": Broken pipe"), std::string::npos);
+    reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+    push(2);
+    const std::string again = receive();
+    EXPECT_EQ(lines(again), 2u);
+    EXPECT_TRUE(again.starts_with("{\"timestamp\":")) << again;
+    EXPECT_EQ(r.read("m.written"), "3");
+    EXPECT_EQ(r.read("m.lost_alerts"), "100");
+  }
+  close(reader);
+  unlink(fifo.c_str());
+  std::signal(SIGPIPE, before);
 }
 
 TEST(IDSMatcher, Errors) {

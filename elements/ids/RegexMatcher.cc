@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "tables/file_stamp.hh"
-#include "tables/pattern/regex_scanner.hh"
-#include "tables/text_lines.hh"
+#include "tables/files/file_stamp.hh"
+#include "tables/files/text_lines.hh"
+#include "tables/regex/regex_scanner.hh"
 
 namespace headrace {
 

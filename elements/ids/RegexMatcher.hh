@@ -1,7 +1,7 @@
 #pragma once
 #include <headrace/shader.hh>
 
-#include "tables/pattern/regex_view.hh"
+#include "tables/regex/regex_view.hh"
 
 namespace headrace {
 
@@ -22,34 +22,32 @@ HEADRACE_SHADER constexpr auto regex_matcher_counters() {
 ///     RegexMatcher(EXPR0, EXPR1, ... [, keywords FILE, ANNO, STATES, STRICT])
 ///
 /// Output 0: packets whose payload matches no expression. Output 1 (optional): packets whose payload matches; the
-/// annotation ANNO says which expression, by its number from 0 on: the one whose match ends first, and of several that
-/// end there the lowest. If output 1 is not connected all packets leave by output 0, those that match with the
-/// annotation.
+/// annotation ANNO holds the number of the expression, from 0: the one whose match ends first or, if several end there,
+/// the lowest. If output 1 is not connected, all packets leave by output 0; those that match have the annotation.
 ///
 /// The payload is what TCP, UDP, ICMP or SCTP carry in IPv4 or IPv6, behind Ethernet with or without VLAN tags, or from
-/// the marked network header on. Packets are searched one by one.
+/// the marked network header on. Each packet is searched on its own.
 ///
-/// An expression is a Perl-compatible one over bytes, `/EXPR/FLAGS` or EXPR alone. FLAGS: i either case, s a dot
-/// matches newlines, m `^` and `$` match at lines, x extended. Put it into single quotes, which leave commas and
-/// backslashes alone: `RegexMatcher('/^GET [^\r\n]{200,}/', '/cmd\.exe/i')`.
+/// Expressions are Perl-compatible and match bytes: `/EXPR/FLAGS` or EXPR alone. FLAGS: i ignores case, s lets a dot
+/// match newlines, m lets `^` and `$` match at lines, x extended syntax. Use single quotes, which protect commas and
+/// backslashes: `RegexMatcher('/^GET [^\r\n]{200,}/', '/cmd\.exe/i')`.
 ///
-/// Expressions that are regular, and not too large, become automata, which run on a device. For the others the automata
-/// look for candidates, and the host confirms those with PCRE2; an expression that offers nothing to look for (no text
-/// of two bytes that every match must have) is tried on the host for every packet. The handler `patterns` says which is
-/// which. A match of an expression that PCRE2 confirms is the one that Perl would find. PCRE2 gives up a packet that
-/// costs too much: it counts as `cut`, and leaves as if that expression did not match.
+/// Regular expressions that are not too large are compiled to automata, which run on a device. For the others the
+/// automata find candidates, and the host confirms them with PCRE2; an expression without a text of at least two bytes
+/// that every match contains is tried on the host for every packet. The handler `patterns` shows the method of each.
+/// For an expression that PCRE2 confirms, the match is the one that Perl would find. PCRE2 gives up on packets that
+/// cost too much: they count as `cut`, and the expression counts as not matching.
 ///
-/// FILE (repeatable): a text file of expressions, one a line, plain or compressed by xz or gzip. Empty lines, and those
+/// FILE (repeatable): a text file of expressions, one per line, plain, .gz, .xz, .bz2 or .zst. Empty lines, and those
 /// that begin with `#`, are skipped.
 /// ANNO: the four-byte annotation that is set. Default PATTERN.
-/// STATES: most states of all automata together. Default 32768.
-/// STRICT true: a line of a FILE that is no expression is an error. Default false: a warning names it, and the others
-/// are searched for.
+/// STATES: maximum number of states of all automata together. Default 32768.
+/// STRICT true: a line of a FILE that is not an expression is an error. Default false: a warning names it, and the
+/// other lines are used.
 ///
-/// Handlers: `matches` (r) packets that matched; `confirmed` (r) packets that the host looked at again; `cut` (r)
-/// packets given up; `counts` (r) packets by expression, those from number 31 on together; `patterns` (r) the
-/// expressions and where they are searched for; `table` (r) the automata; `states` (r) their number of states; `reset`
-/// (w) sets all counts to 0.
+/// Handlers: `matches` (r) packets that matched; `confirmed` (r) packets that the host confirmed; `cut` (r) packets
+/// given up; `counts` (r) packets per expression, with those from number 31 on combined; `patterns` (r) the expressions
+/// and their methods; `table` (r) the automata; `states` (r) their number of states; `reset` (w) sets all counts to 0.
 struct RegexMatcher : Shader<RegexMatcher> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(ReadWrite{anno::any});

@@ -21,6 +21,22 @@ uint32_t pattern_of(TestRouter& r, size_t i, std::string_view name = "hit") {
   return capture(r, name).seen()[i].packet->anno_u32(40);
 }
 
+TEST(StringMatchers, BothClassesAnswerAlike) {
+  for (const char* matcher : {"StringMatcher", "AhoCorasick"}) {
+    SCOPED_TRACE(matcher);
+    TestRouter r("Idle -> m :: " + std::string(matcher) +
+                 "(i:cmd.exe, xyz, 'yz') -> miss :: Capture; m[1] -> hit :: Capture;");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    for (const char* payload : {"GET CMD.EXE", "wxyz", "GET cmdexe", "_yz_", ""}) r.push("m", packet(payload));
+    EXPECT_EQ(captured(r, "miss"), std::vector({to_hex(packet("GET cmdexe")), to_hex(packet(""))}));
+    ASSERT_EQ(captured(r, "hit").size(), 3u);
+    EXPECT_EQ(pattern_of(r, 0), 0u);
+    EXPECT_EQ(pattern_of(r, 1), 1u);  // both end there; the lower number wins
+    EXPECT_EQ(pattern_of(r, 2), 2u);
+    EXPECT_EQ(r.read("m.matches"), "3");
+  }
+}
+
 TEST(RegexMatcher, ExactExpressions) {
   TestRouter r(R"(Idle -> m :: RegexMatcher('/cmd\.exe/i', '/^GET [^\r\n]{5,}/', 'a+b$') -> miss :: Capture;
                   m[1] -> hit :: Capture;)");

@@ -3,12 +3,12 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 
 namespace headrace {
 
@@ -16,6 +16,8 @@ namespace {
 
 /// How long an alert may wait to be written.
 constexpr auto kPeriod = std::chrono::milliseconds(20);
+/// Bytes of lines that are written at once.
+constexpr size_t kPiece = size_t{1} << 16;
 
 std::string address_text(rules::Address6 address, int version) {
   uint8_t bytes[16];
@@ -62,44 +64,7 @@ std::string time_text(int64_t ns) {
   return fmt::format("{}.{:06}+0000", text, t.nsec() / 1000);
 }
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 when it does not begin with one.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  const size_t n = first < 0x80                    ? 1
-                   : first >= 0xc2 && first < 0xe0 ? 2
-                   : first >= 0xe0 && first < 0xf0 ? 3
-                   : first >= 0xf0 && first < 0xf5 ? 4
-                                                   : 0;
-  if (n == 0 || text.size() < n) return 0;
-  for (size_t i = 1; i < n; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Overlong forms, surrogates, and what lies beyond Unicode.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
-      (first == 0xf4 && byte(1) >= 0x90))
-    return 0;
-  return n;
-}
-
 }  // namespace
-
-void append_json_string(std::string_view text, std::string& out) {
-  out += '"';
-  while (!text.empty()) {
-    const auto c = static_cast<uint8_t>(text[0]);
-    const size_t n = utf8_length(text);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += text[0];
-    } else if (c < 0x20 || c == 0x7f || n == 0) {
-      out += fmt::format("\\u{:04x}", c);
-    } else {
-      out += text.substr(0, n);
-    }
-    text.remove_prefix(n == 0 ? 1 : n);
-  }
-  out += '"';
-}
 
 AlertLog::~AlertLog() {
   if (thread_.joinable()) {
@@ -110,19 +75,14 @@ AlertLog::~AlertLog() {
     stop_changed_.notify_all();
     thread_.join();
   }
-  if (!file_) return;
   flush();
-  if (file_ != stdout) std::fclose(file_);
 }
 
 Status AlertLog::open(const Options& options, const std::vector<rules::Rule>& rules, Errors& errors) {
   name_ = options.file;
-  if (name_ == "-") {
-    file_ = stdout;
-  } else {
-    file_ = std::fopen(name_.c_str(), "abe");
-    if (!file_) return errors.error("{}: {}", name_, std::strerror(errno));
-  }
+  if (const int error = file_.open(name_, RecordFile::Mode::kAppend))
+    return errors.error("{}: {}", name_, std::strerror(error));
+  open_ = true;
   rules_ = &rules;
   rate_ = AlertRate(options.rate);
   full_.assign(rules.size(), 0);
@@ -171,9 +131,8 @@ void AlertLog::run() {
 
 void AlertLog::flush() {
   const std::lock_guard guard(write_lock_);
-  if (!file_) return;
+  if (!open_) return;
   Record records[64];
-  bool any = false;
   for (int i = 0; i < workers_.size(); ++i) {
     if (!workers_[i].ring) continue;
     // No more than was there: a busy worker must not hold up the others.
@@ -181,51 +140,61 @@ void AlertLog::flush() {
       const uint32_t n = workers_[i].ring->dequeue(records, left < 64 ? left : 64);
       if (n == 0) break;
       left -= n;
-      any = true;
-      for (uint32_t k = 0; k < n; ++k) write(records[k]);
+      for (uint32_t k = 0; k < n; ++k) append(records[k]);
+      if (lines_.size() >= kPiece) write_lines();
     }
   }
-  if (any && std::fflush(file_) != 0 && !complained_) {
-    complained_ = true;
-    chatter("IDSMatcher({}): {}", name_, std::strerror(errno));
-  }
+  write_lines();
 }
 
-void AlertLog::write(const Record& record) {
+void AlertLog::append(const Record& record) {
   // Each worker has kept to the rate; together they might not.
   if (!rate_.pass(record.time, full_[record.rule])) {
     late_suppressed_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  text_.clear();
-  append_json(record);
-  if (std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size()) {
-    written_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  failed_.fetch_add(1, std::memory_order_relaxed);
-  if (!complained_) chatter("IDSMatcher({}): {}", name_, std::strerror(errno));
-  complained_ = true;
+  lines_ += json(record);
+  lines_ += '\n';
+  ends_.push_back(static_cast<uint32_t>(lines_.size()));
 }
 
-void AlertLog::append_json(const Record& r) {
+void AlertLog::write_lines() {
+  if (ends_.empty()) return;
+  const size_t written = file_.write(lines_, ends_), failed = ends_.size() - written;
+  written_.fetch_add(written, std::memory_order_relaxed);
+  failed_.fetch_add(failed, std::memory_order_relaxed);
+  if (failed > 0 && !failing_) chatter("IDSMatcher({}): {}", name_, std::strerror(file_.error()));
+  failing_ = failed > 0;
+  lines_.clear();
+  ends_.clear();
+}
+
+std::string AlertLog::json(const Record& r) const {
   const rules::Rule& rule = (*rules_)[r.rule];
-  auto to = std::back_inserter(text_);
-  fmt::format_to(to, R"({{"timestamp":"{}","event_type":"alert","src_ip":"{}",)", time_text(r.time),
-                 address_text(r.src, r.version));
-  if (r.has_ports) fmt::format_to(to, R"("src_port":{},)", r.src_port);
-  fmt::format_to(to, R"("dest_ip":"{}",)", address_text(r.dst, r.version));
-  if (r.has_ports) fmt::format_to(to, R"("dest_port":{},)", r.dst_port);
-  fmt::format_to(to, R"("proto":"{}",)", protocol_text(r.protocol));
-  if (r.has_type) fmt::format_to(to, R"("icmp_type":{},"icmp_code":{},)", r.src_port, r.dst_port);
+  nlohmann::ordered_json line;
+  line["timestamp"] = time_text(r.time);
+  line["event_type"] = "alert";
+  line["src_ip"] = address_text(r.src, r.version);
+  if (r.has_ports) line["src_port"] = r.src_port;
+  line["dest_ip"] = address_text(r.dst, r.version);
+  if (r.has_ports) line["dest_port"] = r.dst_port;
+  line["proto"] = protocol_text(r.protocol);
+  if (r.has_type) {
+    line["icmp_type"] = r.src_port;
+    line["icmp_code"] = r.dst_port;
+  }
+  nlohmann::ordered_json& alert = line["alert"];
   // Nothing is blocked here: where the packet goes is for the configuration to say.
-  fmt::format_to(to, R"("alert":{{"action":"allowed","gid":{},"signature_id":{},"rev":{},"signature":)", rule.gid,
-                 rule.sid, rule.rev);
-  append_json_string(rule.msg, text_);
-  text_ += R"(,"category":)";
-  append_json_string(rule.category, text_);
-  fmt::format_to(to, R"(,"severity":{}}},"pkt_len":{}}})", rule.priority, r.length);
-  text_ += '\n';
+  alert["action"] = "allowed";
+  alert["gid"] = rule.gid;
+  alert["signature_id"] = rule.sid;
+  alert["rev"] = rule.rev;
+  alert["signature"] = rule.msg;
+  alert["category"] = rule.category;
+  alert["severity"] = rule.priority;
+  line["pkt_len"] = r.length;
+  // A rule's text need not be UTF-8.
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 void AlertLog::reset() {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
 #include <headrace/error.hh>
 #include <headrace/packet.hh>
 #include <headrace/ring.hh>
@@ -16,13 +15,14 @@
 #include <thread>
 #include <vector>
 
+#include "tables/files/record_file.hh"
 #include "tables/rules/packet_facts.hh"
 #include "tables/rules/rule.hh"
 
 namespace headrace {
 
-/// Lets `rate` events a second pass, and as many at once. Times come with the events; when they jump back, as they do
-/// where a capture is replayed again, it begins anew.
+/// Passes `rate` events per second, with bursts of the same size. The events carry their times; when time jumps back,
+/// as in a capture that is replayed, the limiter starts over.
 class AlertRate {
  public:
   /// \param rate 0: no limit
@@ -42,12 +42,12 @@ class AlertRate {
   int64_t burst_;
 };
 
-/// Writes alerts as lines of JSON with the names that Suricata's EVE has. A worker puts a record into its own ring and
-/// goes on; a thread of the log's own formats and writes.
+/// Writes alerts as lines of JSON with the field names of Suricata's EVE. A worker puts a record into its own ring and
+/// continues; a separate thread formats and writes it. The file has whole lines only, see RecordFile.
 class AlertLog {
  public:
   struct Options {
-    std::string file;  // "-": the standard output; it is appended to
+    std::string file;  // "-": standard output; it is appended to
     uint32_t rate = 0;
     uint32_t queue = 4096;
   };
@@ -59,7 +59,7 @@ class AlertLog {
 
   /// \param rules what records refer to by number; they outlive the log
   Status open(const Options& options, const std::vector<rules::Rule>& rules, Errors& errors);
-  bool is_open() const { return file_ != nullptr; }
+  bool is_open() const { return open_; }
 
   /// A packet matches a rule. On a worker: no lock, no allocation, no system call.
   void add(uint32_t rule, const rules::PacketFacts& facts, const Packet& p);
@@ -70,6 +70,7 @@ class AlertLog {
   uint64_t lost() const { return counts_.sum(kLost) + failed_.load(std::memory_order_relaxed); }
   /// Alerts that came too fast.
   uint64_t suppressed() const { return counts_.sum(kSuppressed) + late_suppressed_.load(std::memory_order_relaxed); }
+  /// Lines in the file.
   uint64_t written() const { return written_.load(std::memory_order_relaxed); }
   /// Counts start again from zero.
   void reset();
@@ -93,20 +94,23 @@ class AlertLog {
   };
 
   void run();
-  void write(const Record& record);
-  void append_json(const Record& record);
+  void append(const Record& record);
+  void write_lines();
+  std::string json(const Record& record) const;
 
   AlertRate rate_{0};
   const std::vector<rules::Rule>* rules_ = nullptr;
   PerThread<Worker> workers_;
   ThreadCounters counts_{kCounts};
   std::string name_;
-  std::FILE* file_ = nullptr;
+  RecordFile file_;
+  bool open_ = false;
 
-  std::mutex write_lock_;  // among the log's thread and those who flush
+  std::mutex write_lock_;  // between the log's thread and flushing threads
   std::vector<int64_t> full_;
-  std::string text_;
-  bool complained_ = false;
+  std::string lines_;
+  std::vector<uint32_t> ends_;  // of the lines
+  bool failing_ = false;
   std::atomic<uint64_t> written_{0}, failed_{0}, late_suppressed_{0};
 
   std::mutex stop_lock_;
@@ -114,8 +118,5 @@ class AlertLog {
   bool stopping_ = false;
   std::thread thread_;
 };
-
-/// Appends `text` as a string of JSON. Bytes that are not UTF-8 are taken for Latin-1.
-void append_json_string(std::string_view text, std::string& out);
 
 }  // namespace headrace

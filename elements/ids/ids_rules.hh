@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "elements/ids/alert_log.hh"
-#include "tables/file_stamp.hh"
+#include "tables/files/file_stamp.hh"
 #include "tables/pattern/pattern_matcher.hh"
 #include "tables/rules/port_groups.hh"
 #include "tables/rules/rule_program.hh"

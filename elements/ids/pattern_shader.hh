@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The shader of elements that search payloads for literal patterns. What it needs on the host is in PatternTable.hh.
+/// The shader of elements that search payloads for literal patterns. What it needs on the host is in pattern_table.hh.
 
 #include <headrace/shader.hh>
 
@@ -9,6 +9,9 @@
 namespace headrace {
 
 class PatternTable;
+
+/// Which engines an element may choose from.
+enum class PatternEngines { kAny, kAutomata };
 
 /// Searches the payload: packets that match get the pattern's number as an annotation and leave by output 1.
 template <typename Self>

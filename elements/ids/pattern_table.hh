@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "elements/ids/pattern_shader.hh"
-#include "tables/file_stamp.hh"
+#include "tables/files/file_stamp.hh"
 #include "tables/pattern/pattern_matcher.hh"
 
 namespace headrace {
@@ -32,12 +32,11 @@ class PatternTable {
 };
 
 // --- The shader's part on the host
-// ------------------------------------------------------------------------------------
 
 template <typename Self>
 Status PatternShader<Self>::configure(Args& args, Owner& owner) {
   matched_port = args.scope()->noutputs() > 1;
-  return owner.configure(args, Self::kAutomaton);
+  return owner.configure(args, Self::kEngines == PatternEngines::kAutomata);
 }
 
 template <typename Self>

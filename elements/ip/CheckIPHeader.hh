@@ -5,7 +5,8 @@ namespace headrace {
 
 struct CheckIPHeaderOwner;
 
-/// A list of addresses in network order. A Bloom filter (B. H. Bloom, 1970) answers for nearly all that are not in it.
+/// A list of addresses in network order. A Bloom filter (B. H. Bloom, 1970) rejects nearly all addresses that are not
+/// in it.
 struct AddressList {
   static constexpr int kInline = 32;
 
@@ -31,27 +32,29 @@ struct AddressList {
   }
 };
 
-/// Checks IP headers and marks where they lie.
+/// Checks IP headers and marks their position.
 ///
 ///     CheckIPHeader([OFFSET, keyword OFFSET, INTERFACES, BADSRC, GOODDST, CHECKSUM, VERBOSE, DETAILS])
 ///
 /// Input: IP packets. Output 0: packets whose version, header length, total length, checksum and source address are
-/// right (RFC 1812, 5.2.2 and 5.3.7). Their network header and destination address annotations are set, and what a
-/// link's padding added behind the IP packet is removed. Output 1 (optional): the others, unchanged; without it they
-/// are dropped. They are counted by reason, and the first one is reported on standard error.
+/// valid (RFC 1812, 5.2.2). As in Click, only INTERFACES and BADSRC restrict source addresses; to drop all martian
+/// sources (5.3.7), put IPFilter(drop src net 0/8 or src net 127/8 or src net 224/3, allow all) behind. Their network
+/// header and destination address annotations are set, and link padding behind the IP packet is removed. Output 1
+/// (optional): the others, unchanged; without it they are dropped. They are counted by reason, and the first one is
+/// reported on standard error.
 ///
 /// OFFSET: where the IP header begins. Default 0.
 /// INTERFACES: addresses with prefixes, "18.26.4.9/24 18.32.9.44/28". Source addresses must not be a broadcast address
 /// of these networks, nor 0.0.0.0, nor 255.255.255.255, unless the packet is for one of these addresses.
-/// BADSRC: further source addresses that are refused.
-/// GOODDST: further destinations whose packets may have them.
-/// CHECKSUM false: does not look at the checksum. Default true.
+/// BADSRC: further invalid source addresses.
+/// GOODDST: further destination addresses for which invalid sources are accepted.
+/// CHECKSUM false: does not verify the checksum. Default true.
 /// VERBOSE true: reports every bad packet. Default false.
 /// DETAILS true: adds the handler drop_details. Default false.
 ///
 /// CheckIPHeader(BADSRC, OFFSET) is an old form: 0.0.0.0 and 255.255.255.255 join the list.
 ///
-/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one a line.
+/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one per line.
 struct CheckIPHeader : Shader<CheckIPHeader> {
   using Owner = CheckIPHeaderOwner;
   static constexpr Ports kPorts{"1/1-2"};
@@ -106,6 +109,7 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
     return 0;
   }
 
+ private:
   /// Looks at a packet, and marks it if nothing is wrong.
   HEADRACE_SHADER Problem check(auto& p) const {
     const int room = static_cast<int>(p.length()) - offset;
@@ -124,7 +128,6 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
     return kNone;
   }
 
- private:
   HEADRACE_SHADER void mark(auto& p, int header_length, int length, int room) const {
     p.set_network_header(offset, header_length);
     if (room > length) p.take(static_cast<uint32_t>(room - length));

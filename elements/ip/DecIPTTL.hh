@@ -7,14 +7,13 @@ namespace headrace {
 ///
 ///     DecIPTTL([keyword ACTIVE, MULTICAST])
 ///
-/// Input: IP packets with a network header. Output 0: live packets, with one hop less to live and the checksum updated
-/// as RFC 1624 says. Output 1 (optional): packets whose TTL was 0 or 1, unchanged; without it they are dropped and
-/// counted.
+/// Input: IP packets with a network header. Output 0: live packets, with the TTL decremented and the checksum updated
+/// (RFC 1624). Output 1 (optional): packets whose TTL was 0 or 1, unchanged; without it they are dropped and counted.
 ///
 /// ACTIVE false: packets pass unchanged. Default true.
 /// MULTICAST false: multicast packets pass unchanged. Default true.
 ///
-/// Handlers: `drops` (r) packets that had expired; `active` (rw).
+/// Handlers: `drops` (r) expired packets; `active` (rw).
 struct DecIPTTL : Shader<DecIPTTL> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, ReadWrite{ip4::checksum}, Read{ip4::dst});

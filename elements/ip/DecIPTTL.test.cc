@@ -1,12 +1,10 @@
-#include "support/test_router.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
 
 constexpr std::string_view kGraph =
     "Idle -> m :: MarkIPHeader -> t :: DecIPTTL -> live :: Capture; t[1] -> dead :: Capture;";
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 TEST(DecIPTTL, DecrementsAndRepairsTheChecksum) {
   TestRouter r(kGraph);

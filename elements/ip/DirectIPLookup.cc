@@ -1,6 +1,6 @@
 #include "elements/ip/DirectIPLookup.hh"
 
-#include "elements/ip/IPRouteTable.hh"
+#include "elements/ip/ip4_routes.hh"
 
 namespace headrace {
 

@@ -12,14 +12,14 @@ namespace headrace {
 /// counted.
 ///
 /// The table is DIR-24-8 (Gupta, Lin, McKeown, INFOCOM 1998): one memory access for nearly all addresses, two at most.
-/// Entries have 16 bits; they become 32 when there are more than 32,767 next hops or blocks with routes longer than
-/// /24. Routes change while packets are forwarded; a packet sees the old or the new route.
+/// Entries have 16 bits, or 32 bits if there are more than 32,767 next hops or blocks with routes longer than /24.
+/// Routes can change while packets are forwarded; a packet sees the old or the new route.
 ///
-/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain or compressed by xz or gzip.
+/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain, .gz, .xz, .bz2 or .zst.
 /// SPREAD: lines without OUT get an output below this number, by a hash of the prefix. Default: all outputs.
 ///
 /// Handlers: `lookup ADDR` (r) output and gateway of an address; `table`, `count` (r); `add`, `set`, `remove` (w) a
-/// route; `ctrl` (w) such commands one a line, all or none; `flush` (w) removes every route.
+/// route; `ctrl` (w) such commands, one per line, applied all or none; `flush` (w) removes every route.
 struct DirectIPLookup : IPLookupShader<DirectIPLookup> {};
 
 }  // namespace headrace

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "elements/ip/IPRouteTable.hh"
-#include "support/test_router.hh"
+#include "elements/ip/ip4_routes.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
@@ -11,8 +11,6 @@ namespace {
 constexpr std::string_view kGraph =
     "Idle -> d :: GetIPAddress(0) -> rt :: DirectIPLookup(1.0.0.0/8 0, 1.2.0.0/16 9.9.9.9 1, 1.2.3.4/32 2);"
     "rt[0] -> a :: Capture; rt[1] -> b :: Capture; rt[2] -> c :: Capture;";
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 TEST(DirectIPLookup, TheLongestPrefixDecides) {
   TestRouter r(kGraph);
@@ -25,6 +23,22 @@ TEST(DirectIPLookup, TheLongestPrefixDecides) {
   EXPECT_EQ(capture(r, "b").seen()[0].packet->anno_u32(anno_offset::kDstIp), 0x09090909u);
   EXPECT_EQ(capture(r, "a").seen()[0].packet->anno_u32(anno_offset::kDstIp), __builtin_bswap32(0x01090909u));
   EXPECT_EQ(r.read("rt.drop_reasons"), "1\tno route\n");
+}
+
+TEST(IPLookups, EveryClassAnswersAlike) {
+  for (const char* lookup : {"LinearIPLookup", "RadixIPLookup", "RangeIPLookup", "SortedIPLookup", "StaticIPLookup"}) {
+    SCOPED_TRACE(lookup);
+    std::string graph(kGraph);
+    graph.replace(graph.find("DirectIPLookup"), 14, lookup);
+    TestRouter r(graph);
+    ASSERT_TRUE(r.ok()) << r.errors();
+    for (const char* dst : {"01090909", "01020909", "01020304", "02000000"}) r.push("d", from_hex(dst));
+    EXPECT_EQ(captured(r, "a"), plain_hex({"01090909"}));
+    ASSERT_EQ(captured(r, "b"), plain_hex({"01020909"}));
+    EXPECT_EQ(captured(r, "c"), plain_hex({"01020304"}));
+    EXPECT_EQ(capture(r, "b").seen()[0].packet->anno_u32(anno_offset::kDstIp), 0x09090909u);
+    EXPECT_EQ(r.read("rt.drop_reasons"), "1\tno route\n");
+  }
 }
 
 TEST(DirectIPLookup, HandlersListLookUpAndChange) {
@@ -67,7 +81,7 @@ TEST(DirectIPLookup, BadArgumentsAreAllNamed) {
 
 // The body for whole batches and the one for a single packet are the same function to a user.
 TEST(DirectIPLookup, BothBodiesGiveTheSameAnswers) {
-  IPRouteTable owner;
+  RouteTable<Ip4Family> owner;
   Errors errors;
   struct FourOutputs final : NameScope {
     int noutputs() const override { return 4; }

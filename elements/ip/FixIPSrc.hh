@@ -9,7 +9,7 @@ namespace headrace {
 ///
 /// A packet with a network header whose Fix IP Source annotation is set gets the source address IPADDR; its checksum is
 /// updated (RFC 1624) and the annotation cleared. Others pass unchanged. ICMPError sets the annotation, because the
-/// source of its packets is that of the interface by which they leave, which only the route decides.
+/// source address of its packets must be that of the outgoing interface, which is known only after the route lookup.
 struct FixIPSrc : Shader<FixIPSrc> {
   static constexpr bool kChecksHeaders = true;
   static constexpr auto kRegions = regions(ReadWrite{anno::fix_ip_src}, ReadWrite{ip4::src}, ReadWrite{ip4::checksum});

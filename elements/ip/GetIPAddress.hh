@@ -8,9 +8,9 @@ namespace headrace {
 ///     GetIPAddress(OFFSET [, ANNO])
 ///     GetIPAddress([ANNO,] IP src|dst)
 ///
-/// OFFSET: where in the packet the address lies; 16 for the destination in an IP header at the beginning. A packet that
-/// ends before passes with its annotation unchanged, and is counted.
-/// IP: takes the address from the IP header, wherever that lies. A packet without one is dropped and counted.
+/// OFFSET: position of the address in the packet; 16 for the destination in an IP header at the beginning. A packet
+/// that is too short passes with its annotation unchanged, and is counted.
+/// IP: takes the address from the marked IP header. A packet without one is dropped and counted.
 /// ANNO: the four-byte annotation that is set. Default DST_IP.
 struct GetIPAddress : Shader<GetIPAddress> {
   static constexpr bool kChecksHeaders = true;

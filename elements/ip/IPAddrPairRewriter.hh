@@ -3,20 +3,21 @@
 
 namespace headrace {
 
-/// Rewrites addresses of IP packets by pairs of source and destination: between IPAddrRewriter and IPRewriter.
+/// Rewrites addresses of IP packets by pairs of source and destination: a middle ground between IPAddrRewriter and
+/// IPRewriter.
 ///
 ///     IPAddrPairRewriter(INPUTSPEC, ... [, keyword TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, REPLY_ANNO])
 ///
-/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all that goes from one
-/// address to another and back, of any protocol; fragments are rewritten, too. Checksums of TCP and UDP are repaired.
-/// The destination address annotation is set.
+/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all traffic between two
+/// addresses, of any protocol; fragments are also rewritten. Checksums of TCP and UDP are repaired. The destination
+/// address annotation is set.
 ///
-/// Patterns are `SADDR DADDR`; SADDR may be a range or a prefix, see IPAddrRewriter. The new source address is one that
-/// is not in use towards the destination.
+/// Patterns are `SADDR DADDR`; SADDR may be a range or a prefix, see IPAddrRewriter. The new source address is one not
+/// in use for this destination.
 ///
 /// TIMEOUT: how long a flow is kept without packets. Default 2 hours.
 ///
-/// Handlers: `table` (r), and those of IPRewriter but for `tcp_table`, `udp_table`, `tcp_lookup`.
+/// Handlers: `table` (r), and those of IPRewriter except `tcp_table`, `udp_table`, `tcp_lookup`.
 class IPAddrPairRewriter final : public RewriterBase {
  public:
   struct Key {

@@ -3,22 +3,22 @@
 
 namespace headrace {
 
-/// Rewrites source addresses of IP packets, and the destination addresses of what comes back: basic network address
+/// Rewrites source addresses of IP packets, and the destination addresses of returning packets: basic network address
 /// translation (RFC 3022).
 ///
 ///     IPAddrRewriter(INPUTSPEC, ... [, keyword TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, REPLY_ANNO])
 ///
-/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all that a host sends and is
-/// sent, of any protocol; fragments are rewritten, too. A packet is looked up by its source address, then by its
+/// Like IPRewriter, which explains input specs, the table and its keywords, but a flow is all traffic from and to a
+/// host, of any protocol; fragments are also rewritten. A packet is looked up by its source address, then by its
 /// destination address among the new ones. Checksums of TCP and UDP are repaired. The destination address annotation is
-/// set in packets that come back.
+/// set in returning packets.
 ///
 /// Patterns are `SADDR -`: an address, a range `L-H` or a prefix `ADDR/BITS` (without its first and its last address);
 /// a suffix `#` takes addresses in turn, otherwise a free one is chosen at random.
 ///
 /// TIMEOUT: how long a flow is kept without packets. Default 2 hours.
 ///
-/// Handlers: `table` (r), and those of IPRewriter but for `tcp_table`, `udp_table`, `tcp_lookup`.
+/// Handlers: `table` (r), and those of IPRewriter except `tcp_table`, `udp_table`, `tcp_lookup`.
 class IPAddrRewriter final : public RewriterBase {
  public:
   struct Key {

@@ -9,7 +9,7 @@ Status IPClassifier::configure(Args& args, Owner& owner) {
   if (!read_patterns(args, patterns)) return Status::failed();
   const int outputs = args.scope()->noutputs();
   if (static_cast<int>(patterns.size()) != outputs) {
-    return args.errors().error("need {} arguments, one per output port", outputs);
+    return args.errors().error("need {} argument{}, one per output port", outputs, outputs == 1 ? "" : "s");
   }
   const Status status = compile_ip_classifier(patterns, args.scope(), args.errors(), owner);
   if (status) {

@@ -22,18 +22,18 @@ namespace headrace {
 /// - `ip[POS:LEN] N`, `tcp[POS:LEN] N`, `transp[POS:LEN] N`: bytes of a header, LEN 1 (the default) to 4
 /// - `true`, `any`, `all`, `-`; `false`, `none`
 ///
-/// Numbers may follow a relation (`=`, `==`, `!=`, `<`, `>`, `<=`, `>=`), be ranges (`1024-65535`) and be taken under a
-/// mask
-/// (`tcp[13] & 0x12 = 2`). Addresses may follow `=` or `!=`, and be AddressInfo's names. Primitives are combined by
-/// `and`
-/// (`&&`, or nothing), `or` (`||`), `not` (`!`), parentheses and `CONDITION ? PATTERN : PATTERN` with blanks around the
-/// colon. A primitive that leaves out its qualifiers takes them from the one before: `src tcp port 80 or 443`.
+/// Numbers may be preceded by a relation (`=`, `==`, `!=`, `<`, `>`, `<=`, `>=`), be ranges (`1024-65535`) and be taken
+/// under a mask (`tcp[13] & 0x12 = 2`). Addresses may be preceded by `=` or `!=`, and may be names from AddressInfo.
+/// Combine primitives with `and` (`&&`, or nothing), `or` (`||`), `not` (`!`), parentheses and
+/// `CONDITION ? PATTERN : PATTERN` with spaces around the colon.
+/// A primitive without qualifiers takes them from the preceding one: `src tcp port 80 or 443`.
 ///
 /// Tests of ports, TCP and ICMP hold only for packets of that protocol, and only for first fragments. Bytes that a
 /// packet does not have fail every test, also `!=`: `src port != 80` means TCP and UDP packets from another port, `not
-/// src port 80` all packets but those from port 80. Of two ports, `port > N` wants one, `port < N` both.
+/// src port 80` all packets but those from port 80. With both ports, `port > N` requires one of them to match, `port <
+/// N` both.
 ///
-/// Handlers: `program` (r) the tests that are made of the patterns; `pattern0`, `pattern1`, ... (rw); `config` (rw).
+/// Handlers: `program` (r) the compiled tests; `pattern0`, `pattern1`, ... (rw); `config` (rw).
 struct IPClassifier : IpProgramShader<IPClassifier> {
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner, ShaderElement<IPClassifier>& element);

@@ -1,9 +1,7 @@
-#include "support/test_router.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 /// An IP packet to 10.0.0.`host`.
 std::string packet_to(const std::string& host) { return from_hex("45000014 00000000 40060000 0b000001 0a0000" + host); }
@@ -47,7 +45,7 @@ TEST(IPClassifier, ReplacesPatternsOneByOne) {
 TEST(IPClassifier, WantsOnePatternForEachOutput) {
   TestRouter r("Idle -> c :: IPClassifier(tcp, udp) -> Discard;");
   EXPECT_FALSE(r.ok());
-  EXPECT_NE(r.errors().find("need 1 arguments, one per output port"), std::string::npos) << r.errors();
+  EXPECT_NE(r.errors().find("need 1 argument, one per output port"), std::string::npos) << r.errors();
 }
 
 TEST(IPClassifier, WarnsOfOutputsThatNothingReaches) {

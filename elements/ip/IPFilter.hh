@@ -15,7 +15,7 @@ namespace headrace {
 ///
 ///     IPFilter(allow dst net 10.0.0.0/8 and tcp dst port 80 or 443, 1 icmp, deny all)
 ///
-/// Handlers: `program` (r) the tests that are made of the rules; `config` (rw).
+/// Handlers: `program` (r) the compiled tests; `config` (rw).
 struct IPFilter : IpProgramShader<IPFilter> {
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner);

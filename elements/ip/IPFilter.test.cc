@@ -1,9 +1,7 @@
-#include "support/test_router.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 /// An IP packet 10.0.0.1 -> 10.0.0.2 with a transport header in hexadecimal.
 std::string ip_packet(const std::string& protocol, const std::string& transport, const std::string& fragment = "0000") {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 #include "headrace/checksum.hh"
 
 namespace headrace {
@@ -134,9 +134,10 @@ Next IPFragmenter::escape(Packet*& p, Emitter& emit, IPFragmenterOwner& owner) c
   uint8_t header[60];
   std::memcpy(header, ip, 20);
   const int next_header_length = 20 + copy_options(*ip, header + 20);
-  const int next_length = (static_cast<int>(mtu) - next_header_length) & ~7;
-  for (int offset = first_length; offset < data_length; offset += next_length) {
-    const int length = std::min(next_length, data_length - offset);
+  const int room = static_cast<int>(mtu) - next_header_length;
+  // All but the last end at a multiple of 8 bytes (RFC 791).
+  for (int offset = first_length, length; offset < data_length; offset += length) {
+    length = data_length - offset <= room ? data_length - offset : room & ~7;
     send(make_fragment(cut, header, next_header_length, 0, offset, length));
   }
   p->kill();

@@ -11,14 +11,14 @@ struct IPFragmenterOwner;
 ///
 /// Input: IP packets with a network header. Output 0: packets of at most MTU bytes from the network header on,
 /// unchanged, and the fragments of the others, in order. All annotations are copied to each fragment; only the first
-/// has what lay before the network header. Options without the copy bit are in the first fragment only. Output 1
+/// has the bytes before the network header. Options without the copy bit are in the first fragment only. Output 1
 /// (optional): packets that must not be fragmented, or cannot be because MTU leaves no room for data, unchanged, for
-/// ICMPError(..., unreachable, needfrag); without it they are dropped and counted. So are packets whose length fields
-/// make no sense.
+/// ICMPError(..., unreachable, needfrag); without it they are dropped and counted. So are packets with inconsistent
+/// length fields.
 ///
 /// MTU: at least 8.
 /// HONOR_DF false: fragments also packets whose Don't Fragment bit is set; they get a new identification, because their
-/// sender did not promise that theirs is unique. Default true.
+/// own need not be unique. Default true.
 /// VERBOSE true: reports on standard error each packet that leaves by output 1, not only the first 5. Default false.
 /// HEADROOM: bytes kept free in front of each fragment. Default 128.
 ///

@@ -37,6 +37,20 @@ TEST(IPFragmenter, FragmentsAsOthersDo) {
   }
 }
 
+TEST(IPFragmenter, LastFragmentUsesAllOfTheMtu) {
+  // 547 bytes of data, room for 276: 272 and 275, as Linux does it.
+  TestRouter r(graph("296"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  std::string data;
+  for (int i = 0; i < 547; ++i) data += "ab";
+  r.push("m", from_hex("45000237 00770000 40110000 01000001 02000002" + data));
+  const auto fragments = captured(r, "c");
+  ASSERT_EQ(fragments.size(), 2u);
+  EXPECT_EQ(fragments[0].size() / 2, 20u + 272);
+  EXPECT_EQ(fragments[1].size() / 2, 20u + 275);
+  EXPECT_EQ(fragments[1].substr(12, 4), "0022");
+}
+
 TEST(IPFragmenter, FragmentsAFragment) {
   TestRouter r(graph("44"));
   ASSERT_TRUE(r.ok()) << r.errors();

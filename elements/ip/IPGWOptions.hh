@@ -5,17 +5,17 @@ namespace headrace {
 
 struct IPGWOptionsOwner;
 
-/// Does what a router owes to IP options: it records itself in Record Route and Timestamp options (RFC 791, 3.1).
+/// Processes IP options as a router must: records its address in Record Route and Timestamp options (RFC 791, 3.1).
 ///
 ///     IPGWOptions(MYADDR [, OTHERADDRS])
 ///
 /// Input: IP packets with a network header that are on their way out. Output 0: packets without options or with good
-/// ones, options filled in and the header's checksum made anew. Output 1 (optional): packets with a bad option, whose
-/// ICMP parameter problem annotation says where, for ICMPError(..., parameterproblem); without it they are dropped and
-/// counted. Source routes are not followed.
+/// ones, with options filled in and the header checksum recomputed. Output 1 (optional): packets with a bad option,
+/// whose ICMP parameter problem annotation says where, for ICMPError(..., parameterproblem); without it they are
+/// dropped and counted. Source routes are not followed.
 ///
 /// MYADDR: the address of the interface by which the packets leave.
-/// OTHERADDRS: the router's other addresses, for timestamps that name who shall set them.
+/// OTHERADDRS: the router's other addresses, for timestamp options that list the routers to record.
 ///
 /// Handlers: `drops` (r) packets with a bad option.
 struct IPGWOptions : Shader<IPGWOptions> {

@@ -34,6 +34,10 @@ TEST(IPGWOptions, RecordRoute) {
   // Full: passes.
   const char* full = "47000018 00010000 09110000 121a042c 121a0709 0707080101010100";
   EXPECT_EQ(outcome(full).substr(40), "0707080101010100");
+  // A pointer beyond the option is a full option (RFC 791).
+  const char* beyond = "47000018 00010000 09110000 121a042c 121a0709 0707090101010100";
+  EXPECT_EQ(outcome(beyond).substr(40), "0707090101010100");
+  EXPECT_EQ(outcome("47000018 00010000 09110000 121a042c 121a0709 0707ff0101010100").substr(40), "0707ff0101010100");
   // The pointer lies before the list, or leaves room for part of an address.
   EXPECT_EQ(outcome("47000018 00010000 09110000 121a042c 121a0709 0707030101010100"), "problem at 22");
   EXPECT_EQ(outcome("47000018 00010000 09110000 121a042c 121a0709 0707060101010100"), "problem at 22");
@@ -59,13 +63,22 @@ TEST(IPGWOptions, FullTimestampsCountOverflows) {
   EXPECT_EQ(outcome("48000020 00010000 09112e55 121a042c 121a0709 440c0d030000000000000000"),
             plain_hex("48000020 00010000 09112e45 121a042c 121a0709 440c0d130000000000000000"));
   EXPECT_EQ(outcome("4700001c 00010000 09113270 121a042c 121a0709 440809f000000000"), "problem at 23");
-  EXPECT_EQ(outcome("48000020 00010000 09112e55 121a042c 121a0709 440c09030000000000000000"), "problem at 23");
+  EXPECT_EQ(outcome("48000020 00010000 09112e55 121a042c 121a0709 440c09030000000000000000"), "problem at 22");
+}
+
+TEST(IPGWOptions, TimestampsWithRoomForPartOfAnEntryAreBad) {
+  // RFC 791: "if there is some room but not enough room for a full timestamp to be inserted, ... in error".
+  EXPECT_EQ(outcome("4700001c 00010000 09110000 121a042c 121a0709 4408070000000000"), "problem at 22");
+  // 4 bytes left, and an address and a time need 8.
+  EXPECT_EQ(outcome("48000020 00010000 09110000 121a042c 121a0709 440c090100000000 00000000"), "problem at 22");
+  // A pointer beyond the option: full.
+  EXPECT_EQ(outcome("4700001c 00010000 09110000 121a042c 121a0709 4408ff0000000000").substr(40), "4408ff1000000000");
 }
 
 TEST(IPGWOptions, BadOptions) {
   EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 44000000"), "problem at 21");  // length 0
   EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 83050000"), "problem at 21");  // beyond the header
-  EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 01010107"), "problem at 24");  // length is missing
+  EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 01010107"), "problem at 23");  // length is missing
   EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 07020000"), "problem at 21");  // no pointer
   EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 44030500"), "problem at 21");
   EXPECT_EQ(outcome("46000018 00010000 09110000 121a042c 121a0709 44040400"), "problem at 22");          // pointer

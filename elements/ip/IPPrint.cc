@@ -8,8 +8,7 @@
 #include <cstring>
 
 #include "elements/ip/icmp_names.hh"
-#include "elements/standard/chatter.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/chatter.hh"
 #include "headrace/headers.hh"
 
 namespace headrace {
@@ -264,6 +263,13 @@ Packet* IPPrint::act(Packet* p, Emitter&) {
   return p;
 }
 
-void IPPrint::add_handlers(Handlers& handlers) { read_write_value(handlers, "active", active_, {}, Handler::kCalm); }
+std::vector<RegionInfo> IPPrint::annotations() const {
+  std::vector<RegionInfo> all;
+  if (aggregate_) all.push_back(declared(Read{anno::aggregate})[0]);
+  if (paint_) all.push_back(declared(Read{anno::paint})[0]);
+  return all;
+}
+
+void IPPrint::add_handlers(Handlers& handlers) { handlers.value("active", active_, {}, Handler::kCalm); }
 
 }  // namespace headrace

@@ -4,22 +4,22 @@
 
 namespace headrace {
 
-/// Prints a line for each IP packet, in the manner of tcpdump, and sends the packet on.
+/// Prints a line for each IP packet, in the style of tcpdump, and passes the packet on.
 ///
 ///     IPPrint([LABEL, keyword CONTENTS, PAYLOAD, MAXLENGTH, ID, TTL, TOS, LENGTH, TIMESTAMP, AGGREGATE, PAINT, SWAP,
 ///             OUTFILE, ACTIVE])
 ///
-/// Packets without a network header pass silently.
+/// Packets without a network header pass without output.
 ///
-/// LABEL: stands before each line. Default: none.
+/// LABEL: printed at the start of each line. Default: none.
 /// CONTENTS: the bytes to show below the line: NONE, HEX or ASCII. Default NONE.
 /// PAYLOAD: the same for the bytes behind the headers. Not together with CONTENTS.
-/// MAXLENGTH: most bytes shown; negative: all. Default 1500.
+/// MAXLENGTH: maximum number of bytes shown; negative: all. Default 1500.
 /// ID, TTL, TOS, LENGTH true: show this field of the IP header. Default false.
 /// TIMESTAMP false: do not show the packet's time. Default true.
 /// AGGREGATE, PAINT true: show this annotation. Default false.
 /// SWAP false: ICMP identifiers and sequence numbers are little-endian. Default true.
-/// OUTFILE: a file to print to. Default: the standard error.
+/// OUTFILE: a file to print to. Default: standard error.
 /// ACTIVE false: prints nothing. Default true.
 ///
 /// Handlers: `active` (rw).
@@ -29,6 +29,7 @@ class IPPrint final : public SimpleElement {
 
   ~IPPrint() override;
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;

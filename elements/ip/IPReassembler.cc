@@ -162,7 +162,7 @@ Packet* IPReassembler::assemble(Datagram& datagram) {
 // --- Fragments
 
 IPReassembler::Bucket& IPReassembler::bucket_of(const Ip4Header& ip) {
-  // Seeded, so that nobody can send fragments that all fall into one bucket.
+  // Seeded, so that an attacker cannot send fragments that all fall into one bucket.
   const uint64_t addresses = uint64_t{IpAddress(ip.src).network_order()} << 32 | IpAddress(ip.dst).network_order();
   uint64_t hash = (addresses ^ seed_) * 0x9e3779b97f4a7c15;
   hash = (hash ^ hash >> 32 ^ uint64_t{ip.id} << 8 ^ ip.protocol ^ seed_ << 20) * 0x9e3779b97f4a7c15;

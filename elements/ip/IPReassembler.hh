@@ -15,24 +15,24 @@ namespace headrace {
 ///
 ///     IPReassembler([keyword HIMEM, TIMEOUT, MAX_MTU_ANNO])
 ///
-/// Input: IP packets with a network header. Output 0: packets that are no fragments, unchanged, and complete packets,
-/// with what lay before the header of the first fragment and its annotations. Output 1 (optional): what has arrived of
-/// packets to which nothing was added for TIMEOUT, or that had to make room, from the first byte that is there on;
-/// bytes in between that have not arrived are zero. For ICMPError(..., timeexceeded, reassembly), which answers only
-/// those whose first fragment is there. Without it that is dropped and counted. All workers share the fragments.
+/// Input: IP packets with a network header. Output 0: packets that are not fragments, unchanged, and reassembled
+/// packets, with the bytes before the header of the first fragment and its annotations. Output 1 (optional): incomplete
+/// packets that received no fragment for TIMEOUT or were evicted, from the first byte received on; missing bytes are
+/// zero. Connect it to ICMPError(..., timeexceeded, reassembly), which answers only packets whose first fragment was
+/// received. Without output 1 they are dropped and counted. All workers share the fragments.
 ///
-/// A fragment that was seen before is dropped. Fragments that overlap make their whole packet worthless: it is dropped,
-/// and what comes of it later as well (RFC 5722). So are first fragments of TCP without its flags, and fragments that
-/// would write over them (RFC 1858, RFC 3128).
+/// Duplicate fragments are dropped. If fragments overlap, the whole packet is dropped, including fragments that arrive
+/// later (RFC 5722). First TCP fragments that end before the TCP flags, and fragments that would overwrite the flags,
+/// are also dropped (RFC 1858, RFC 3128).
 ///
-/// HIMEM: bytes of fragments that are kept; beyond them old ones go until a quarter is free. No more than an eighth of
-/// all packet buffers is kept either. Default 256 KiB.
+/// HIMEM: maximum number of bytes kept; beyond it, old fragments are evicted until a quarter is free. At most an eighth
+/// of all packet buffers is used. Default 256 KiB.
 /// TIMEOUT: in seconds; default 30.
 /// MAX_MTU_ANNO: a two-byte annotation that gets the length of the longest fragment of a complete packet.
 ///
-/// In a hot swap the fragments go to the IPReassembler that takes over.
+/// In a hot swap the fragments are transferred to the new IPReassembler.
 ///
-/// Handlers: `dump` (r) counts and what is waiting, as text.
+/// Handlers: `dump` (r) counts and incomplete packets, as text.
 class IPReassembler final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1-2"};
@@ -42,6 +42,10 @@ class IPReassembler final : public SimpleElement {
   ~IPReassembler() override;
 
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override {
+    if (mtu_annotation_ < 0) return {};
+    return {{Anchor::kAnno, mtu_annotation_, 2, false, true}};
+  }
   Status initialize(Errors& errors) override;
   void run_timer(Timer& timer) override;
   void take_state(Element& old, Errors& errors) override;

@@ -6,12 +6,13 @@
 
 namespace headrace {
 
-/// Names patterns for the input specs of IPRewriter and its kin.
+/// Defines named patterns for the input specs of IPRewriter and similar elements.
 ///
 ///     IPRewriterPatterns(NAME SADDR SPORT DADDR DPORT, ...)
 ///
-/// A name is known in the compound element that this element is part of, and within. Rewriters that use the same name
-/// share the pattern: ports that are taken in turn are not taken twice in a row. See IPRewriter for patterns.
+/// A name is known in the compound element that this element is part of, and in those within it. Rewriters that use the
+/// same name share the pattern: a port assigned in turn by one is not reused at once by another. See IPRewriter for
+/// patterns.
 class IPRewriterPatterns final : public Element {
  public:
   static constexpr Ports kPorts{"0/0"};

@@ -1,10 +1,10 @@
 #include "elements/ip/LinearIPLookup.hh"
 
-#include "elements/ip/IPRouteTable.hh"
+#include "elements/ip/ip4_routes.hh"
 
 namespace headrace {
 
-Status LinearIPLookup::configure(Args& args, IPRouteTable& owner) {
+Status LinearIPLookup::configure(Args& args, Owner& owner) {
   owner.list_in_order();
   return owner.configure(args);
 }

@@ -3,12 +3,12 @@
 
 namespace headrace {
 
-/// Says where the IP header of packets lies.
+/// Marks the position of the IP header.
 ///
 ///     MarkIPHeader([OFFSET])
 ///
 /// Sets the network header annotation to OFFSET bytes into the packet, and the transport header annotation behind it by
-/// the header's own length field. Nothing else is looked at: CheckIPHeader does that. A packet that ends before OFFSET
+/// the header's own length field. Nothing else is checked: use CheckIPHeader for that. A packet that ends before OFFSET
 /// has no header; it is dropped and counted.
 ///
 /// OFFSET: default 0.

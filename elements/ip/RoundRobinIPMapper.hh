@@ -9,9 +9,9 @@ namespace headrace {
 ///
 ///     RoundRobinIPMapper(PATTERN FOUTPUT ROUTPUT, ...)
 ///
-/// Name it in an input spec of an IPRewriter or one of its kin. Each new flow gets the next of the patterns; when that
-/// has nothing free, the one after it. Patterns are written as in IPRewriter, without the word `pattern`; a name from
-/// IPRewriterPatterns is one, too.
+/// Name it in an input spec of an IPRewriter or a similar element. Each new flow gets the next pattern; if that has no
+/// free port or address, the one after it. Patterns are written as in IPRewriter, without the word `pattern`; a name
+/// from IPRewriterPatterns is also a pattern.
 class RoundRobinIPMapper final : public Element, public IpMapper {
  public:
   static constexpr Ports kPorts{"0/0"};

@@ -7,8 +7,8 @@ namespace headrace {
 ///
 ///     SetIPChecksum
 ///
-/// Input: packets with a network header, or that begin with an IP header. Packets whose header is not all there are
-/// dropped and counted.
+/// Input: packets with a network header, or that begin with an IP header. Packets with a truncated header are dropped
+/// and counted.
 ///
 /// Handlers: `drops` (r).
 struct SetIPChecksum : Shader<SetIPChecksum> {

@@ -2,6 +2,8 @@
 #include <headrace/element.hh>
 #include <vector>
 
+#include "elements/standard/random_numbers.hh"
+
 namespace headrace {
 
 /// Sets the destination address annotation to random addresses.
@@ -9,27 +11,21 @@ namespace headrace {
 ///     SetRandIPAddress(PREFIX [, LIMIT])
 ///
 /// PREFIX: the network that the addresses are from.
-/// LIMIT: takes at most so many different addresses, drawn when the element is configured.
+/// LIMIT: maximum number of different addresses, drawn when the element is configured.
 class SetRandIPAddress final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1"};
 
-  SetRandIPAddress();
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override { return declared(Write{anno::dst_ip}); }
   Packet* act(Packet* p, Emitter& emit) override;
 
  private:
-  /// xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016), one for each
-  /// thread.
-  struct Random {
-    uint64_t state = 0;
-    uint32_t next();
-  };
-  IpAddress draw(Random& random) const;
+  IpAddress draw();
 
   IpPrefix prefix_;
   std::vector<IpAddress> addresses_;
-  PerThread<Random> random_;
+  RandomNumbers random_;
 };
 
 HEADRACE_ELEMENT(SetRandIPAddress)

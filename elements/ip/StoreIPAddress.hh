@@ -12,8 +12,8 @@ namespace headrace {
 /// annotation is 0.0.0.0 passes unchanged. Output 1 (optional): packets too short, or without an IP header where one is
 /// needed, unchanged; without it they are dropped and counted.
 ///
-/// OFFSET: where the address goes; `src` or `dst` for that field of the IP header. Then the checksums of IP, and of TCP
-/// or UDP if their header is there, are updated (RFC 1624); for a number nothing is.
+/// OFFSET: where the address goes; `src` or `dst` for that field of the IP header. Then the IP checksum, and the TCP or
+/// UDP checksum if that header is present, are updated (RFC 1624). With a number, no checksum is updated.
 struct StoreIPAddress : Shader<StoreIPAddress> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr bool kChecksHeaders = true;
@@ -53,6 +53,7 @@ struct StoreIPAddress : Shader<StoreIPAddress> {
     return 0;
   }
 
+ private:
   HEADRACE_SHADER static void replace(auto& p, auto field, uint32_t a) {
     const uint32_t old = p.get(field);
     p.set(field, a);

@@ -3,11 +3,11 @@
 
 namespace headrace {
 
-/// Removes the IP header, with all that lies before it.
+/// Removes the IP header and everything before it.
 ///
 ///     StripIPHeader
 ///
-/// Input: packets with a network header. The header annotations stay, so UnstripIPHeader can bring the header back. A
+/// Input: packets with a network header. The header annotations stay, so UnstripIPHeader can restore the header. A
 /// packet that ends before its transport header becomes empty.
 struct StripIPHeader : Shader<StripIPHeader> {
   static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length}, Read{ip4::version_ihl});

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Brings back the IP header that StripIPHeader removed.
+/// Restores the IP header that StripIPHeader removed.
 ///
 ///     UnstripIPHeader
 ///

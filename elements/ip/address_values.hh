@@ -13,4 +13,4 @@ inline std::string unparse_value(const EtherAddress& value) { return value.unpar
 
 }  // namespace headrace
 
-#include "elements/standard/value_handlers.hh"
+#include "headrace/value_handlers.hh"

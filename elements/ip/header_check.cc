@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 #include "headrace/shader_host.hh"
 
 namespace headrace {

@@ -24,7 +24,7 @@ struct HeaderCheckOwner {
   void tell(const Element& element, std::string_view protocol, std::string_view why);
 };
 
-/// `drops`, the sum of the first `count` counters, and with DETAILS `drop_details`, one line a counter.
+/// `drops`, the sum of the first `count` counters, and with DETAILS `drop_details`, one line per counter.
 void add_header_check_handlers(Handlers& handlers, const HeaderCheckOwner& owner, ShaderElementBase& element,
                                const CounterInfo* counters, int count);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The shader of all IP lookup elements. What it needs on the host is in IPRouteTable.hh.
+/// The shader of all IP lookup elements. What it needs on the host is in ip4_routes.hh.
 
 #include <headrace/shader.hh>
 
@@ -8,7 +8,9 @@
 
 namespace headrace {
 
-class IPRouteTable;
+template <typename Family>
+class RouteTable;
+struct Ip4Family;
 
 /// Where packets of a route go. Gateway in host order, 0: the destination is on the link.
 struct IpNextHop {
@@ -25,7 +27,7 @@ struct IPLookupShader : Shader<Self> {
   static constexpr auto kRegions = regions(ReadWrite{anno::dst_ip});
   enum { kNoRoute };
   static constexpr auto kCounters = counters(reason("no route"));
-  using Owner = IPRouteTable;
+  using Owner = RouteTable<Ip4Family>;
   static constexpr bool kKeepsOwner = true;
 
   Lpm4View table;

@@ -131,7 +131,7 @@ Status RewriterBase::configure_base(Args& args) {
   std::vector<std::string> specs;
   if (!args.consume_rest(specs).complete()) return Status::failed();
   if (static_cast<int>(specs.size()) != ninputs())
-    return args.errors().error("need {} arguments, one per input port", ninputs());
+    return args.errors().error("need {} argument{}, one per input port", ninputs(), ninputs() == 1 ? "" : "s");
   Status status;
   for (size_t i = 0; i < specs.size(); ++i) {
     InputSpec input;
@@ -149,6 +149,13 @@ Status RewriterBase::check_input(const InputSpec& input, int index, Errors& erro
   if (input.kind != InputSpec::Kind::kMapper) return {};
   const Errors::Context context(errors, {}, fmt::format("input spec {}:", index));
   return input.mapper->check_user(*this, errors);
+}
+
+std::vector<RegionInfo> RewriterBase::annotations() const {
+  std::vector<RegionInfo> all;
+  if (dst_anno_) all = declared(Write{anno::dst_ip});
+  if (reply_anno_ >= 0) all.push_back({Anchor::kAnno, reply_anno_, 1, true, true});
+  return all;
 }
 
 Status RewriterBase::initialize(Errors& errors) {
@@ -173,7 +180,7 @@ void RewriterBase::join(FlowTable& table) {
 
 void RewriterBase::take_state(Element& old, Errors&) {
   auto& from = static_cast<RewriterBase&>(old);
-  // Those who share a table find it where its owner has it.
+  // Rewriters that share a table use the one of its owner.
   if (owner_ != this || from.owner_ != &from || !from.table_) return;
   std::swap(table_, from.table_);
   for (RewriterBase* user : users_) user->join(*table_);

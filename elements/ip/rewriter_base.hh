@@ -36,7 +36,7 @@ struct Rewriting {
 class IpMapper {
  public:
   virtual ~IpMapper() = default;
-  /// A rewriter will ask; called while that is initialised.
+  /// A rewriter will ask; called while that is initialized.
   virtual Status check_user(const RewriterBase& user, Errors& errors) const = 0;
   /// False when the packet shall be dropped. Any worker may call this.
   virtual bool map(const NewFlow& flow, Rewriting& rewriting) = 0;
@@ -78,6 +78,7 @@ class RewriterBase : public Element {
   static constexpr uint32_t kDefaultCapacity = 1u << 20;
 
   Status initialize(Errors& errors) override;
+  std::vector<RegionInfo> annotations() const override;
   void run_timer(Timer& timer) override;
   void take_state(Element& old, Errors& errors) override;
 

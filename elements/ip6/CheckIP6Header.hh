@@ -30,25 +30,24 @@ struct Address6List {
   }
 };
 
-/// Checks IPv6 headers and marks where they lie.
+/// Checks IPv6 headers and marks their position.
 ///
 ///     CheckIP6Header([BADADDRS, OFFSET, keyword BADSRC, VERBOSE, DETAILS])
 ///
-/// Input: IPv6 packets. Output 0: packets whose version, payload length and source address are right. Their network
-/// header and destination address annotations are set, and what a link's padding added behind the IPv6 packet is
-/// removed. The transport header annotation points behind hop-by-hop options, routing, fragment, authentication and
-/// destination options headers, of which eight are followed (RFC 8200). Output 1 (optional): the others, unchanged;
-/// without it they are dropped. They are counted by reason, and the first one is reported on standard error.
+/// Input: IPv6 packets. Output 0: packets whose version, payload length and source address are valid. Their network
+/// header and destination address annotations are set, and link padding behind the IPv6 packet is removed. The
+/// transport header annotation points behind hop-by-hop options, routing, fragment, authentication and destination
+/// options headers, up to eight of them (RFC 8200). Output 1 (optional): the others, unchanged; without it they are
+/// dropped. They are counted by reason, and the first one is reported on standard error.
 ///
-/// A multicast address is never a right source (RFC 4291, 2.7).
+/// A multicast address is never a valid source (RFC 4291, 2.7).
 ///
-/// BADADDRS: further source addresses that are refused, separated by blanks, such as "::0 2001:db8::1". BADSRC is
-/// another name for it.
+/// BADADDRS: further invalid source addresses, separated by spaces, such as "::0 2001:db8::1". BADSRC is an alias.
 /// OFFSET: where the IPv6 header begins. Default 0.
 /// VERBOSE true: reports every bad packet. Default false.
 /// DETAILS true: adds the handler drop_details. Default false.
 ///
-/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one a line.
+/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one per line.
 struct CheckIP6Header : Shader<CheckIP6Header> {
   using Owner = CheckIP6HeaderOwner;
   static constexpr Ports kPorts{"1/1-2"};
@@ -82,6 +81,7 @@ struct CheckIP6Header : Shader<CheckIP6Header> {
     return tells ? kEscape : 1;
   }
 
+ private:
   /// Looks at a packet, and marks it if nothing is wrong.
   HEADRACE_SHADER Problem check(auto& p) const {
     const int room = static_cast<int>(p.length()) - offset;

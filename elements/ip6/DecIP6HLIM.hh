@@ -7,10 +7,10 @@ namespace headrace {
 ///
 ///     DecIP6HLIM
 ///
-/// Input: IPv6 packets with a network header. Output 0: live packets, with one hop less to live. Output 1 (optional):
-/// packets whose hop limit was 0 or 1, unchanged; without it they are dropped and counted.
+/// Input: IPv6 packets with a network header. Output 0: live packets, with the hop limit decremented. Output 1
+/// (optional): packets whose hop limit was 0 or 1, unchanged; without it they are dropped and counted.
 ///
-/// Handlers: `drops` (r) packets that had expired.
+/// Handlers: `drops` (r) expired packets.
 struct DecIP6HLIM : Shader<DecIP6HLIM> {
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(ReadWrite{ip6::hop_limit});

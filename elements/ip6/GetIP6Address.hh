@@ -7,8 +7,8 @@ namespace headrace {
 ///
 ///     GetIP6Address(OFFSET)
 ///
-/// OFFSET: where in the packet the address lies; 24 for the destination in an IPv6 header at the beginning. A packet
-/// that ends before passes with its annotation unchanged, and is counted.
+/// OFFSET: position of the address in the packet; 24 for the destination in an IPv6 header at the beginning. A packet
+/// that is too short passes with its annotation unchanged, and is counted.
 struct GetIP6Address : Shader<GetIP6Address> {
   static constexpr auto kRegions =
       regions(Read{Span<Anchor::kData, 0, 128>{}}, Read{meta::length}, Write{anno::dst_ip6});

@@ -1,6 +1,6 @@
 #include "elements/ip6/LookupIP6Route.hh"
 
-#include "elements/ip6/IP6RouteTable.hh"
+#include "elements/ip6/ip6_routes.hh"
 
 namespace headrace {
 
@@ -34,8 +34,11 @@ void LookupIP6Route::shade_batch(Packet* const* packets, int n, Next* nexts, uin
       continue;
     }
     const Ip6NextHop& hop = hops[indices[i]];
-    if (hop.has_gateway) std::memcpy(packets[i]->anno() + anno_offset::kDstIp6, hop.gateway.b, sizeof hop.gateway);
-    nexts[i] = static_cast<Next>(hop.port);
+    if (load_shared(&hop.has_gateway)) {
+      const uint64_t halves[] = {load_shared(ip6_words(hop.gateway)), load_shared(ip6_words(hop.gateway) + 1)};
+      std::memcpy(packets[i]->anno() + anno_offset::kDstIp6, halves, sizeof halves);
+    }
+    nexts[i] = static_cast<Next>(load_shared(&hop.port));
   }
 }
 

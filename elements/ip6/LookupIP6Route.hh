@@ -3,11 +3,13 @@
 
 namespace headrace {
 
-class IP6RouteTable;
+template <typename Family>
+class RouteTable;
+struct Ip6Family;
 
 /// Where packets of a route go. Without a gateway the destination is on the link.
 struct Ip6NextHop {
-  Ip6Bytes gateway;
+  alignas(8) Ip6Bytes gateway;
   uint32_t has_gateway;
   uint32_t port;
 };
@@ -21,20 +23,21 @@ struct Ip6NextHop {
 /// counted. A gateway of `::0` or `-` is none.
 ///
 /// The table is a Poptrie (Asai, Ohara, SIGCOMM 2015) behind a first level of 24 bits: five memory accesses on average
-/// for the routes of the Internet. Routes change while packets are forwarded; a packet sees the old or the new route.
+/// for the routes of the Internet. Routes can change while packets are forwarded; a packet sees the old or the new
+/// route.
 ///
-/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain or compressed by xz or gzip.
+/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain, .gz, .xz, .bz2 or .zst.
 /// SPREAD: lines without OUT get an output below this number, by a hash of the prefix. Default: all outputs.
 ///
 /// Handlers: `lookup ADDR` (r) output and gateway of an address; `table`, `count` (r); `add`, `set`, `remove` (w) a
-/// route; `ctrl` (w) such commands one a line, all or none; `flush` (w) removes every route.
+/// route; `ctrl` (w) such commands, one per line, applied all or none; `flush` (w) removes every route.
 struct LookupIP6Route : Shader<LookupIP6Route> {
   static constexpr Ports kPorts{"1/-"};
   static constexpr Processing kProcessing{"h/h"};
   static constexpr auto kRegions = regions(ReadWrite{anno::dst_ip6});
   enum { kNoRoute };
   static constexpr auto kCounters = counters(reason("no route"));
-  using Owner = IP6RouteTable;
+  using Owner = RouteTable<Ip6Family>;
   static constexpr bool kKeepsOwner = true;
 
   Lpm6View table;

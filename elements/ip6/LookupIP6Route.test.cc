@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "elements/ip6/IP6RouteTable.hh"
+#include "elements/ip6/ip6_routes.hh"
 #include "support/element_test.hh"
 
 namespace headrace::testing {
@@ -76,7 +76,7 @@ TEST(LookupIP6Route, BadArgumentsAreAllNamed) {
 
 // The body for whole batches and the one for a single packet are the same function to a user.
 TEST(LookupIP6Route, BothBodiesGiveTheSameAnswers) {
-  IP6RouteTable owner;
+  RouteTable<Ip6Family> owner;
   Errors errors;
   struct FourOutputs final : NameScope {
     int noutputs() const override { return 4; }

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Says where the IPv6 header of packets lies.
+/// Marks the position of the IPv6 header.
 ///
 ///     MarkIP6Header([OFFSET])
 ///

@@ -7,8 +7,8 @@ namespace headrace {
 ///
 ///     Align(MODULUS, OFFSET)
 ///
-/// In Click this element moves packets, for processors that read words at multiples of their size only. Here every
-/// element reads words wherever they lie, so configurations that have it run and cost nothing.
+/// In Click this element moves packets, for processors that require aligned access. Headrace's elements read words at
+/// any address, so configurations with it run at no cost.
 ///
 /// MODULUS: 2, 4 or 8.
 /// OFFSET: less than MODULUS.

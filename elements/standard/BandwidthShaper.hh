@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Lets packets be pulled at no more than a bandwidth.
+/// Limits the bandwidth at which packets can be pulled.
 ///
 ///     BandwidthShaper(RATE)
 ///
@@ -11,7 +11,7 @@ namespace headrace {
 ///
 /// RATE: a bandwidth, such as 10Mbps.
 ///
-/// Handlers: `rate` (rw); `reset` (w) forgets what was sent.
+/// Handlers: `rate` (rw); `reset` (w) resets the limiter.
 class BandwidthShaper final : public Shaper {
  public:
   static constexpr Ports kPorts{"1/1"};

@@ -28,7 +28,7 @@ Status Classifier::configure(Args& args, Owner& owner) {
   if (!args.consume_rest(patterns).complete()) return Status::failed();
   const int outputs = args.scope()->noutputs();
   if (static_cast<int>(patterns.size()) != outputs) {
-    return args.errors().error("need {} arguments, one per output port", outputs);
+    return args.errors().error("need {} argument{}, one per output port", outputs, outputs == 1 ? "" : "s");
   }
   const Status status = compile_classifier(patterns, args.errors(), owner);
   if (status) {

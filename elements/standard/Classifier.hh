@@ -12,19 +12,19 @@ class DecisionProgram;
 ///     Classifier(PATTERN1, PATTERN2, ...)
 ///
 /// Input: any packets. One pattern for each output; a packet leaves by the output of the first pattern that matches it,
-/// and is dropped and counted when none does.
+/// and is dropped and counted if none matches.
 ///
-/// A pattern is `-`, which matches every packet, or clauses separated by blanks, all of which must hold: `OFFSET/VALUE`
-/// or `OFFSET/VALUE%MASK`. OFFSET counts bytes from the beginning of the packet, in decimal. VALUE and MASK are as many
-/// bytes in hexadecimal; in VALUE, `?` stands for any digit. `!` before a clause negates it. A clause about bytes
-/// beyond the packet's end does not hold.
+/// A pattern is `-`, which matches every packet, or clauses separated by spaces, all of which must hold: `OFFSET/VALUE`
+/// or `OFFSET/VALUE%MASK`. OFFSET counts bytes from the beginning of the packet, in decimal. VALUE and MASK are bytes
+/// in hexadecimal, of the same length; in VALUE, `?` stands for any digit. `!` before a clause negates it. A clause
+/// about bytes beyond the packet's end does not hold.
 ///
 ///     Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -)
 ///
-/// sends ARP requests, ARP replies, IP packets and the rest different ways. An output that no packet can reach is worth
-/// a warning.
+/// sends ARP requests, ARP replies, IP packets and the rest different ways. The element warns about outputs that no
+/// packet can reach.
 ///
-/// Handlers: `program` (r) the tests that are made of the patterns; `config` (rw).
+/// Handlers: `program` (r) the compiled tests; `config` (rw).
 struct Classifier : Shader<Classifier> {
   static constexpr Ports kPorts{"1/-"};
   static constexpr Processing kProcessing{"h/h"};

@@ -1,9 +1,7 @@
-#include "support/test_router.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 /// A frame with an Ethernet type and, at byte 20, an ARP operation.
 std::string frame(const std::string& type, const std::string& operation = "0000") {

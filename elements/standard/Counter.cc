@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "elements/standard/single_writer.hh"
 #include "headrace/router.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
@@ -192,5 +192,6 @@ void Counter::add_handlers(Handlers& handlers, CounterOwner& owner, ShaderElemen
 }
 
 HEADRACE_ELEMENT(Counter)
+HEADRACE_ELEMENT_ALIAS(CounterMP, Counter)
 
 }  // namespace headrace

@@ -5,18 +5,20 @@ namespace headrace {
 
 struct CounterOwner;
 
-/// Counts packets and bytes, and how many there are in a second.
+/// Counts packets and bytes, and measures their rates.
 ///
 ///     Counter([keyword COUNT_CALL, BYTE_COUNT_CALL])
 ///
-/// Packets pass unchanged. Each worker counts for itself; a handler shows the sum.
+/// Packets pass unchanged. Each worker has its own counters; handlers show the sum. CounterMP, FastClick's counter for
+/// several threads, is the same.
 ///
-/// COUNT_CALL: "N HANDLER [VALUE]". When the Nth packet comes, writes VALUE to HANDLER before the packet goes on.
-/// BYTE_COUNT_CALL: "N HANDLER [VALUE]", the same for the packet that makes the count of bytes reach N. Either makes
+/// COUNT_CALL: "N HANDLER [VALUE]". When the Nth packet arrives, writes VALUE to HANDLER before the packet is passed
+/// on.
+/// BYTE_COUNT_CALL: "N HANDLER [VALUE]", the same for the packet that makes the count of bytes reach N. With either,
 /// all workers share a count.
 ///
-/// Handlers: `count`, `byte_count` (r) since the last reset; `rate`, `byte_rate`, `bit_rate` (r) in a second, averaged
-/// over the last moments: every millisecond counts for 1/16, the past for the rest; `reset`, `reset_counts` (w);
+/// Handlers: `count`, `byte_count` (r) since the last reset; `rate`, `byte_rate`, `bit_rate` (r) per second, as a
+/// moving average: every millisecond has a weight of 1/16; `reset`, `reset_counts` (w);
 /// `count_call` (rw; reads N), `byte_count_call` (w) replace the arguments, without HANDLER nothing is called.
 struct Counter : Shader<Counter> {
   using Owner = CounterOwner;

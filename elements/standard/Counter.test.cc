@@ -115,6 +115,48 @@ TEST(AverageCounter, RateFromFirstToLast) {
   EXPECT_EQ(r.read("n.count"), "0");
 }
 
+TEST(AverageCounter, CountsBitsAlsoOnTheLink) {
+  TestRouter r(
+      "RatedSource(RATE 100, LENGTH 100, LIMIT 201, STOP true) -> n :: AverageCounterIMP -> m :: AverageCounterMP(0, "
+      "false) -> c :: CounterMP -> Discard;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.run();
+  EXPECT_EQ(r.read("c.count"), "201");
+  EXPECT_EQ(r.read("n.bit_count"), std::to_string(201 * 800));
+  EXPECT_EQ(r.read("n.link_count"), std::to_string(201 * 124 * 8));
+  EXPECT_EQ(r.read("m.link_count"), std::to_string(201 * 120 * 8));
+  EXPECT_NEAR(std::stod(r.read("n.time")), 2, 0.05);
+  EXPECT_NEAR(std::stod(r.read("n.link_rate")), 100 * 124 * 8, 4000);
+  ASSERT_TRUE(r.write("n.reset_now"));
+  EXPECT_EQ(r.read("n.count"), "0");
+}
+
+TEST(AverageCounter, CountsNothingAfterMax) {
+  TestRouter r("RatedSource(RATE 100, LIMIT 500, STOP true) -> n :: AverageCounter(MAX 2) -> Discard;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.run();
+  EXPECT_NEAR(std::stoi(r.read("n.count")), 200, 3);
+  EXPECT_NEAR(std::stod(r.read("n.time")), 2, 0.05);
+}
+
+TEST(AverageCounter, BeginsAnewAboveTheThreshold) {
+  TestRouter r(
+      "RatedSource(RATE 100, LIMIT 500, STOP true) -> n :: AverageCounter(THRESHOLD 50) -> m :: AverageCounter(THRESHOLD "
+      "5000) -> Discard;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.run();
+  // The first second is left out.
+  EXPECT_NEAR(std::stoi(r.read("n.count")), 400, 5);
+  EXPECT_EQ(r.read("m.count"), "500");
+}
+
+TEST(AverageCounter, ArgumentsAreChecked) {
+  EXPECT_FALSE(TestRouter("Idle -> AverageCounter(-1) -> Discard;").ok());
+  EXPECT_FALSE(TestRouter("Idle -> AverageCounterMP(0, 7) -> Discard;").ok());
+  EXPECT_FALSE(TestRouter("Idle -> AverageCounter(MAX x) -> Discard;").ok());
+  EXPECT_FALSE(TestRouter("Idle -> AverageCounter(THRESHOLD -1) -> Discard;").ok());
+}
+
 TEST(AverageCounter, IgnoresTheBeginning) {
   TestRouter r("Idle -> n :: AverageCounter(1) -> c :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();

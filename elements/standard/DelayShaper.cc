@@ -1,7 +1,5 @@
 #include "elements/standard/DelayShaper.hh"
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
 DelayShaper::~DelayShaper() {
@@ -18,7 +16,7 @@ Status DelayShaper::initialize(Errors&) {
 Packet* DelayShaper::next() {
   if (!held_ && (held_ = input(0).pull())) {
     const Timestamp received = held_->timestamp();
-    held_->set_timestamp((received ? received : clock::now()) + delay_.timestamp());
+    held_->set_timestamp((received.ns >= Timestamp::kSecond ? received : clock::now()) + delay_.timestamp());
   }
   if (!held_) {
     if (!upstream_.active()) {
@@ -51,6 +49,6 @@ Notifier* DelayShaper::notifier(NotifierKind kind, bool output, int) {
   return output && kind == NotifierKind::kNonempty ? &ready_ : nullptr;
 }
 
-void DelayShaper::add_handlers(Handlers& handlers) { read_write_value(handlers, "delay", delay_); }
+void DelayShaper::add_handlers(Handlers& handlers) { handlers.value("delay", delay_); }
 
 }  // namespace headrace

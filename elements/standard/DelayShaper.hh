@@ -7,9 +7,10 @@ namespace headrace {
 ///
 ///     DelayShaper(DELAY)
 ///
-/// Input 0 and output 0, pull. A packet can be pulled no earlier than DELAY after its timestamp (after the moment it
-/// came here if it has none), and then gets the present time as its timestamp. It holds one packet at a time, and tells
-/// those who pull when there is something to get.
+/// Input 0 and output 0, pull. A packet can be pulled no earlier than DELAY after its timestamp, and then gets the
+/// present time as its timestamp. A packet without a timestamp, or with one below one second (as in captures that count
+/// from 0), is delayed from its arrival here. The element holds one packet at a time, and wakes the elements that pull
+/// from it when a packet may leave.
 ///
 /// DELAY: a time.
 ///

@@ -1,7 +1,5 @@
 #include "elements/standard/DelayUnqueue.hh"
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
 DelayUnqueue::~DelayUnqueue() {
@@ -20,7 +18,7 @@ bool DelayUnqueue::run_task(Task& task) {
   for (int n = 0; n < Batch::kCapacity; ++n) {
     if (!held_ && (held_ = input(0).pull())) {
       const Timestamp received = held_->timestamp();
-      held_->set_timestamp((received ? received : clock::now()) + delay_.timestamp());
+      held_->set_timestamp((received.ns >= Timestamp::kSecond ? received : clock::now()) + delay_.timestamp());
     }
     if (!held_) {
       if (signal_.active()) task.fast_reschedule();
@@ -38,6 +36,6 @@ bool DelayUnqueue::run_task(Task& task) {
   return worked;
 }
 
-void DelayUnqueue::add_handlers(Handlers& handlers) { read_write_value(handlers, "delay", delay_); }
+void DelayUnqueue::add_handlers(Handlers& handlers) { handlers.value("delay", delay_); }
 
 }  // namespace headrace

@@ -3,13 +3,14 @@
 
 namespace headrace {
 
-/// Delays packets: pulls them, and pushes each when its time has come.
+/// Delays packets: pulls them, and pushes each when its delay has passed.
 ///
 ///     DelayUnqueue(DELAY)
 ///
-/// Input 0, pull; output 0, push. A packet leaves no earlier than DELAY after its timestamp (after the moment it was
-/// pulled if it has none), with the time at which it was due as its new timestamp. It holds one packet at a time, so
-/// packets do not overtake each other.
+/// Input 0, pull; output 0, push. A packet leaves no earlier than DELAY after its timestamp, with the time at which it
+/// was due as its new timestamp. A packet without a timestamp, or with one below one second (as in captures that count
+/// from 0), is delayed from the moment it was pulled. It holds one packet at a time, so packets do not overtake each
+/// other.
 ///
 /// DELAY: a time.
 ///

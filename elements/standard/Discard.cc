@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
 Status Discard::configure(Args& args) {
@@ -22,7 +20,7 @@ Status Discard::initialize(Errors&) {
 }
 
 void Discard::push(int, Batch& batch) {
-  count_.add(0, batch.size());
+  discarded_.add(0, batch.size());
   batch.kill();
 }
 
@@ -34,7 +32,7 @@ bool Discard::run_task(Task& task) {
     const int n = input(0).pull(batch, static_cast<int>(std::min<uint32_t>(left, Batch::kCapacity)));
     if (n == 0) break;
     batch.kill();
-    count_.add(0, n);
+    discarded_.add(0, n);
     left -= n;
   }
   const bool worked = left < burst_;
@@ -43,10 +41,10 @@ bool Discard::run_task(Task& task) {
 }
 
 void Discard::add_handlers(Handlers& handlers) {
-  handlers.read("count", [this] { return std::to_string(count_.sum(0)); });
-  handlers.button("reset_counts", [this] { count_.reset(); });
+  handlers.read("count", [this] { return std::to_string(discarded()); });
+  handlers.button("reset_counts", [this] { discarded_.reset(); });
   if (input_is_push(0)) return;
-  read_write_value(handlers, "active", active_, [this] { active_ ? task_.reschedule() : task_.unschedule(); });
+  handlers.value("active", active_, [this] { active_ ? task_.reschedule() : task_.unschedule(); });
 }
 
 }  // namespace headrace

@@ -1,19 +1,20 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
 namespace headrace {
 
-/// Drops every packet.
+/// Drops every packet. The closing table of `headrace run` lists these packets as discarded, not as drops.
 ///
 ///     Discard([keyword ACTIVE, BURST])
 ///
-/// Input 0, push or pull. On a pull input it takes packets whenever there are some.
+/// Input 0, push or pull. A pull input is polled whenever packets are available.
 ///
 /// ACTIVE false: does not pull. Default true; only for pull.
 /// BURST: packets pulled in a row; 0: no limit. Default 1; only for pull.
 ///
 /// Handlers: `count` (r) packets dropped; `reset_counts` (w); `active` (rw, only for pull).
-class Discard final : public Element {
+class Discard final : public Element, public PacketSink {
  public:
   static constexpr Ports kPorts{"1/0"};
 
@@ -25,7 +26,6 @@ class Discard final : public Element {
   bool run_task(Task& task) override;
 
  private:
-  ThreadCounters count_{1};
   uint32_t burst_ = 1;
   bool active_ = true;
   Task task_{this};

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Keeps a router from running: stands where a configuration has a part that it must not be run without.
+/// Prevents a router from running: a placeholder for a required part of the configuration.
 ///
 ///     Error(...)
 ///

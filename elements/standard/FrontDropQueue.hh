@@ -3,12 +3,12 @@
 
 namespace headrace {
 
-/// A Queue that, when full, drops the oldest packet for the sake of the newest.
+/// A Queue that, when full, drops the oldest packet to store the newest.
 ///
 ///     FrontDropQueue([CAPACITY])
 ///
-/// Ports, arguments and handlers are those of Queue; output 1 gets the old packets. Those who push are not notified,
-/// since there is always room.
+/// Ports, arguments and handlers are those of Queue; output 1 gets the old packets. Pushers are not notified, since
+/// there is always space.
 class FrontDropQueue final : public Queue {
  public:
   void push(int port, Batch& batch) override;

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Chooses the output by a hash of some bytes, so that packets in which they are the same stay together.
+/// Chooses the output by a hash of some bytes, so packets with the same bytes leave by the same output.
 ///
 ///     HashSwitch(OFFSET, LENGTH)
 ///

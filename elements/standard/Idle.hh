@@ -1,15 +1,16 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
 namespace headrace {
 
-/// Neither sends nor keeps packets: an end for ports that are not used.
+/// Neither sends nor stores packets: terminates unused ports.
 ///
 ///     Idle
 ///
-/// Any number of inputs and outputs, push or pull. What is pushed to it is dropped; it never asks for a packet, and
-/// tells those who would pull from it that nothing will come.
-class Idle final : public Element {
+/// Any number of inputs and outputs, push or pull. What is pushed to it is dropped; it never pulls a packet, and
+/// signals elements that would pull from it that it stays empty.
+class Idle final : public Element, public PacketSink {
  public:
   static constexpr Ports kPorts{"-/-"};
   static constexpr Flow kFlow{"x/y"};
@@ -18,7 +19,10 @@ class Idle final : public Element {
     nothing_.sleep();
     return args.complete();
   }
-  void push(int, Batch& batch) override { batch.kill(); }
+  void push(int, Batch& batch) override {
+    discarded_.add(0, batch.size());
+    batch.kill();
+  }
   Notifier* notifier(NotifierKind kind, bool output, int) override {
     return output && kind == NotifierKind::kNonempty ? &nothing_ : nullptr;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "elements/standard/packet_bytes.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/value_handlers.hh"
 
 namespace headrace {
 
@@ -53,13 +53,14 @@ int InfiniteSource::make(Batch& batch, int n) {
     if (timestamp_) p->set_timestamp(now);
     batch.push_back(p);
   }
+  moved_.add(static_cast<uint64_t>(made), static_cast<uint64_t>(made) * bytes_.size());
   return made;
 }
 
 bool InfiniteSource::run_task(Task& task) {
   if (!active_) return false;
   const uint64_t burst = remaining(static_cast<uint64_t>(burst_));
-  // A source that has sent everything is done, even when nobody takes more.
+  // A source that has sent everything is done, even if no element pulls more.
   if (burst == 0) {
     if (limit_ >= 0) end_();
     return false;
@@ -123,10 +124,10 @@ void InfiniteSource::add_handlers(Handlers& handlers) {
     new_bytes();
     return Status();
   });
-  read_write_value(handlers, "limit", limit_, changed, Handler::kCalm);
+  handlers.value("limit", limit_, changed, Handler::kCalm);
   read_value(handlers, "burst", burst_, Handler::kCalm);
   write_value(handlers, "burst", burst_, Between{1, INT32_MAX}, changed);
-  read_write_value(handlers, "active", active_, changed);
+  handlers.value("active", active_, changed);
   read_value(handlers, "length", length_, Handler::kCalm);
   write_value(handlers, "length", length_, Between{-1, static_cast<int>(Packet::kMaxLength)}, new_bytes);
 }

@@ -1,21 +1,22 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
-#include "elements/standard/end_call.hh"
-#include "elements/standard/single_writer.hh"
+#include "headrace/end_call.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
-/// Makes packets as fast as they are taken.
+/// Creates packets as fast as they are taken.
 ///
 ///     InfiniteSource([DATA, LIMIT, BURST, ACTIVE, keyword TIMESTAMP, LENGTH, STOP, END_CALL])
 ///
-/// Output 0, push: sends BURST packets whenever its task runs, and sleeps while all queues behind it are full. Pull: a
-/// packet whenever one is asked for.
+/// Output 0, push: sends BURST packets whenever its task runs, and sleeps while all downstream queues are full. Pull: a
+/// packet for each pull.
 ///
-/// DATA: the bytes of each packet. Default: some text of 69 bytes.
+/// DATA: the bytes of each packet. Default: a text of 69 bytes.
 /// LIMIT: packets to send; negative: no limit. Default -1.
-/// BURST: packets sent in a row, which the elements behind see as a batch. Default 1.
+/// BURST: packets sent in a row, which downstream elements see as a batch. Default 1.
 /// ACTIVE false: sends nothing. Default true.
 /// TIMESTAMP false: packets get no timestamp. Default true.
 /// LENGTH: length of each packet; DATA is cut or repeated. Default: as long as DATA.
@@ -24,10 +25,11 @@ namespace headrace {
 ///
 /// Handlers: `count` (r) packets made; `reset` (w) counts from 0 again; `data`, `length`, `limit`, `burst`, `active`
 /// (rw).
-class InfiniteSource final : public Element {
+class InfiniteSource final : public Element, public OneWayPort {
  public:
   static constexpr Ports kPorts{"0/1"};
 
+  InfiniteSource() : OneWayPort(Direction::kIn) {}
   Status configure(Args& args) override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;

@@ -3,12 +3,12 @@
 
 namespace headrace {
 
-/// Says where the MAC header of packets lies.
+/// Marks the position of the MAC header.
 ///
 ///     MarkMACHeader([OFFSET, LENGTH])
 ///
 /// Sets the MAC header annotation to OFFSET bytes into the packet and, with LENGTH, the network header annotation to
-/// LENGTH bytes behind that. A packet that ends before either place is dropped and counted.
+/// LENGTH bytes behind that. A packet too short for either is dropped and counted.
 ///
 /// OFFSET: default 0.
 /// LENGTH: default 0, the network header annotation stays.

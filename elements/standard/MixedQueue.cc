@@ -105,7 +105,7 @@ void MixedQueue::add_handlers(Handlers& handlers) {
     highwater_ = packets_.size();
   });
   handlers.button("reset", [this] {
-    for (Packet* p : packets_) p->kill();
+    for (Packet* p : packets_) drop(p, kReset);
     packets_.clear();
   });
 }

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// A Queue that notifies those who pull, but not those who push.
+/// A Queue that notifies pullers, but not pushers.
 ///
 ///     NotifierQueue([CAPACITY])
 ///

@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     Null
 ///
-/// A name for a place in a graph. Null1 to Null8 are the same.
+/// Use it to name a point in the graph. Null1 to Null8 are the same.
 struct Null : Shader<Null> {
   static constexpr auto kRegions = regions();
 

@@ -1,7 +1,5 @@
 #include "elements/standard/Paint.hh"
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
 Status Paint::configure(Args& args) {
@@ -11,6 +9,6 @@ Status Paint::configure(Args& args) {
   return {};
 }
 
-void Paint::add_handlers(Handlers& handlers) { read_write_value(handlers, "color", color); }
+void Paint::add_handlers(Handlers& handlers) { handlers.value("color", color); }
 
 }  // namespace headrace

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Colours packets: sets their paint annotation.
+/// Sets the paint annotation of packets.
 ///
 ///     Paint(COLOR [, ANNO])
 ///

@@ -3,14 +3,14 @@
 
 namespace headrace {
 
-/// Sends packets to the output that their paint says.
+/// Sends packets to the output given by their paint annotation.
 ///
 ///     PaintSwitch([ANNO])
 ///
-/// Output K: packets whose paint annotation is K. A packet with paint 255 goes to every output. A packet for which
-/// there is no output is dropped and counted.
+/// Output K: packets whose paint annotation is K. A packet with paint 255 goes to every output. A packet without an
+/// output of its number is dropped and counted.
 ///
-/// ANNO: the one-byte annotation that is looked at. Default PAINT.
+/// ANNO: the one-byte annotation to test. Default PAINT.
 struct PaintSwitch : Shader<PaintSwitch> {
   static constexpr Ports kPorts{"1/-"};
   static constexpr Processing kProcessing{"h/h"};

@@ -1,7 +1,5 @@
 #include "elements/standard/PaintTee.hh"
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
 Status PaintTee::configure(Args& args) {
@@ -11,7 +9,7 @@ Status PaintTee::configure(Args& args) {
   return {};
 }
 
-void PaintTee::add_handlers(Handlers& handlers) { read_write_value(handlers, "color", color); }
+void PaintTee::add_handlers(Handlers& handlers) { handlers.value("color", color); }
 
 Next PaintTee::escape(Packet*& p, Emitter& emit) const {
   if (Packet* copy = p->clone())

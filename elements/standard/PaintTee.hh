@@ -3,15 +3,16 @@
 
 namespace headrace {
 
-/// Copies packets of one colour.
+/// Copies packets of one color.
 ///
 ///     PaintTee(COLOR [, ANNO])
 ///
 /// Output 0: every packet. Output 1 (push): before it, a copy of each packet whose paint annotation is COLOR. With
-/// Paint on a router's inputs it finds the packets that leave where they came in, whose senders are owed a redirect.
+/// Paint on a router's inputs it finds packets that leave by the interface where they came in, whose senders should get
+/// a redirect.
 ///
 /// COLOR: 0 to 255.
-/// ANNO: the one-byte annotation that is looked at. Default PAINT.
+/// ANNO: the one-byte annotation to test. Default PAINT.
 ///
 /// Handlers: `color` (rw).
 struct PaintTee : Shader<PaintTee> {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "elements/standard/chatter.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/chatter.hh"
 
 namespace headrace {
 
@@ -88,6 +87,6 @@ Packet* Print::act(Packet* p, Emitter&) {
   return p;
 }
 
-void Print::add_handlers(Handlers& handlers) { read_write_value(handlers, "active", active_, {}, Handler::kCalm); }
+void Print::add_handlers(Handlers& handlers) { handlers.value("active", active_, {}, Handler::kCalm); }
 
 }  // namespace headrace

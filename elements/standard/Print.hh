@@ -9,9 +9,9 @@ namespace headrace {
 ///
 /// A line reads `LABEL: length | contents`, the contents in groups of four bytes in hexadecimal.
 ///
-/// LABEL: stands before each line. Default: none.
-/// MAXLENGTH: most bytes shown; negative: all. Default 24.
-/// CONTENTS: NONE, HEX, or ASCII (groups of eight characters, a dot for what does not print). Default HEX.
+/// LABEL: printed at the start of each line. Default: none.
+/// MAXLENGTH: maximum number of bytes shown; negative: all. Default 24.
+/// CONTENTS: NONE, HEX, or ASCII (groups of eight characters, a dot for nonprintable ones). Default HEX.
 /// TIMESTAMP true: shows the packet's time. Default false.
 /// PRINTANNO true: shows the bytes of the annotations. Default false.
 /// HEADROOM true: shows the bytes free before and behind the data, as `(h128 t1920)`. Default false.

@@ -7,8 +7,7 @@ namespace headrace {
 ///
 ///     PrioSched
 ///
-/// Any number of inputs and one output, pull. Input 0 comes first, always. Inputs that are known to be empty are not
-/// asked.
+/// Any number of inputs and one output, pull. Input 0 comes first, always. Inputs known to be empty are skipped.
 class PrioSched final : public Element {
  public:
   static constexpr Ports kPorts{"-/1"};

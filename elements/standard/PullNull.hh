@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Passes packets unchanged, and makes the path that it stands on a pull path.
+/// Passes packets unchanged, and makes its path a pull path.
 ///
 ///     PullNull
 struct PullNull : Shader<PullNull> {

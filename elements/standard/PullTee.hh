@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Sends a copy of each packet that is pulled through it to its further outputs.
+/// Sends a copy of each packet pulled through it to its other outputs.
 ///
 ///     PullTee([N])
 ///

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// Passes packets unchanged, and makes the path that it stands on a push path.
+/// Passes packets unchanged, and makes its path a push path.
 ///
 ///     PushNull
 struct PushNull : Shader<PushNull> {

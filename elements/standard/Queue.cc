@@ -1,11 +1,11 @@
 #include "elements/standard/Queue.hh"
 
-#include "elements/standard/chatter.hh"
+#include "headrace/chatter.hh"
 
 namespace headrace {
 
 namespace {
-// As many packets as there can be buffers: whoever may write a handler must not take all memory with one number.
+// As many packets as there can be buffers: a handler write must not be able to exhaust memory.
 constexpr uint32_t kMaxCapacity = 1u << 22;
 }  // namespace
 
@@ -151,7 +151,7 @@ void Queue::add_handlers(Handlers& handlers) {
       if (noutputs() > 1)
         output(1).push(batch);
       else
-        batch.kill();
+        drop(batch, kReset);
       batch.clear();
     }
   });

@@ -4,6 +4,7 @@
 #include <headrace/element.hh>
 #include <memory>
 
+#include "elements/standard/storage.hh"
 #include "headrace/ring.hh"
 
 namespace headrace {
@@ -12,17 +13,17 @@ namespace headrace {
 ///
 ///     Queue([CAPACITY])
 ///
-/// Input 0, push: packets to store. Output 0, pull: stored packets. Output 1 (optional), push: packets for which there
-/// was no room; without it they are dropped. Both ways they are counted.
+/// Input 0, push: packets to store. Output 0, pull: stored packets. Output 1 (optional), push: packets that do not fit;
+/// without it they are dropped. They are counted in either case.
 ///
-/// It tells those who pull when it becomes empty (some fruitless pulls later, so that a queue that is empty now and
-/// then does not switch all the time) and nonempty, and those who push when it becomes full and nonfull.
+/// Notifies pullers when it becomes non-empty or, after a few empty pulls (to avoid flapping), empty; notifies pushers
+/// when it becomes full or non-full.
 ///
-/// CAPACITY: most packets stored, up to 4194304. Default 1000.
+/// CAPACITY: maximum number of packets stored, up to 4194304. Default 1000.
 ///
-/// Handlers: `length`, `highwater_length` (r) packets stored now and at most so far; `capacity` (rw); `drops` (r);
-/// `reset_counts` (w) of drops and high water; `reset` (w) drops what is stored.
-class Queue : public Element {
+/// Handlers: `length`, `highwater_length` (r) packets stored now, and the maximum so far; `capacity` (rw); `drops` (r);
+/// `reset_counts` (w) of drops and high water; `reset` (w) drops stored packets, by output 1 if it is connected.
+class Queue : public Element, public Storage {
  public:
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr Processing kProcessing{"h/lh"};
@@ -45,19 +46,21 @@ class Queue : public Element {
   /// Never more than the capacity, though other threads push and pull meanwhile.
   uint32_t length() const { return std::min(ring_->size(), capacity_); }
   uint32_t capacity() const { return capacity_; }
+  uint32_t stored() const override { return length(); }
 
  protected:
   /// Fruitless pulls before the nonempty notifier goes to sleep.
   static constexpr int kPatience = 9;
-  explicit Queue(int patience) : patience_(patience) {}
+  explicit Queue(int patience) : patience_(patience) { count_reasons({"queue full", "queue reset"}); }
 
-  /// Stores the first packets of `batch`, as many as fit, wakes who waits for them, and returns how many.
+  /// Stores the first packets of `batch`, as many as fit, wakes the pullers, and returns how many.
   uint32_t store(Batch& batch);
   /// Counts packets from slot `from` on, and sends them to output 1 if it is there.
   void overflow(Batch& batch, uint32_t from);
   uint32_t take(Packet** packets, uint32_t n);
 
  private:
+  enum Reason { kFull, kReset };
   Status read_capacity(Args& args, uint32_t& capacity);
   /// Drops all packets.
   void clear();

@@ -37,7 +37,7 @@ TEST(Queue, DropsWhatDoesNotFitAndCountsIt) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "q :: Queue: overflow\n");
   EXPECT_EQ(r.read("q.length"), "2");
   EXPECT_EQ(r.read("q.drops"), "2");
-  EXPECT_EQ(r.read("q.drop_reasons"), "2\tdropped\n");
+  EXPECT_EQ(r.read("q.drop_reasons"), "2\tqueue full\n");
   EXPECT_TRUE(r.write("q.reset_counts"));
   EXPECT_EQ(r.read("q.drops"), "0");
   EXPECT_EQ(r.read("q.highwater_length"), "2");
@@ -98,6 +98,25 @@ TEST(Queue, ResetDropsWhatIsStored) {
   r.push("q", std::string_view("a"));
   EXPECT_TRUE(r.write("q.reset"));
   EXPECT_EQ(r.read("q.length"), "0");
+  EXPECT_EQ(r.read("q.drop_reasons"), "1\tqueue reset\n");
+}
+
+TEST(Queue, ResetSendsWhatIsStoredByOutputOne) {
+  TestRouter r("Idle -> q :: Queue -> Idle; q[1] -> c :: Capture;");
+  r.push("q", std::string_view("a"));
+  EXPECT_TRUE(r.write("q.reset"));
+  EXPECT_EQ(dynamic_cast<Capture*>(r.router().find("c"))->seen().size(), 1u);
+  EXPECT_EQ(r.read("q.drop_reasons"), "");
+}
+
+TEST(MixedQueue, ResetCountsWhatIsStored) {
+  TestRouter r("Idle -> q :: MixedQueue(5) -> Idle; Idle -> [1]q;");
+  r.push("q", std::string_view("a"), 0);
+  r.push("q", std::string_view("b"), 1);
+  EXPECT_EQ(r.router().find("q")->held_packets(), 2u);
+  EXPECT_TRUE(r.write("q.reset"));
+  EXPECT_EQ(r.read("q.drop_reasons"), "2\tqueue reset\n");
+  EXPECT_EQ(r.router().find("q")->held_packets(), 0u);
 }
 
 TEST(Queue, NonemptySleepsAfterSomeFruitlessPulls) {

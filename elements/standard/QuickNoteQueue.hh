@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// A Queue that tells at once when it becomes empty.
+/// A Queue that notifies at once when it becomes empty.
 ///
 ///     QuickNoteQueue([CAPACITY])
 ///

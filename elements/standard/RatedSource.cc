@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "elements/standard/packet_bytes.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/value_handlers.hh"
 
 namespace headrace {
 
@@ -41,6 +41,7 @@ int RatedSource::make(Batch& batch, int n) {
     batch.push_back(p);
   }
   bucket_.remove(static_cast<uint64_t>(made));
+  moved_.add(static_cast<uint64_t>(made), static_cast<uint64_t>(made) * bytes_.size());
   return made;
 }
 
@@ -108,8 +109,8 @@ void RatedSource::add_handlers(Handlers& handlers) {
     changed();
     return Status();
   });
-  read_write_value(
-      handlers, "limit", limit_, [this] { changed(); }, Handler::kCalm);
+  handlers.value(
+      "limit", limit_, [this] { changed(); }, Handler::kCalm);
   read_value(handlers, "active", active_);
   write_value(handlers, "active", active_, [this] {
     if (active_ && !task_.scheduled() && !timer_.scheduled()) bucket_.set(1);

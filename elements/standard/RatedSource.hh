@@ -1,20 +1,21 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
-#include "elements/standard/end_call.hh"
-#include "elements/standard/single_writer.hh"
 #include "elements/standard/token_bucket.hh"
+#include "headrace/end_call.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
-/// Makes packets at a rate.
+/// Creates packets at a rate.
 ///
 ///     RatedSource([DATA, RATE, LIMIT, ACTIVE, keyword LENGTH, BANDWIDTH, STOP, END_CALL])
 ///
-/// Output 0, push or pull. A token bucket that holds what comes in 10 ms (at least two packets) evens out delays.
+/// Output 0, push or pull. A token bucket that holds the packets of 10 ms (at least two) evens out delays.
 ///
-/// DATA: the bytes of each packet. Default: some text of 69 bytes.
-/// RATE: packets a second. Default 10.
+/// DATA: the bytes of each packet. Default: a text of 69 bytes.
+/// RATE: packets per second. Default 10.
 /// LIMIT: packets to send; negative: no limit. Default -1.
 /// ACTIVE false: sends nothing. Default true.
 /// LENGTH: length of each packet; DATA is cut or repeated. Default: as long as DATA.
@@ -24,10 +25,11 @@ namespace headrace {
 ///
 /// Handlers: `count` (r) packets made; `reset` (w) counts from 0 again; `data`, `length`, `rate`, `limit`, `active`
 /// (rw).
-class RatedSource final : public Element {
+class RatedSource final : public Element, public OneWayPort {
  public:
   static constexpr Ports kPorts{"0/1"};
 
+  RatedSource() : OneWayPort(Direction::kIn) {}
   Status configure(Args& args) override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;

@@ -2,25 +2,14 @@
 
 #include <algorithm>
 
-#include "elements/standard/value_handlers.hh"
+#include "elements/standard/bucket_args.hh"
 
 namespace headrace {
 
 Status RatedUnqueue::configure(Args& args) {
-  uint64_t rate = 0, tokens = 0;
-  Bandwidth bandwidth;
-  Interval duration = Interval::from_ms(20);
-  bool duration_given = false, tokens_given = false;
-  read_rate(args, rate, bandwidth);
-  args.read_status("BURST_DURATION", duration, duration_given);
-  args.read_status(burst_keyword(), tokens, Between{0, UINT32_MAX}, tokens_given);
-  if (!args.complete()) return Status::failed();
-  if (duration_given && tokens_given)
-    return args.errors().error("cannot specify both BURST_DURATION and {}", burst_keyword());
-  rate = std::max(rate, bandwidth.bytes_per_second);
-  if (!tokens_given) tokens = static_cast<uint64_t>(std::min(static_cast<double>(rate) * duration.seconds(), 1e18));
-  if (threshold() > 1) tokens += threshold();
-  bucket_.assign(rate, std::max<uint64_t>(tokens, 1));
+  BucketArgs bucket;
+  if (!bucket.read(args, is_bandwidth())) return Status::failed();
+  bucket_.assign(bucket.rate, bucket.capacity);
   if (task_.initialized()) task_.reschedule();
   return {};
 }
@@ -37,16 +26,17 @@ int RatedUnqueue::most() const {
 }
 
 bool RatedUnqueue::run_task(Task& task) {
+  const uint64_t threshold = is_bandwidth() ? BucketArgs::kBandwidthThreshold : 1;
   runs_ += 1;
   if (!active_) return false;
   bucket_.refill(clock::steady());
-  if (!bucket_.contains(threshold())) {
-    timer_.schedule_after(bucket_.time_until(threshold()));
+  if (!bucket_.contains(threshold)) {
+    timer_.schedule_after(bucket_.time_until(threshold));
     empty_runs_ += 1;
     return false;
   }
   Batch batch;
-  for (int i = most(); i > 0 && bucket_.contains(threshold()); --i) {
+  for (int i = most(); i > 0 && bucket_.contains(threshold); --i) {
     if (input(0).pull(batch, 1) == 0) break;
     bucket_.remove(cost(*batch[batch.size() - 1]));
   }
@@ -70,7 +60,7 @@ void RatedUnqueue::add_handlers(Handlers& handlers) {
     return fmt::format("{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n", runs_.get(),
                        empty_runs_.get(), pushes_.get(), failed_pulls_.get());
   });
-  read_write_value(handlers, "active", active_, [this] { task_.reschedule(); });
+  handlers.value("active", active_, [this] { task_.reschedule(); });
 }
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
 #pragma once
 #include <headrace/element.hh>
 
-#include "elements/standard/single_writer.hh"
 #include "elements/standard/token_bucket.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
@@ -12,11 +12,11 @@ namespace headrace {
 ///
 /// Input 0, pull; output 0, push. A token bucket sets the pace.
 ///
-/// RATE: packets a second.
-/// BURST_DURATION: the bucket holds what comes in this time. Default 20 ms.
+/// RATE: packets per second.
+/// BURST_DURATION: the bucket holds the tokens of this time. Default 20 ms.
 /// BURST_SIZE: the bucket holds this many packets. Not together with BURST_DURATION.
 ///
-/// Handlers: `rate`, `active` (rw); `calls` (r) how often it ran, how often in vain, packets moved and fruitless pulls.
+/// Handlers: `rate`, `active` (rw); `calls` (r) number of runs, runs without work, packets moved and failed pulls.
 class RatedUnqueue : public Element {
  public:
   static constexpr Ports kPorts{"1/1"};
@@ -29,13 +29,9 @@ class RatedUnqueue : public Element {
   bool run_task(Task& task) override;
 
  protected:
-  /// Tokens that must be there before a packet is pulled.
-  virtual uint64_t threshold() const { return 1; }
+  /// RATE is a bandwidth, and a packet costs its length.
+  virtual bool is_bandwidth() const { return false; }
   virtual uint64_t cost(const Packet&) const { return 1; }
-  virtual Args& read_rate(Args& args, uint64_t& rate, Bandwidth&) {
-    return args.read_mp("RATE", rate, Between{0, UINT32_MAX});
-  }
-  virtual const char* burst_keyword() const { return "BURST_SIZE"; }
   virtual std::string unparse_rate() const { return std::to_string(bucket_.rate()); }
   /// Packets moved in a row.
   virtual int most() const;

@@ -7,8 +7,8 @@ namespace headrace {
 ///
 ///     RoundRobinSched
 ///
-/// Any number of inputs and one output, pull. A pull asks the inputs one after the other, beginning behind the one that
-/// gave the last packet, until one gives a packet. Inputs that are known to be empty are not asked.
+/// Any number of inputs and one output, pull. A pull tries the inputs one after the other, starting after the one that
+/// gave the last packet, until one returns a packet. Inputs known to be empty are skipped.
 class RoundRobinSched final : public Element {
  public:
   static constexpr Ports kPorts{"-/1"};

@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     RoundRobinSwitch
 ///
-/// Input 0 and one or more outputs, push. Each thread that pushes goes round by itself.
+/// Input 0 and one or more outputs, push. Each pushing thread has its own rotation.
 class RoundRobinSwitch final : public Element {
  public:
   static constexpr Ports kPorts{"1/1-"};

@@ -7,13 +7,17 @@ namespace headrace {
 ///
 ///     SetTimestamp([TIMESTAMP, keyword FIRST])
 ///
-/// TIMESTAMP: seconds since 1970. Default: the time when the packet, or the batch that it is part of, comes here.
+/// TIMESTAMP: seconds since 1970. Default: the time when the packet's batch arrives here.
 /// FIRST true: sets the first timestamp annotation instead. Default false.
 class SetTimestamp final : public Element {
  public:
   static constexpr Ports kPorts{"1/1"};
 
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override {
+    if (!first_) return {};
+    return declared(Write{anno::first_timestamp});
+  }
   void push(int port, Batch& batch) override;
   int pull(int port, Batch& batch, int max) override;
 

@@ -5,15 +5,15 @@
 
 namespace headrace {
 
-/// Lets packets be pulled at no more than a rate.
+/// Limits the rate at which packets can be pulled.
 ///
 ///     Shaper(RATE)
 ///
-/// Input 0 and output 0, pull. Output 1 (optional), pull: gives packets only while output 0 would not.
+/// Input 0 and output 0, pull. Output 1 (optional), pull: gives packets only while output 0 is limited.
 ///
-/// RATE: packets a second.
+/// RATE: packets per second.
 ///
-/// Handlers: `rate` (rw); `reset` (w) forgets what was sent.
+/// Handlers: `rate` (rw); `reset` (w) resets the limiter.
 class Shaper : public Element {
  public:
   static constexpr Ports kPorts{"1/1-2"};

@@ -3,7 +3,7 @@
 
 namespace headrace {
 
-/// A Queue that notifies nobody: those who push or pull find out by trying.
+/// A Queue without notification: pushers and pullers must try.
 ///
 ///     SimpleQueue([CAPACITY])
 ///

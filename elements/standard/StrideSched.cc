@@ -13,7 +13,7 @@ Status StrideSched::configure(Args& args) {
   std::vector<std::string> words;
   if (!args.consume_rest(words).complete()) return Status::failed();
   if (static_cast<int>(words.size()) != ninputs())
-    return args.errors().error("need {} arguments, one per input port", ninputs());
+    return args.errors().error("need {} argument{}, one per input port", ninputs(), ninputs() == 1 ? "" : "s");
   std::vector<int> tickets(words.size());
   const int before = args.errors().error_count();
   for (size_t i = 0; i < words.size(); ++i) {

@@ -7,10 +7,10 @@ namespace headrace {
 ///
 ///     StrideSched(TICKETS0, ..., TICKETSn-1)
 ///
-/// One or more inputs and one output, pull. An input that has no packet loses its turn. Inputs that are known to be
-/// empty are not asked.
+/// One or more inputs and one output, pull. An input without a packet loses its turn. Inputs known to be empty are
+/// skipped.
 ///
-/// TICKETSi: share of input i, 0 to 32768; one with 0 is never asked.
+/// TICKETSi: share of input i, 0 to 32768; an input with 0 is never pulled.
 ///
 /// Handlers: `tickets0` ... (rw).
 class StrideSched final : public Element {

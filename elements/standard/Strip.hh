@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     Strip(LENGTH)
 ///
-/// A packet shorter than LENGTH becomes empty. Where headers lie stays known, so Unstrip can bring them back.
+/// A packet shorter than LENGTH becomes empty. The header annotations stay, so Unstrip can restore headers.
 struct Strip : Shader<Strip> {
   static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length});
   enum { kShort };

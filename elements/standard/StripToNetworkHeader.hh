@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     StripToNetworkHeader
 ///
-/// Input: packets with a network header. What lies before it is removed; a header that was stripped is brought back.
+/// Input: packets with a network header. Bytes before it are removed; a stripped header is restored.
 struct StripToNetworkHeader : Shader<StripToNetworkHeader> {
   static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length}, Read{ip4::version_ihl});
   enum { kNoRoom };

@@ -3,18 +3,15 @@
 #include <headrace/element.hh>
 #include <memory>
 
-#include "elements/standard/value_handlers.hh"
-
 namespace headrace {
 
-/// Passes packets from each input to the output of the same number, unless that way is closed.
+/// Passes packets from each input to the output of the same number, unless that path is closed.
 ///
 ///     Suppressor
 ///
-/// As many outputs as inputs, push or pull. On a closed way packets that are pushed are dropped, and there is nothing
-/// to pull.
+/// As many outputs as inputs, push or pull. On a closed path pushed packets are dropped, and pulls return nothing.
 ///
-/// Handlers: `active0` ... (rw) whether a way is open; `reset` (w) opens all.
+/// Handlers: `active0` ... (rw) whether a path is open; `reset` (w) opens all.
 class Suppressor final : public Element {
  public:
   static constexpr Ports kPorts{"-/="};
@@ -34,7 +31,7 @@ class Suppressor final : public Element {
   }
   int pull(int port, Batch& batch, int max) override { return open_[port] ? input(port).pull(batch, max) : 0; }
   void add_handlers(Handlers& handlers) override {
-    for (int i = 0; i < ninputs(); ++i) read_write_value(handlers, "active" + std::to_string(i), open_[i]);
+    for (int i = 0; i < ninputs(); ++i) handlers.value("active" + std::to_string(i), open_[i]);
     handlers.button("reset", [this] { allow_all(); });
   }
   /// For elements that close and open ways. Workers must be at a quiescent point.

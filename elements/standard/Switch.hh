@@ -8,9 +8,9 @@ namespace headrace {
 ///
 ///     Switch([OUTPUT])
 ///
-/// OUTPUT is 0 if it is not given. A negative one drops the packets and counts them.
+/// OUTPUT is 0 if it is not given. A negative number drops and counts the packets.
 ///
-/// Handlers: `switch` (rw) the output; a number with no output behind it is taken as -1. `config` (rw).
+/// Handlers: `switch` (rw) the output; a number without an output is taken as -1. `config` (rw).
 class Switch final : public Element {
  public:
   static constexpr Ports kPorts{"1/-"};

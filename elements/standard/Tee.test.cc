@@ -1,9 +1,7 @@
-#include "support/test_router.hh"
+#include "support/element_test.hh"
 
 namespace headrace::testing {
 namespace {
-
-const Capture& capture(TestRouter& r, const char* name) { return *dynamic_cast<Capture*>(r.router().find(name)); }
 
 TEST(Tee, EveryOutputGetsItsOwnCopy) {
   TestRouter r("Idle -> t :: Tee -> a :: Capture; t[1] -> Strip(1) -> b :: Capture; t[2] -> c :: Capture;");

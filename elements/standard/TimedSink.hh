@@ -1,11 +1,10 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
-
-#include "elements/standard/value_handlers.hh"
 
 namespace headrace {
 
-/// Pulls and drops a packet now and then.
+/// Pulls and drops a packet at intervals.
 ///
 ///     TimedSink([INTERVAL])
 ///
@@ -14,7 +13,7 @@ namespace headrace {
 /// INTERVAL: time between two pulls. Default 500 ms.
 ///
 /// Handlers: `interval` (rw).
-class TimedSink final : public Element {
+class TimedSink final : public Element, public PacketSink {
  public:
   static constexpr Ports kPorts{"1/0"};
   static constexpr Processing kProcessing{"l/l"};
@@ -25,11 +24,12 @@ class TimedSink final : public Element {
     timer_.schedule_after(interval_.timestamp());
     return {};
   }
-  void add_handlers(Handlers& handlers) override {
-    read_write_value(handlers, "interval", interval_, {}, Handler::kCalm);
-  }
+  void add_handlers(Handlers& handlers) override { handlers.value("interval", interval_, {}, Handler::kCalm); }
   void run_timer(Timer& timer) override {
-    if (Packet* p = input(0).pull()) p->kill();
+    if (Packet* p = input(0).pull()) {
+      discarded_.add(0, 1);
+      p->kill();
+    }
     timer.reschedule_after(interval_.timestamp());
   }
 

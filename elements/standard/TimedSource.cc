@@ -1,7 +1,7 @@
 #include "elements/standard/TimedSource.hh"
 
 #include "elements/standard/packet_bytes.hh"
-#include "elements/standard/value_handlers.hh"
+#include "headrace/value_handlers.hh"
 
 namespace headrace {
 
@@ -29,6 +29,7 @@ void TimedSource::run_timer(Timer& timer) {
   }
   if (Packet* p = Packet::make(data_.data(), static_cast<uint32_t>(data_.size()), headroom_)) {
     p->set_timestamp(clock::now());
+    moved_.add(1, p->length());
     output(0).push(p);
     count_ += 1;
   }
@@ -52,8 +53,8 @@ void TimedSource::add_handlers(Handlers& handlers) {
   });
   read_value(handlers, "interval", interval_, Handler::kCalm);
   write_value(handlers, "interval", interval_);
-  read_write_value(handlers, "limit", limit_, {}, Handler::kCalm);
-  read_write_value(handlers, "active", active_, start, Handler::kCalm);
+  handlers.value("limit", limit_, {}, Handler::kCalm);
+  handlers.value("active", active_, start, Handler::kCalm);
   read_value(handlers, "headroom", headroom_, Handler::kCalm);
   write_value(handlers, "headroom", headroom_, Between{0, 1024}, {});
 }

@@ -1,19 +1,20 @@
 #pragma once
+#include <headrace/device_port.hh>
 #include <headrace/element.hh>
 
-#include "elements/standard/end_call.hh"
-#include "elements/standard/single_writer.hh"
+#include "headrace/end_call.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
-/// Makes a packet now and then.
+/// Creates a packet at intervals.
 ///
 ///     TimedSource([INTERVAL, DATA, keyword LIMIT, ACTIVE, HEADROOM, STOP, END_CALL])
 ///
 /// Output 0, push.
 ///
 /// INTERVAL: time between two packets. Default 500 ms.
-/// DATA: the bytes of each packet. Default: some text of 69 bytes.
+/// DATA: the bytes of each packet. Default: a text of 69 bytes.
 /// LIMIT: packets to send; negative: no limit. Default -1.
 /// ACTIVE false: sends nothing. Default true.
 /// HEADROOM: free bytes before the data. Default 128.
@@ -22,11 +23,12 @@ namespace headrace {
 ///
 /// Handlers: `count` (r) packets made; `reset` (w) counts from 0 again; `data`, `interval`, `limit`, `active`,
 /// `headroom` (rw).
-class TimedSource final : public Element {
+class TimedSource final : public Element, public OneWayPort {
  public:
   static constexpr Ports kPorts{"0/1"};
   static constexpr Processing kProcessing{"h/h"};
 
+  TimedSource() : OneWayPort(Direction::kIn) {}
   Status configure(Args& args) override;
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;

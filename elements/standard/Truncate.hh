@@ -7,14 +7,13 @@ namespace headrace {
 ///
 ///     Truncate(LENGTH [, keyword EXTRA_LENGTH])
 ///
-/// Removes what is behind the first LENGTH bytes.
+/// Removes all but the first LENGTH bytes.
 ///
 /// EXTRA_LENGTH false: the removed bytes are not added to the extra length annotation. Default true.
 ///
 /// Handlers: `nbytes` (rw) LENGTH.
 struct Truncate : Shader<Truncate> {
-  static constexpr Field<Anchor::kAnno, 28, uint32_t> extra_length{};
-  static constexpr auto kRegions = regions(ReadWrite{meta::length}, ReadWrite{extra_length});
+  static constexpr auto kRegions = regions(ReadWrite{meta::length}, ReadWrite{anno::extra_length});
 
   uint32_t bytes = 0;
   bool count_extra = true;
@@ -25,7 +24,7 @@ struct Truncate : Shader<Truncate> {
   HEADRACE_SHADER Next shade(auto& p) const {
     const uint32_t length = p.length();
     if (length <= bytes) return 0;
-    if (count_extra) p.set(extra_length, p.get(extra_length) + length - bytes);
+    if (count_extra) p.set(anno::extra_length, p.get(anno::extra_length) + length - bytes);
     p.take(length - bytes);
     return 0;
   }

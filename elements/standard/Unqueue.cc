@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "elements/standard/value_handlers.hh"
+#include "headrace/value_handlers.hh"
 
 namespace headrace {
 
@@ -52,9 +52,9 @@ void Unqueue::add_handlers(Handlers& handlers) {
   read_value(handlers, "count", count_);
   handlers.button("reset", reset);
   handlers.button("reset_counts", reset, Handler::kUncommon);
-  read_write_value(handlers, "active", active_, changed);
-  read_write_value(handlers, "burst", burst_, changed);
-  read_write_value(handlers, "limit", limit_, changed);
+  handlers.value("active", active_, changed);
+  handlers.value("burst", burst_, changed);
+  handlers.value("limit", limit_, changed);
 }
 
 }  // namespace headrace

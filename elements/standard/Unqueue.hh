@@ -1,7 +1,7 @@
 #pragma once
 #include <headrace/element.hh>
 
-#include "elements/standard/single_writer.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
@@ -11,7 +11,7 @@ namespace headrace {
 ///
 /// Input 0, pull; output 0, push. Sleeps while there is nothing to pull.
 ///
-/// BURST: most packets moved in a row; negative: as many as come. Default 1.
+/// BURST: maximum number of packets moved in a row; negative: no limit. Default 1.
 /// ACTIVE false: does nothing. Default true.
 /// LIMIT: packets to move in all; negative: no limit. Default -1.
 ///

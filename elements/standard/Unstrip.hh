@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     Unstrip(LENGTH)
 ///
-/// The bytes are those that Strip removed, if it did; else their values are arbitrary. A packet whose buffer has no
+/// The bytes are those that Strip removed, if any; otherwise their values are arbitrary. A packet whose buffer has no
 /// room is dropped and counted.
 struct Unstrip : Shader<Unstrip> {
   static constexpr auto kRegions = regions(ReadWrite{meta::data}, ReadWrite{meta::length});

@@ -7,9 +7,9 @@
 
 namespace headrace {
 
-/// What sources send when they are not told: 69 bytes.
+/// The default data of sources: the 69 bytes that Click documents, which its users look for in captures.
 inline constexpr std::string_view kDefaultData =
-    "Random text of a generated packet, long enough to fill a small frame.";
+    "Random bullshit in a packet, at least 64 bytes long. Well, now it is.";
 
 /// The bytes of a source's packets: `data`, cut or repeated to `length` unless that is negative.
 inline Status fill_packet_bytes(const std::string& data, int length, std::string& bytes, Errors& errors) {

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-/// Says when something that happens at a rate is due. Each second has its share of `rate` events, evenly spaced; who
-/// was late may catch up, at most by what one second left over.
+/// Schedules events at a rate. Each second has `rate` events, evenly spaced; late events are made up for, at most those
+/// left over from one second.
 class RatePacer {
  public:
   void set_rate(uint64_t rate) { rate_ = rate; }

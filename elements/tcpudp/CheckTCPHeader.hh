@@ -18,7 +18,7 @@ struct HeaderCheckOwner;
 /// VERBOSE true: reports every bad packet. Default false.
 /// DETAILS true: adds the handler drop_details. Default false.
 ///
-/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one a line.
+/// Handlers: `drops` (r) bad packets; `drop_details` (r) bad packets by reason, one per line.
 struct CheckTCPHeader : Shader<CheckTCPHeader> {
   using Owner = HeaderCheckOwner;
   static constexpr Ports kPorts{"1/1-2"};
@@ -44,6 +44,7 @@ struct CheckTCPHeader : Shader<CheckTCPHeader> {
     return tells ? kEscape : 1;
   }
 
+ private:
   HEADRACE_SHADER Problem check(auto& p) const {
     const Segment segment = find_segment(p);
     if (segment.header_length == 0 || p.load8(Anchor::kNetwork, 9) != 6) return kOtherProtocol;

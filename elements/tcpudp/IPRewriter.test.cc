@@ -274,8 +274,8 @@ TEST(IPRewriter, KeepsItsFlowsWhenAnotherTakesOver) {
 
 TEST(IPRewriter, Errors) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "need 1 arguments, one per input port"},
-      {"drop, drop", "need 1 arguments, one per input port"},
+      {"", "need 1 argument, one per input port"},
+      {"drop, drop", "need 1 argument, one per input port"},
       {"drop 1", "input spec 0: syntax error, expected 'drop'"},
       {"pass 1", "input spec 0: output port out of range"},
       {"pass x", "input spec 0: syntax error, expected 'nochange [OUTPUT]'"},

@@ -12,7 +12,7 @@ namespace headrace {
 /// Input: TCP packets with a network header. Packets without a TCP header, or shorter than their IP header says, are
 /// dropped and counted.
 ///
-/// FIXOFF true: a data offset that points into the header or beyond the packet is put right first. Default false.
+/// FIXOFF true: corrects a data offset that points into the header or beyond the packet first. Default false.
 struct SetTCPChecksum : Shader<SetTCPChecksum> {
   static constexpr auto kRegions =
       regions(ReadWrite{Span<Anchor::kNetwork, 0, 65535>{}}, Read{ip4::fragment}, Read{meta::length});

@@ -3,18 +3,18 @@
 
 namespace headrace {
 
-/// Rewrites addresses and ports of TCP packets, flow by flow, and sequence numbers where an element asks for that.
+/// Rewrites addresses and ports of TCP packets, flow by flow, and sequence numbers on request of other elements.
 ///
 ///     TCPRewriter(INPUTSPEC, ... [, keyword TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE,
 ///                 REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO])
 ///
-/// As IPRewriter, where input specs, the table of flows and the keywords are explained, but for TCP only. An element
-/// such as FTPPortMapper may make segments longer or shorter; then the sequence numbers and acknowledgements of the
-/// connection are shifted, also those in selective acknowledgements (RFC 2018).
+/// Like IPRewriter, which describes input specs, the table of flows and the keywords, but for TCP only. An element such
+/// as FTPPortMapper may change the length of segments; then the sequence numbers and acknowledgments of the connection
+/// are shifted, including those in selective acknowledgments (RFC 2018).
 ///
 /// Handlers: `table` (r), where shifted sequence numbers are shown as `seq +BYTES`; `lookup` (r) with the parameters
-/// SADDR SPORT DADDR DPORT, the same as they are when they leave; and those of IPRewriter but for `tcp_table`,
-/// `udp_table`, `tcp_lookup`.
+/// SADDR SPORT DADDR DPORT, the flow as it is when it leaves; and those of IPRewriter except `tcp_table`, `udp_table`,
+/// `tcp_lookup`.
 class TCPRewriter final : public PortRewriter {
  public:
   struct Key : PortKey {};

@@ -9,12 +9,13 @@ namespace headrace {
 ///
 ///     UDPIPEncap(SRC, SPORT, DST, DPORT [, CHECKSUM])
 ///
-/// The network header and destination address annotations are set. Packets have time-to-live 250 and identifications
-/// that count up. A packet that would be longer than 65535 bytes, or whose buffer has no room, is dropped and counted.
+/// The network header and destination address annotations are set. Packets have a TTL of 250 and increasing
+/// identifications. A packet that would be longer than 65535 bytes, or whose buffer has no room, is dropped and
+/// counted.
 ///
-/// SRC, DST: IP addresses. DST may be DST_ANNO: then it is what the destination address annotation says.
+/// SRC, DST: IP addresses. DST may be DST_ANNO, for the destination address annotation.
 /// SPORT, DPORT: UDP ports, by number or name.
-/// CHECKSUM false: leaves the UDP checksum out. Default true.
+/// CHECKSUM false: omits the UDP checksum. Default true.
 ///
 /// Handlers: `src`, `sport`, `dst`, `dport` (rw).
 class UDPIPEncap final : public SimpleElement {
@@ -22,6 +23,9 @@ class UDPIPEncap final : public SimpleElement {
   static constexpr Ports kPorts{"1/1"};
 
   Status configure(Args& args) override;
+  std::vector<RegionInfo> annotations() const override {
+    return dst_from_annotation_ ? declared(Read{anno::dst_ip}) : declared(Write{anno::dst_ip});
+  }
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;

@@ -8,17 +8,16 @@ namespace headrace {
 ///     UDPRewriter(INPUTSPEC, ... [, keyword TIMEOUT, STREAMING_TIMEOUT, GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY,
 ///                 DST_ANNO, REPLY_ANNO])
 ///
-/// As IPRewriter, where input specs, the table of flows and most keywords are explained. It does not look at TCP's
-/// flags: all flows are treated alike, and TCP, UDP and DCCP packets with the same addresses and ports belong to one
-/// flow.
+/// Like IPRewriter, which describes input specs, the table of flows and most keywords. It ignores TCP flags: all flows
+/// are treated alike, and TCP, UDP and DCCP packets with the same addresses and ports belong to one flow.
 ///
 /// TIMEOUT (also UDP_TIMEOUT): how long a flow is kept without packets. Default 5 minutes.
-/// STREAMING_TIMEOUT (also UDP_STREAMING_TIMEOUT): the same for flows that had three packets, and one back. Default: as
-/// TIMEOUT.
+/// STREAMING_TIMEOUT (also UDP_STREAMING_TIMEOUT): the same for flows with three packets or more, and one back.
+/// Default: as TIMEOUT.
 /// GUARANTEE (also UDP_GUARANTEE): how long a flow is kept after a packet even if there is no room for others. Default
 /// 5 seconds.
 ///
-/// Handlers: `table` (r) and those of IPRewriter but for `tcp_table`, `udp_table`, `tcp_lookup`.
+/// Handlers: `table` (r) and those of IPRewriter except `tcp_table`, `udp_table`, `tcp_lookup`.
 class UDPRewriter final : public PortRewriter {
  public:
   struct Key : PortKey {};

@@ -126,7 +126,6 @@ class Ip6Address {
   /// For a mask: the number of leading ones, or -1 when ones follow a zero.
   int prefix_length() const;
   constexpr bool is_multicast() const { return bytes_[0] == 0xff; }
-  constexpr bool is_link_local() const { return bytes_[0] == 0xfe && (bytes_[1] & 0xc0) == 0x80; }
   bool is_v4_mapped() const;
   /// The last four bytes.
   IpAddress embedded_v4() const { return IpAddress::from_bytes(bytes_.data() + 12); }

@@ -79,7 +79,7 @@ class NameScope {
   virtual int noutputs() const;
 };
 
-/// What a parse function gets besides the text: where names are looked up and where errors go.
+/// Context of a parse function: the scope for name lookups and the sink for errors.
 class ArgContext {
  public:
   ArgContext() = default;
@@ -89,11 +89,16 @@ class ArgContext {
 
   NameScope* scope() const { return scope_; }
 
-  /// Reports an error of the current argument as "KEYWORD: text". A parse function that fails without it gets the text
-  /// "parse error". Always returns false.
+  /// Reports an error of the current argument as "KEYWORD: text". Always returns false.
   template <typename... A>
   bool error(fmt::format_string<A...> format, A&&... arguments) const {
     report_error(fmt::format(format, std::forward<A>(arguments)...));
+    return false;
+  }
+  /// Says what a parse function that fails without an error of its own would have read, a literal: "an IPv4 address".
+  /// The message is then "KEYWORD: expected an IPv4 address". Always returns false.
+  bool expect(std::string_view what) const {
+    expected_ = what;
     return false;
   }
   template <typename... A>
@@ -109,12 +114,12 @@ class ArgContext {
 
   NameScope* scope_ = nullptr;
   Errors* errors_ = nullptr;
-  std::string_view keyword_;
+  std::string_view keyword_, text_;  // of the argument that is read
+  mutable std::string_view expected_;
   mutable bool reported_ = false;
 };
 
 // --- Value types
-// ------------------------------------------------------------------------------------------------------
 
 /// A span of time that is not negative: a real number of seconds, or with a unit `ns us ms s m h d` (also `nsec usec
 /// msec sec min hr day`).
@@ -139,7 +144,6 @@ struct AnnotationArg {
 };
 
 // --- Parse functions
-// --------------------------------------------------------------------------------------------------
 
 /// Reads `text` into `out`; false, with `out` unchanged, when it does not fit. Numbers: Click's forms 10, 0x1f, 017,
 /// 0b101, 1_000. Strings: one word, unquoted; `\<48 45>` is data. Addresses: numbers or names, with Click's suffixes
@@ -226,7 +230,6 @@ bool parse_argument(std::string_view text, std::vector<T>& out, const ArgContext
 }
 
 // --- Parser objects
-// ---------------------------------------------------------------------------------------------------
 
 /// Any object with a member `bool parse(std::string_view, T&, const ArgContext&) const`.
 template <typename P, typename T>
@@ -343,7 +346,6 @@ class Choice {
 };
 
 // --- Args
-// -------------------------------------------------------------------------------------------------------------
 
 /// The arguments of one element. The read functions mark arguments as used and can be chained; each comes in four
 /// forms:
@@ -552,7 +554,6 @@ class Args {
 };
 
 // --- Names that need no scope
-// -----------------------------------------------------------------------------------------
 
 /// PAINT, DST_IP, AGGREGATE, ...: Click's names and places, and RX_HASH.
 std::optional<AnnotationRange> find_builtin_annotation(std::string_view name);

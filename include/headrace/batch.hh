@@ -12,7 +12,7 @@ class Batch {
  public:
   static constexpr int kCapacity = 256;
 
-  Batch() {}  // slots stay uninitialised on purpose
+  Batch() {}  // slots stay uninitialized on purpose
   explicit Batch(Packet* p) : size_(1) { slots_[0] = p; }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;

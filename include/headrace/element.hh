@@ -14,12 +14,19 @@
 #include "headrace/notifier.hh"
 #include "headrace/shader_base.hh"
 #include "headrace/task.hh"
+#include "headrace/value_handlers.hh"
 #include "headrace/worker.hh"
 
 namespace headrace {
 
 class Element;
 class Router;
+
+/// Declarations as data, for Element::annotations().
+template <typename... D>
+std::vector<RegionInfo> declared(D...) {
+  return {Regions<D>::template info<D>()...};
+}
 
 /// What the registry knows of an element class before one is made.
 struct ElementInfo {
@@ -106,8 +113,12 @@ class Element {
   /// here. No worker runs meanwhile, so this must be quick: swap pointers, do not copy tables. Not for a new element
   /// whose predecessor was of another class. Errors are warnings: the swap goes on.
   virtual void take_state(Element& /*old*/, Errors&) {}
+  /// The annotations that the element reads and writes as it is configured: `return declared(Read{anno::dst_ip});`. The
+  /// router warns where elements use the same bytes for different things. Those of a shader are in its regions.
+  virtual std::vector<RegionInfo> annotations() const { return {}; }
+
   /// Packets that are inside and would be lost with the element; counted as drops when a new configuration takes over
-  /// and nobody took them. No worker runs.
+  /// and no element took them. No worker runs.
   virtual uint64_t held_packets() const { return 0; }
 
   /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be
@@ -116,7 +127,7 @@ class Element {
 
   /// Packets arrive at a push input. The element owns them.
   virtual void push(int port, Batch& batch);
-  /// Somebody pulls from output `port`: append up to `max` packets, return how many.
+  /// Handles a pull from output `port`: append up to `max` packets, return how many.
   virtual int pull(int port, Batch& batch, int max);
   virtual bool run_task(Task&) { return false; }
   virtual void run_timer(Timer&) {}
@@ -148,7 +159,7 @@ class Element {
     std::string reason;
     uint64_t packets;
   };
-  /// Packets that ended here although nobody asked for that, by reason; reasons with no packet are left out.
+  /// Packets dropped here unintentionally, by reason; reasons without packets are omitted.
   virtual std::vector<DropCount> drop_counts() const;
 
   const Handlers& handlers() const { return handlers_; }

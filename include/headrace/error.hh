@@ -47,13 +47,15 @@ class [[nodiscard]] Status {
 /// blanks beneath it:
 ///
 ///     router.click:3: While configuring 'q :: Queue':
-///       CAPACITY: invalid number
+///       CAPACITY: expected an integer
 class Errors {
  public:
   /// Where finished lines go.
   enum class Output { kStderr, kCollect };
 
   explicit Errors(Output output = Output::kCollect) : output_(output) {}
+  /// Says how many errors were not shown, after limit().
+  ~Errors();
   Errors(const Errors&) = delete;
   Errors& operator=(const Errors&) = delete;
 
@@ -79,6 +81,9 @@ class Errors {
   void message(fmt::format_string<A...> format, A&&... args) {
     (void)report({}, Severity::kMessage, fmt::format(format, std::forward<A>(args)...));
   }
+
+  /// Shows this many errors at most; later ones are only counted.
+  void limit(int errors) { limit_ = errors; }
 
   int error_count() const { return error_count_; }
   int warning_count() const { return warning_count_; }
@@ -111,6 +116,7 @@ class Errors {
   void emit(std::string line);
 
   Output output_;
+  int limit_ = 0;  // 0: none
   int error_count_ = 0;
   int warning_count_ = 0;
   std::vector<std::string> lines_;

@@ -10,14 +10,19 @@ namespace headrace {
 /// What a field's offset counts from.
 enum class Anchor : uint8_t { kData, kMac, kNetwork, kTransport, kAnno, kMeta };
 
-/// `T` at byte `Offset` from an anchor. Integers lie in network order in headers and in host order in annotations;
-/// PacketView::get and set convert.
-template <Anchor A, int Offset, typename T>
+/// How the bytes of an integer lie in memory.
+enum class ByteOrder : uint8_t { kNetwork, kHost };
+
+/// `T` at byte `Offset` from an anchor. Integers lie in network order in headers and in host order in annotations,
+/// unless `Order` says otherwise; `get` and `set` of a packet view convert.
+template <Anchor A, int Offset, typename T,
+          ByteOrder Order = A == Anchor::kAnno ? ByteOrder::kHost : ByteOrder::kNetwork>
 struct Field {
   using Value = T;
   static constexpr Anchor kAnchor = A;
   static constexpr int kOffset = Offset;
   static constexpr int kSize = sizeof(T);
+  static constexpr ByteOrder kOrder = Order;
 };
 
 /// `Length` bytes from an anchor on, read or written at offsets known only at run time.
@@ -36,6 +41,12 @@ struct EtherBytes {
 /// A whole Ethernet header: destination, source, type.
 struct EtherHeaderBytes {
   uint8_t b[14];
+};
+
+/// Bytes without a type of their own.
+template <int N>
+struct Bytes {
+  uint8_t b[N];
 };
 
 /// Sixteen bytes of an IPv6 address, network order.
@@ -101,19 +112,66 @@ inline constexpr Field<Anchor::kTransport, 1, uint8_t> code{};
 inline constexpr Field<Anchor::kTransport, 2, uint16_t> checksum{};
 }  // namespace icmp
 
-/// Annotations; offsets are Click's (anno_offset in packet.hh).
+/// Every annotation: its name in configurations, its field, offset, type and byte order. Offsets and names are Click's,
+/// but for PATTERN and RX_HASH. Several share bytes, as in Click: elements that use them must not be combined.
+#define HEADRACE_ANNOTATIONS(ANNOTATION)                                                                               \
+  ANNOTATION("DST_IP", dst_ip, 0, uint32_t, kNetwork)                 /* where the packet goes next */                 \
+  ANNOTATION("DST_IP6", dst_ip6, 0, Ip6Bytes, kNetwork)               /* the same for IPv6 */                          \
+  ANNOTATION("PAINT", paint, 16, uint8_t, kHost)                      /* a color */                                    \
+  ANNOTATION("WIFI_EXTRA", wifi_extra, 16, Bytes<24>, kHost)          /* unused here */                                \
+  ANNOTATION("ICMP_PARAMPROB", icmp_param_prob, 17, uint8_t, kHost)   /* where an IP header is wrong: ICMPError */     \
+  ANNOTATION("FIX_IP_SRC", fix_ip_src, 19, uint8_t, kHost)            /* FixIPSrc is to set the source address */      \
+  ANNOTATION("VLAN", vlan, 20, uint16_t, kHost)                       /* VLAN_TCI */                                   \
+  ANNOTATION("VLAN_TCI", vlan_tci, 20, uint16_t, kHost)               /* tag control information of a VLAN */          \
+  ANNOTATION("AGGREGATE", aggregate, 20, uint32_t, kHost)             /* number of a flow: IP summary dumps */         \
+  ANNOTATION("FWD_RATE", fwd_rate, 20, uint32_t, kHost)               /* unused here */                                \
+  ANNOTATION("MISC_IP", misc_ip, 20, uint32_t, kHost)                 /* unused here */                                \
+  ANNOTATION("EXTRA_PACKETS", extra_packets, 24, uint32_t, kHost)     /* packets that this one stands for, besides */  \
+  ANNOTATION("REV_RATE", rev_rate, 24, uint32_t, kHost)               /* unused here */                                \
+  ANNOTATION("GRID_ROUTE_CB", grid_route_cb, 27, uint8_t, kHost)      /* unused here */                                \
+  ANNOTATION("EXTRA_LENGTH", extra_length, 28, uint32_t, kHost)       /* bytes cut off by a capture or by Truncate */  \
+  ANNOTATION("IPREASSEMBLER", ip_reassembler, 28, uint32_t, kHost)    /* unused here */                                \
+  ANNOTATION("FIRST_TIMESTAMP", first_timestamp, 32, uint64_t, kHost) /* ns: first packet of a flow, or due to send */ \
+  ANNOTATION("PACKET_NUMBER", packet_number, 32, uint32_t, kHost)     /* unused here */                                \
+  ANNOTATION("IPSEC_SPI", ipsec_spi, 32, uint32_t, kHost)             /* unused here */                                \
+  ANNOTATION("SEQUENCE_NUMBER", sequence_number, 36, uint32_t, kHost) /* unused here */                                \
+  ANNOTATION("PATTERN", pattern, 40, uint32_t, kHost)                 /* number of the pattern that matched */         \
+  ANNOTATION("PERFCTR", perfctr, 40, uint64_t, kHost)                 /* unused here */                                \
+  ANNOTATION("IPSEC_SA_DATA_REFERENCE", ipsec_sa_data_reference, 40, uint64_t, kHost) /* unused here */                \
+  ANNOTATION("RX_HASH", rx_hash, 44, uint32_t, kHost) /* receive-side-scaling (Toeplitz) hash */
+
+#define HEADRACE_ANNOTATION_FIELD(NAME, field, offset, type, order)             \
+  struct field##_field : Field<Anchor::kAnno, offset, type, ByteOrder::order> { \
+    static constexpr const char* kName = NAME;                                  \
+  };                                                                            \
+  inline constexpr field##_field field{};
+
+/// The fields of the annotations. Behind Click's 48 bytes there are eight for what a shader leaves to its own host
+/// body. Those are in the packet's second cache line and are neither cleared nor copied with a packet, so only write
+/// them where the host body runs next.
 namespace anno {
-inline constexpr Field<Anchor::kAnno, 0, uint32_t> dst_ip{};  // an address: get() and set() use host order
-inline constexpr Field<Anchor::kAnno, 0, Ip6Bytes> dst_ip6{};
-inline constexpr Field<Anchor::kAnno, 16, uint8_t> paint{};
-inline constexpr Field<Anchor::kAnno, 17, uint8_t> icmp_param_prob{};
-inline constexpr Field<Anchor::kAnno, 19, uint8_t> fix_ip_src{};
-inline constexpr Field<Anchor::kAnno, 32, uint64_t> candidates{};
-inline constexpr Field<Anchor::kAnno, 40, uint32_t> pattern{};
-inline constexpr Field<Anchor::kAnno, 44, uint32_t> rx_hash{};
+HEADRACE_ANNOTATIONS(HEADRACE_ANNOTATION_FIELD)
+HEADRACE_ANNOTATION_FIELD("CANDIDATES", candidates, 48, uint64_t, kHost)
 /// Any annotation byte, where the offset is an argument.
 inline constexpr Span<Anchor::kAnno, 0, 48> any{};
 }  // namespace anno
+
+/// Offsets of annotations, for host code.
+namespace anno_offset {
+inline constexpr int kDstIp = anno::dst_ip.kOffset;
+inline constexpr int kDstIp6 = anno::dst_ip6.kOffset;
+inline constexpr int kPaint = anno::paint.kOffset;
+inline constexpr int kIcmpParamProb = anno::icmp_param_prob.kOffset;
+inline constexpr int kFixIpSrc = anno::fix_ip_src.kOffset;
+inline constexpr int kVlanTci = anno::vlan_tci.kOffset;
+inline constexpr int kAggregate = anno::aggregate.kOffset;
+inline constexpr int kExtraPackets = anno::extra_packets.kOffset;
+inline constexpr int kExtraLength = anno::extra_length.kOffset;
+inline constexpr int kFirstTimestamp = anno::first_timestamp.kOffset;
+inline constexpr int kCandidates = anno::candidates.kOffset;
+inline constexpr int kPattern = anno::pattern.kOffset;
+inline constexpr int kRxHash = anno::rx_hash.kOffset;
+}  // namespace anno_offset
 
 /// What a packet carries beside bytes: declare it as read or written like any other field.
 namespace meta {
@@ -157,6 +215,7 @@ struct RegionInfo {
   int size;
   bool reads;
   bool writes;
+  const char* name = nullptr;  ///< of an annotation's field
 };
 
 /// The declarations of one shader.
@@ -180,7 +239,14 @@ struct Regions {
   /// Calls `f(RegionInfo)` for each declaration.
   template <typename Function>
   static constexpr void each(Function&& f) {
-    (f(RegionInfo{D::Where::kAnchor, D::Where::kOffset, D::Where::kSize, D::kReads, D::kWrites}), ...);
+    (f(info<D>()), ...);
+  }
+  template <typename One>
+  static constexpr RegionInfo info() {
+    using W = typename One::Where;
+    RegionInfo r{W::kAnchor, W::kOffset, W::kSize, One::kReads, One::kWrites};
+    if constexpr (requires { W::kName; }) r.name = W::kName;
+    return r;
   }
 
  private:

@@ -26,7 +26,7 @@ struct Handler {
     kDeprecated = 32,  // 'D'
     /// A write may run while workers run; others wait for a quiescent point.
     kThreadSafe = 64,
-    /// Only for scripts and the command line, not for those who connect from outside.
+    /// Only for scripts and the command line, not for remote clients.
     kPrivate = 128,
   };
   using Read = std::function<Status(const std::string& parameters, std::string& value, Errors& errors)>;
@@ -52,6 +52,10 @@ class Handlers {
   Handlers& write(const std::string& name, Handler::Write write, unsigned flags = 0);
   /// A write whose value does not matter.
   Handlers& button(const std::string& name, std::function<void()> action, unsigned flags = Handler::kButton);
+  /// Reads and writes a variable of the element; `changed` is called after it was set. In value_handlers.hh, which also
+  /// has these two one by one.
+  template <typename T>
+  Handlers& value(const std::string& name, T& variable, std::function<void()> changed = {}, unsigned flags = 0);
   /// Reads argument `key` of the configuration (`position`: its place when it was given without keyword, -1 if it
   /// cannot be) and, with `writable`, reconfigures the element with a new value for it.
   Handlers& argument(const std::string& name, const std::string& key, int position = -1, bool writable = false);

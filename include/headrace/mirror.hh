@@ -11,27 +11,28 @@
 
 namespace headrace {
 
-/// Which pages of an array have changed since when, so that a copy elsewhere can follow. One thread at a time marks
-/// and asks.
+/// Which pages of an array have changed since when, so that copies elsewhere can follow. Whoever marks keeps those who
+/// ask out; several may ask at a time.
 class ChangedPages {
  public:
   static constexpr size_t kPage = 4096;
 
   explicit ChangedPages(size_t bytes)
-      : pages_((bytes + kPage - 1) / kPage), when_(new uint32_t[pages_ ? pages_ : 1]()), id_(++last_id_) {}
+      : pages_((bytes + kPage - 1) / kPage), when_(new uint64_t[pages_ ? pages_ : 1]()), id_(++last_id_) {}
 
   /// Bytes [begin, end) have changed, or are about to.
   void mark(size_t begin, size_t end) {
     if (begin >= end) return;
-    for (size_t page = begin / kPage; page <= (end - 1) / kPage; ++page) when_[page] = now_;
+    const uint64_t now = now_.load(std::memory_order_relaxed);
+    for (size_t page = begin / kPage; page <= (end - 1) / kPage; ++page) when_[page] = now;
   }
   /// Different for every object that ever was: memory may be used again.
   uint64_t id() const { return id_; }
   /// Begins a new moment and returns the one that ended: what was marked until now has a time up to it.
-  uint32_t advance() { return now_++; }
+  uint64_t advance() { return now_.fetch_add(1, std::memory_order_relaxed); }
   /// Calls `f(begin, end)` for runs of pages marked after `moment`, in bytes; the last run may go past the array.
   template <typename Function>
-  void each_since(uint32_t moment, Function&& f) const {
+  void each_since(uint64_t moment, Function&& f) const {
     for (size_t page = 0; page < pages_;) {
       if (when_[page] <= moment) {
         ++page;
@@ -46,9 +47,9 @@ class ChangedPages {
  private:
   static inline std::atomic<uint64_t> last_id_{0};
   size_t pages_;
-  std::unique_ptr<uint32_t[]> when_;
+  std::unique_ptr<uint64_t[]> when_;
   uint64_t id_;
-  uint32_t now_ = 1;
+  std::atomic<uint64_t> now_{1};
 };
 
 /// Takes what a shader points to, and says where the device has its copy. A shader with views of tables has a member

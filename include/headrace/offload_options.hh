@@ -22,10 +22,7 @@ struct OffloadOptions {
   int max_wait_us = 20;          ///< a job goes when its first packet has waited so long
   int deadline_ms = 50;          ///< a job that takes longer runs again on the CPU
   int devices = 0;               ///< how many to use; 0: all
-  // Faults that the reference backend plays, for tests.
-  int delay_us = 0;     ///< every job takes so long
-  int fail_after = -1;  ///< the device fails when it has done so many jobs
-  int lose_after = -1;  ///< this job is never finished
+  int delay_us = 0;              ///< every job of the reference device takes at least so long
 
   /// What `job` says, or what suits: a kernel that stays on the device takes a job's payloads one after the other, so
   /// small jobs keep more of it busy; headers, and jobs with a launch each, are best sent in bulk.

@@ -7,28 +7,11 @@
 #include <cstring>
 #include <type_traits>
 
-#include "headrace/lane_view.hh"
+#include "headrace/device/row.hh"
+#include "headrace/fields.hh"
 #include "headrace/timestamp.hh"
 
 namespace headrace {
-
-/// Offsets in the 48 bytes of annotations. They are Click's, so that an annotation argument given as a number means the
-/// same.
-namespace anno_offset {
-inline constexpr int kDstIp = 0;            // 4 bytes, network order
-inline constexpr int kDstIp6 = 0;           // 16 bytes
-inline constexpr int kPaint = 16;           // 1
-inline constexpr int kIcmpParamProb = 17;   // 1
-inline constexpr int kFixIpSrc = 19;        // 1
-inline constexpr int kVlanTci = 20;         // 2
-inline constexpr int kAggregate = 20;       // 4
-inline constexpr int kExtraPackets = 24;    // 4
-inline constexpr int kExtraLength = 28;     // 4
-inline constexpr int kFirstTimestamp = 32;  // 8, nanoseconds
-inline constexpr int kCandidates = 32;      // 8, what a pattern matcher leaves to its own host body
-inline constexpr int kPattern = 40;         // 4, host order: the number of a pattern that matched
-inline constexpr int kRxHash = 44;          // 4, host order: the receive-side-scaling (Toeplitz) hash
-}  // namespace anno_offset
 
 /// A packet. It lives at a fixed place in its buffer:
 ///
@@ -39,10 +22,12 @@ inline constexpr int kRxHash = 44;          // 4, host order: the receive-side-s
 class alignas(64) Packet {
  public:
   static constexpr uint32_t kDefaultHeadroom = 128;
+  /// Annotations that are cleared and copied with the packet; behind them are those for a shader's host body.
   static constexpr uint32_t kAnnoSize = 48;
+  static constexpr uint32_t kAnnoCapacity = 56;
   static constexpr uint16_t kNoHeader = 0xffff;
 
-  /// A packet of `length` bytes with uninitialised data and cleared annotations; null when no buffer is left (the
+  /// A packet of `length` bytes with uninitialized data and cleared annotations; null when no buffer is left (the
   /// caller counts the loss) or the length exceeds kMaxLength.
   static Packet* make(uint32_t length, uint32_t headroom = kDefaultHeadroom);
   /// As above, data copied from `bytes`.
@@ -73,7 +58,7 @@ class alignas(64) Packet {
     length_ -= n;
     return true;
   }
-  /// Adds `n` bytes at the front, uninitialised unless they were pulled before. Returns false, unchanged, when the
+  /// Adds `n` bytes at the front, uninitialized unless they were pulled before. Returns false, unchanged, when the
   /// buffer has no room (data is moved within the buffer if that helps).
   bool push(uint32_t n) {
     if (n > data_) [[unlikely]]
@@ -82,7 +67,7 @@ class alignas(64) Packet {
     length_ += n;
     return true;
   }
-  /// Adds `n` uninitialised bytes at the end; false when the buffer has no room.
+  /// Adds `n` uninitialized bytes at the end; false when the buffer has no room.
   bool put(uint32_t n);
   /// Removes `n` bytes from the end; false when the packet is shorter.
   bool take(uint32_t n) {
@@ -135,13 +120,6 @@ class alignas(64) Packet {
   void set_anno_u32(int offset, uint32_t value) { store(offset, value); }
   uint64_t anno_u64(int offset) const { return load<uint64_t>(offset); }
   void set_anno_u64(int offset, uint64_t value) { store(offset, value); }
-  void clear_annotations() {
-    std::memset(anno_, 0, kAnnoSize);
-    type_ = 0;
-    flags_ = 0;
-    clear_mac_header();
-    clear_network_header();
-  }
   void copy_annotations(const Packet& from) {
     std::memcpy(anno_, from.anno_, kAnnoSize);
     type_ = from.type_;
@@ -170,13 +148,21 @@ class alignas(64) Packet {
   }
   uint32_t capacity() const { return capacity_; }
 
-  /// What a row of a job has of this packet beside bytes; `at` is left to the caller.
+  /// A link to another packet, with a number, for the owner of this packet. Undefined until it is set.
+  Packet* next() const { return next_; }
+  uint16_t tag() const { return tag_; }
+  void set_next(Packet* next, uint16_t tag) {
+    next_ = next;
+    tag_ = tag;
+  }
+
+  /// The part of a job's row that is not bytes of the packet; `at` is left to the caller.
   RowHeader row_header() const {
     RowHeader h;
     std::memcpy(&h, this, sizeof h);
     return h;
   }
-  /// Takes over what a job made of it.
+  /// Takes over the header of a row that a job has processed.
   void set_row_header(const RowHeader& h) {
     length_ = h.length;
     data_ = h.data;
@@ -212,10 +198,12 @@ class alignas(64) Packet {
   uint8_t type_ = 0;
   uint8_t flags_ = 0;
   uint16_t pool_class_ = 0;
-  uint8_t anno_[kAnnoSize] = {};
-  // Second cache line: rarely touched.
-  alignas(64) Timestamp timestamp_;
+  uint8_t anno_[kAnnoCapacity] = {};
+  // Second cache line from the last eight annotations on: rarely touched.
+  Timestamp timestamp_;
   uint32_t capacity_ = 0;  // bytes from buffer() to the end of the buffer
+  uint16_t tag_ = 0;
+  Packet* next_ = nullptr;
 };
 static_assert(sizeof(Packet) == 128 && std::is_standard_layout_v<Packet>);
 

@@ -24,7 +24,7 @@ class PacketPool {
   /// In front of the first buffer, and unused behind the data of each: reading a header that a short packet lacks stays
   /// within the buffer, and buffers lie as the objects of an rte_mempool do.
   static constexpr uint32_t kLead = 64;
-  /// An odd number of cache lines, so that equal offsets of neighbouring buffers fall into different cache sets.
+  /// An odd number of cache lines, so that equal offsets of neighboring buffers fall into different cache sets.
   static constexpr uint32_t kStride = 39 * 64;
   /// Bytes from Packet::buffer() to the end of a buffer.
   static constexpr uint32_t kCapacity = kStride - kDriverRoom - sizeof(Packet) - kLead;
@@ -39,13 +39,13 @@ class PacketPool {
 
   Packet* allocate(uint32_t length, uint32_t headroom);
   void release(Packet* p);
-  /// `n` buffers without any initialisation (the caller calls Packet::reset); returns how many there were.
+  /// `n` buffers without any initialization (the caller calls Packet::reset); returns how many there were.
   uint32_t allocate_bulk(Packet** out, uint32_t n);
   void release_bulk(Packet* const* p, uint32_t n);
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
 
-  /// As allocate_bulk() and release_bulk(), for threads of drivers, which have no thread_id() and so no cache.
+  /// As allocate_bulk() and release_bulk(), without a cache, as on a thread that has no thread_id().
   uint32_t allocate_shared(Packet** out, uint32_t n);
   void release_shared(Packet* const* p, uint32_t n);
   /// True for a packet in a buffer of the mapped range, false for one that was too large for it.
@@ -69,7 +69,9 @@ class PacketPool {
   struct Cache;
   PacketPool() = default;
   void map();
-  Cache& cache();
+  /// Null on a thread that has no thread_id().
+  Cache* cache();
+  Cache* make_cache();
   bool refill(Cache& c, uint32_t n);
   void spill(Cache& c, uint32_t n);
   Packet* allocate_large(uint32_t length, uint32_t headroom);
@@ -80,7 +82,7 @@ class PacketPool {
   const char* page_kind_ = "";
   std::unique_ptr<Ring<Packet*>> free_;
   std::atomic<uint32_t (*)()> free_elsewhere_{nullptr};
-  std::atomic<Cache*> caches_[kMaxThreads] = {};
+  std::atomic<Cache*> caches_[kMaxThreads + 1] = {};  // by thread_id() + 1; the first stays null
   std::atomic<int64_t> large_in_use_{0};
 };
 

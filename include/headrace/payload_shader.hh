@@ -18,11 +18,11 @@
 /// On the CPU a member `Found scan_on_cpu(payload, const Owner&) const`, or `scan_on_cpu(payload, packet, const
 /// Owner&)`, takes the place of `scan` with a team of one.
 
-#include "headrace/lane_view.hh"
+#include "headrace/device/lane_view.hh"
 #include "headrace/payload.hh"
 #if defined(__CUDA_ARCH__)
-#include "headrace/device_jobs.hh"
-#include "headrace/device_loads.hh"
+#include "headrace/device/jobs.hh"
+#include "headrace/device/loads.hh"
 #endif
 
 namespace headrace {

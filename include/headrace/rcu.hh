@@ -7,12 +7,13 @@
 /// method is that of P. E. McKenney and J. D. Slingwine, "Read-Copy Update" (1998), in the form of T. E. Hart et al.,
 /// "Performance of memory reclamation for lockless synchronization" (2007), section 2.1.
 ///
-/// Only registration, waiting and retiring lock or allocate; quiescent(), hold(), online() and offline() do not.
+/// Only registration, waiting and retiring lock or allocate; quiescent(), online() and offline() do not.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace headrace::rcu {
 
@@ -21,21 +22,11 @@ using Epoch = uint64_t;
 
 /// One party that reads. It is registered, and online, from construction to destruction.
 ///
-/// A worker thread owns a kThread reader, constructed and destroyed on that thread; it calls quiescent() once a loop
-/// while it holds no pointer into a shared structure, and goes offline() around sleeping.
-///
-/// A kJob reader stands for work without a thread of its own, such as the jobs of a device lane. It begins offline and
-/// takes over from the thread that submits a job, so that the thread may go on to its next quiescent state:
-///
-///     lane.hold(oldest_job_under_way.epoch);   // at submission, where job.epoch = thread.epoch(), and at each
-///     completion lane.offline();                          // when no job is under way
-///
-/// A thread must hand over before its own next quiescent state.
+/// A worker thread owns a reader, constructed and destroyed on that thread; it calls quiescent() once a loop while it
+/// holds no pointer into a shared structure, and goes offline() around sleeping.
 class Reader {
  public:
-  enum class Kind { kThread, kJob };
-
-  explicit Reader(Kind kind = Kind::kThread);
+  Reader();
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -44,7 +35,7 @@ class Reader {
   /// one store to a cache line of its own.
   void quiescent() { seen_.store(current_.load(std::memory_order_acquire), std::memory_order_release); }
 
-  /// From here until online() nobody waits for this reader, and it must not touch shared structures.
+  /// From here until online() writers do not wait for this reader, and it must not touch shared structures.
   void offline() { seen_.store(0, std::memory_order_release); }
 
   /// Begins to read again. Pointers must be taken after this call.
@@ -55,21 +46,31 @@ class Reader {
     current_.fetch_add(0, std::memory_order_acq_rel);
   }
 
-  /// The last quiescent state: what has been read since is covered by it. 0 while offline.
-  Epoch epoch() const { return seen_.load(std::memory_order_relaxed); }
-
-  /// Takes over what a reader at `epoch` was able to see; for kJob readers.
-  void hold(Epoch epoch) { seen_.store(epoch, std::memory_order_release); }
+  bool is_online() const { return seen_.load(std::memory_order_relaxed) != 0; }
 
  private:
   friend struct Registry;
+  friend class Offline;
 
   static inline constinit std::atomic<Epoch> current_{1};
 
   /// Alone on two cache lines, because processors prefetch lines in pairs.
   alignas(128) std::atomic<Epoch> seen_{0};
-  Kind kind_;
   Reader* next_of_thread_ = nullptr;
+};
+
+/// Takes the readers of the calling thread offline while it lives, for a wait in the middle of their work. The thread
+/// must hold no pointer into a shared structure: the runtime does this wherever a thread waits in a handler, so an
+/// element must not keep such a pointer while it pushes packets or calls a handler.
+class Offline {
+ public:
+  Offline();
+  ~Offline();
+  Offline(const Offline&) = delete;
+  Offline& operator=(const Offline&) = delete;
+
+ private:
+  std::vector<Reader*> were_online_;
 };
 
 /// Waits until every online reader has passed a quiescent state, then runs what was retired before the call. Readers of

@@ -76,7 +76,8 @@ class Router {
   /// Splits "element.handler" (also "3.handler", counted from 1, and "handler" for the router's own), looks both up and
   /// returns the handler; errors name what is missing.
   const Handler* find_handler(std::string_view name, const Element* context, Element*& element, Errors& errors) const;
-  /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe.
+  /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe. Not on a thread that
+  /// has no thread_id().
   Status call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors);
   Status call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
                    Errors& errors) const;
@@ -92,7 +93,7 @@ class Router {
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
   Runtime& runtime() const { return runtime_; }
-  /// The configuration is only looked at: an element opens nothing outside the router (see also TouchesMachine).
+  /// Dry run: elements open nothing outside the router (see also TouchesMachine).
   bool look_only() const;
   Worker& worker(int id) { return *workers_[static_cast<size_t>(id)]; }
 
@@ -132,6 +133,8 @@ class Router {
   void reset_profile();
   /// Offloading, or null when everything is processed on the CPU.
   offload::Engine* engine() const { return engine_.get(); }
+  /// Something that shaders see may have changed: brings devices up to date.
+  Status update_devices(Errors& errors);
   /// Waits until no packet of the running worker is on a device. At the end of a worker, on its thread.
   void drain();
   /// The chains as plans, whether or not they are offloaded: DOT and the device program are made of them.
@@ -147,8 +150,16 @@ class Router {
     uint64_t packets;
   };
   std::vector<Drop> drops() const;
+  /// Packets that neither left by a port nor were dropped: those that a PacketSink ended, also in configurations that
+  /// ran before, and those that elements hold. No worker runs.
+  std::vector<Drop> kept_or_discarded() const;
 
  private:
+  std::vector<Drop> discards() const;
+  /// Adds the packets of `past` to those of the same element and reason.
+  static void add_past(std::vector<Drop>& all, const std::vector<Drop>& past);
+  /// Called on the thread of a worker.
+  bool on_worker() const;
   class Scope;
   struct Names;
 
@@ -169,7 +180,7 @@ class Router {
   Router* predecessor_;
   std::vector<std::unique_ptr<Worker>> workers_;  // before all that has tasks
   std::vector<PortRecord> past_ports_;
-  std::vector<Drop> past_drops_;
+  std::vector<Drop> past_drops_, past_discards_;
   std::vector<std::unique_ptr<Element>> elements_;
   std::vector<int> order_;  // of configuration
   std::map<std::string, Element*, std::less<>> by_name_;

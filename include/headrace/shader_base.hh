@@ -32,7 +32,7 @@ struct Flow {
   const char* text;
 };
 
-/// An event that a shader counts with PacketView::count. Those marked as reasons say why packets left by an error
+/// An event that a shader counts with `p.count`. Those marked as reasons say why packets left by an error
 /// output, or were dropped where that output is not connected.
 struct CounterInfo {
   const char* name;
@@ -86,7 +86,70 @@ class Status;
 template <typename Self>
 struct Shader {
   static constexpr Ports kPorts{"1/1"};
+  static constexpr Processing kProcessing{"a/ah"};
+  static constexpr Flow kFlow{"x/x"};
   static constexpr auto kCounters = counters();
+  /// It looks itself whether the headers that its regions name are there.
+  static constexpr bool kChecksHeaders = false;
+  /// It has no state but its owner, which a new configuration takes over as it is (routes that were added, too) where
+  /// the element's arguments are the same and `Owner::current()` holds.
+  static constexpr bool kKeepsOwner = false;
+  /// A configure that fails leaves the owner as it was, so the handler `config` may call it.
+  static constexpr bool kLiveReconfigure = false;
 };
+
+namespace detail {
+
+/// What a shader's declarations name, for the checks before it sees a packet.
+template <typename S, Anchor A>
+struct Uses {
+  /// The declared fields of this header lie in [first, last). Spans, whose offsets come at run time, are not counted.
+  int first = 0, last = 0;
+  bool any = false;
+
+  HEADRACE_SHADER constexpr Uses() { add(S::kRegions); }
+
+ private:
+  template <typename... D>
+  HEADRACE_SHADER constexpr void add(const Regions<D...>&) {
+    (add_one<D>(), ...);
+  }
+  template <typename D>
+  HEADRACE_SHADER constexpr void add_one() {
+    using W = typename D::Where;
+    if constexpr (W::kAnchor == A) {
+      if constexpr (requires { typename W::Value; }) {
+        if (first == last || W::kOffset < first) first = W::kOffset;
+        if (W::kOffset + W::kSize > last) last = W::kOffset + W::kSize;
+      }
+      any = true;
+    }
+  }
+};
+
+template <typename S>
+inline constexpr bool kSetsNetwork = S::kRegions.covers(Anchor::kMeta, decltype(meta::network_header)::kOffset, 0,
+                                                        true);
+template <typename S>
+inline constexpr bool kSetsMac = S::kRegions.covers(Anchor::kMeta, decltype(meta::mac_header)::kOffset, 0, true);
+template <typename S>
+inline constexpr bool kMovesData = S::kRegions.covers(Anchor::kMeta, decltype(meta::data)::kOffset, 0, true);
+
+/// False if the packet, or its row's header, lacks a header that the shader's regions name: a graph may send packets
+/// whose headers no element has marked.
+template <typename S>
+HEADRACE_SHADER bool has_headers(const auto& p) {
+  constexpr Uses<S, Anchor::kMac> mac;
+  constexpr Uses<S, Anchor::kNetwork> network;
+  constexpr Uses<S, Anchor::kTransport> transport;
+  if constexpr (!S::kChecksHeaders) {
+    if (mac.any && !kSetsMac<S> && !p.has_mac_header()) return false;
+    if (network.any && !kSetsNetwork<S> && !p.has_network_header()) return false;
+    if (transport.any && !kSetsNetwork<S> && !p.has_transport_header()) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
 
 }  // namespace headrace

@@ -52,7 +52,7 @@ HEADRACE_SHADER T load_shared(const T* word) {
 #endif
 }
 
-/// For whom the link layer says a packet is (Click's packet type annotation).
+/// The destination type of a packet at the link layer (Click's packet type annotation).
 enum class PacketType : uint8_t {
   kHost = 0,
   kBroadcast = 1,

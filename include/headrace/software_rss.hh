@@ -62,8 +62,8 @@ class SoftwareRss {
     uint64_t packets = 0;
     uint64_t bytes = 0;
   };
-  /// Takes the packets over. On a worker that is one of the receivers. Returns what found its ring full, so that who
-  /// counts in `deliver` can count that, too.
+  /// Takes over the packets. Must run on a worker that is one of the receivers. Returns the packets dropped because a
+  /// ring was full, for callers that keep their own counters in `deliver`.
   Lost spread(Batch& batch, Begin begin = Begin::kEthernet);
 
   /// Packets handed over and not yet delivered.

@@ -40,8 +40,6 @@ class Task {
 
   Element* owner() const { return owner_; }
   int home_thread() const;
-  /// Only while workers are at a quiescent point.
-  void move_to(int thread);
   /// Share of its thread: a task with twice the tickets runs twice as often. 1 to 32768, default 1024.
   int tickets() const { return tickets_; }
   void set_tickets(int n);
@@ -96,7 +94,6 @@ class Timer {
   Worker* worker_ = nullptr;
   Timestamp expiry_;
   int index_ = -1;  // place in the worker's heap
-  uint64_t sequence_ = 0;
 };
 
 }  // namespace headrace

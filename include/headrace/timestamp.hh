@@ -39,7 +39,7 @@ struct Timestamp {
   }
 };
 
-/// The process clock. It can be warped: run faster, skip waiting, or be simulated, so that a configuration's behaviour
+/// The process clock. It can be warped: run faster, skip waiting, or be simulated, so that a configuration's behavior
 /// does not depend on the speed of the machine (Click's `--simtime` and `timewarp`).
 namespace clock {
 

@@ -3,7 +3,7 @@
 namespace headrace {
 
 /// Base of an element whose initialize() opens, makes, takes or overwrites something outside the router: a device, a
-/// socket, a file. Who only looks at a configuration leaves such elements uninitialized.
+/// socket, a file. A dry run leaves such elements uninitialized.
 class TouchesMachine {
  protected:
   ~TouchesMachine() = default;

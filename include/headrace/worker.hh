@@ -2,6 +2,7 @@
 /// \file
 /// Which thread runs, and state that each thread has for itself.
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +18,10 @@ extern constinit thread_local int t_thread_id;
 extern int g_thread_count;
 }  // namespace detail
 
-/// Index of the running thread: workers count from 0; the control thread of `headrace run` comes after them.
+/// Index of the running thread: workers count from 0; the control thread of `headrace run` comes after them. The first
+/// thread of a process has 0 while there are no workers. All other threads have kForeignThread: they may make and
+/// release packets, but have no PerThread state and cannot write handlers (see Runtime::post).
+inline constexpr int kForeignThread = -1;
 inline int thread_id() { return detail::t_thread_id; }
 /// Threads in use: valid indices are 0 .. thread_count()-1.
 inline int thread_count() { return detail::g_thread_count; }
@@ -31,7 +35,10 @@ class PerThread {
   PerThread(const PerThread&) = delete;
   PerThread& operator=(const PerThread&) = delete;
 
-  T& local() { return slots_[thread_id()].value; }
+  T& local() {
+    assert(thread_id() >= 0);
+    return slots_[thread_id()].value;
+  }
   T& operator[](int thread) { return slots_[thread].value; }
   const T& operator[](int thread) const { return slots_[thread].value; }
   int size() const { return kSlots; }
@@ -56,12 +63,19 @@ class ThreadCounters {
   void resize(int count);
   int count() const { return count_; }
   /// The running thread's counters.
-  uint64_t* local() { return cells_ + static_cast<size_t>(thread_id()) * stride_; }
-  void add(int index, uint64_t n) { local()[index] += n; }
+  uint64_t* local() {
+    assert(thread_id() >= 0);
+    return cells_ + static_cast<size_t>(thread_id()) * stride_;
+  }
+  void add(int index, uint64_t n) {
+    // Atomic for concurrent readers that sum; only one thread writes, so a load and a store suffice.
+    uint64_t* const cell = local() + index;
+    __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+  }
   /// Sum over threads since the last reset.
   uint64_t sum(int index) const;
   uint64_t of_thread(int thread, int index) const;
-  /// Sums start again from zero; workers may go on counting meanwhile.
+  /// Sums restart from zero; workers may keep counting meanwhile.
   void reset();
 
  private:

@@ -1,17 +1,24 @@
+// `headrace bench`: how fast a configuration forwards.
+
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/argument_text.hh"
+#include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/dpdk_option.hh"
+#include "cli/machine.hh"
 #include "cli/offload_arguments.hh"
-#include "cli/session.hh"
-#include "elements/io/TrafficSink.hh"
-#include "elements/io/TrafficSource.hh"
+#include "cli/output.hh"
+#include "cli/source.hh"
+#include "cli/totals.hh"
+#include "cli/workers_option.hh"
+#include "elements/devices/TrafficSink.hh"
+#include "elements/devices/TrafficSource.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"
@@ -22,7 +29,7 @@ namespace headrace::cli {
 namespace {
 
 struct BenchOptions {
-  std::vector<std::string> words;
+  ConfigurationSource source;
   int workers = 1;
   int size = 0;
   double seconds = 3;
@@ -42,7 +49,7 @@ constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
 struct Result {
   double seconds = 0;
   Totals begin, end;
-  uint64_t lost = 0;  // buffers that nobody returned
+  uint64_t lost = 0;  // buffers that were not returned
   std::vector<Router::Drop> drops;
   struct Row {
     std::string element, class_name;
@@ -74,6 +81,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   if (!plan_scheduling("headrace bench", runtime_options)) return false;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
+  errors.limit(ConfigurationSource::kMaxErrors);
   const uint32_t before = PacketPool::instance().in_use();
   {
     std::unique_ptr<Router> router =
@@ -103,8 +111,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
         },
         1);
     if (result.end.seconds == 0) {
-      fmt::print(stderr, "headrace bench: the router stopped before {} s were over\n",
-                 options.warmup + options.seconds);
+      complain("headrace bench: the router stopped before {} s were over\n", options.warmup + options.seconds);
       return false;
     }
     result.seconds = result.end.seconds - result.begin.seconds;
@@ -125,6 +132,24 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   const uint32_t after = PacketPool::instance().in_use();
   result.lost = after > before ? after - before : 0;
   return true;
+}
+
+/// Sets `KEY value` among an element's arguments, in place of one that is there (by keyword, or at `position`).
+void set_argument(lang::ElementDecl& element, const std::string& key, const std::string& value, int position = -1) {
+  std::vector<std::string> arguments = lang::split_arguments(element.config);
+  const std::string text = key + " " + value;
+  for (std::string& a : arguments) {
+    const auto parts = lang::split_keyword(a);
+    if (!parts || parts->first != key) continue;
+    a = text;
+    element.config = lang::unparse_arguments(arguments);
+    return;
+  }
+  if (position >= 0 && position < static_cast<int>(arguments.size()) && !lang::split_keyword(arguments[position]))
+    arguments[position] = text;
+  else
+    arguments.push_back(text);
+  element.config = lang::unparse_arguments(arguments);
 }
 
 nlohmann::ordered_json quantiles_us(const Histogram& h) {
@@ -207,58 +232,66 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
 }
 
 void print_profile(const Result& r) {
-  fmt::print("\n{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
-             "share");
+  print("\n{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
+        "share");
   uint64_t all = 0;
   for (const Result::Row& row : r.profile) all += row.profile.cycles;
   for (const Result::Row& row : r.profile)
-    fmt::print(
-        "{:<20}{:<20}{:>14.1f}{:>15.1f}{:>16}{:>8.1f}%\n", row.element, row.class_name,
-        static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets),
-        static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1)),
-        grouped(row.profile.packets),
-        all ? 100.0 * static_cast<double>(row.profile.cycles) / static_cast<double>(all) : 0);
+    print("{:<20}{:<20}{:>14.1f}{:>15.1f}{:>16}{:>8.1f}%\n", row.element, row.class_name,
+          static_cast<double>(row.profile.cycles) / static_cast<double>(row.profile.packets),
+          static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1)),
+          grouped(row.profile.packets),
+          all ? 100.0 * static_cast<double>(row.profile.cycles) / static_cast<double>(all) : 0);
 }
 
 }  // namespace
 
 int bench_command(int argc, char** argv) {
   BenchOptions options;
-  CLI::App app{"Measures how fast a configuration forwards what its TrafficSource elements send.", "headrace bench"};
-  app.add_option("CONF", options.words, "Configuration file, then NAME=value for its variables")->required();
-  app.add_option("-w,--workers", options.workers, "Worker threads")->check(CLI::Range(1, 255));
-  app.add_option("--size", options.size, "Bytes of a frame without check sequence")->check(CLI::Range(60, 1514));
-  app.add_option("-s,--seconds", options.seconds, "Seconds to measure, after half a second of warming up")
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--traffic", options.traffic, "uniform, imix, zipf or a pcap file; default: as configured");
-  app.add_option("--repeat", options.repeat, "Measure so many times and report the best")->check(CLI::Range(1, 100));
-  app.add_flag("--profile", options.profile,
-               "Cycles a packet and packets a batch by element (costs some speed itself)");
-  app.add_flag("--ratio", options.ratio, "Also measure a source connected to a sink, in turn, and report the ratio");
-  app.add_option("--load", options.load,
-                 "Offer this fraction of the most that was forwarded in the same run, and report latencies")
-      ->check(CLI::Range(0.001, 2.0));
-  app.add_option("--rate", options.rate, "Offer so many million packets a second, and report latencies")
-      ->check(CLI::Range(0.0001, 100000.0));
-  app.add_flag("--json", options.json, "Print one JSON object");
-  add_offload_arguments(app, options.offload);
-  add_dpdk_option(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 1;
-  }
-  std::map<std::string, std::string> variables;
-  std::string file;
-  for (const std::string& word : options.words)
-    if (!split_variable(word, variables)) file = word;
+  CommandLine line("headrace bench", "Measures how fast a configuration forwards what its TrafficSource elements send.",
+                   "[NAME=VALUE]... CONF");
+  options.source.add_options(line);
+  add_workers_option(line, options.workers, "default: 1");
+  const auto measuring = [](CLI::Option* option, const char* value = "") {
+    option->option_text(value)->group("Measuring");
+  };
+  measuring(
+      line.add_option("--size", options.size, "Bytes of a frame without check sequence")->check(CLI::Range(60, 1514)),
+      "BYTES");
+  measuring(line.add_option("-s,--seconds", options.seconds, "Seconds to measure, after half a second of warming up")
+                ->check(CLI::Range(0.1, 3600.0)),
+            "SECONDS");
+  measuring(line.add_option("--traffic", options.traffic, "uniform, imix, zipf or a pcap file; default: as configured"),
+            "TRAFFIC");
+  measuring(
+      line.add_option("--repeat", options.repeat, "Measure N times and report the best")->check(CLI::Range(1, 100)),
+      "N");
+  measuring(line.add_flag("--profile", options.profile,
+                          "Cycles a packet and packets a batch by element (costs some speed itself)"));
+  measuring(line.add_flag("--ratio", options.ratio,
+                          "Also measure a source connected to a sink, in turn, and report the ratio"));
+  measuring(line.add_option("--load", options.load,
+                            "Offer this fraction of the most that was forwarded in the same run, and report latencies")
+                ->check(CLI::Range(0.001, 2.0)),
+            "FRACTION");
+  measuring(line.add_option("--rate", options.rate, "Offer this many million packets per second, and report latencies")
+                ->check(CLI::Range(0.0001, 100000.0)),
+            "MPPS");
+  measuring(line.add_flag("--json", options.json, "Print one JSON object"));
+  add_offload_arguments(line, options.offload);
+  add_dpdk_option(line);
+  if (const auto status = line.read(argc, argv)) return *status;
+
+  outlive_readers();
+  const std::string file = options.source.landmark();
   lang::Configuration configuration, baseline;
-  if (!load_configuration(file, variables, configuration)) return 1;
   Errors errors(Errors::Output::kStderr);
+  errors.limit(ConfigurationSource::kMaxErrors);
+  if (!options.source.load(configuration, errors, ConfigurationSource::Check::kClasses)) return kFailed;
   (void)lang::parse(kSourceToSink, "source-to-sink", {}, baseline, errors);
   if (!apply_traffic(configuration, options)) {
-    fmt::print(stderr, "headrace bench: {} has no TrafficSource, so there is nothing to measure\n", file);
-    return 1;
+    complain("headrace bench: {} has no TrafficSource, so there is nothing to measure\n", file);
+    return kFailed;
   }
   apply_traffic(baseline, options);
 
@@ -269,28 +302,28 @@ int bench_command(int argc, char** argv) {
   for (int i = 0; i < options.repeat; ++i) {
     if (options.ratio) {
       Result r;
-      if (!measure(baseline, options, false, r)) return 1;
+      if (!measure(baseline, options, false, r)) return kFailed;
       best_baseline = std::max(best_baseline, r.rate());
     }
     Result r;
-    if (!measure(configuration, options, false, r)) return 1;
+    if (!measure(configuration, options, false, r)) return kFailed;
     rates.push_back(r.rate());
     if (r.rate() > best.rate() || i == 0) best = r;
   }
   if (options.profile) {
     Result r;
-    if (!measure(configuration, options, true, r)) return 1;
+    if (!measure(configuration, options, true, r)) return kFailed;
     best.profile = r.profile;
   }
   if (options.load > 0 || options.rate > 0) {
     const double offered = options.rate > 0 ? options.rate : options.load * best.rate();
     lang::Configuration paced = configuration;
     if (!pace(paced, offered)) {
-      fmt::print(stderr, "headrace bench: {} has no TrafficSink, so there is nobody to measure latency\n", file);
-      return 1;
+      complain("headrace bench: {} has no TrafficSink, so latency cannot be measured\n", file);
+      return kFailed;
     }
     Result r;
-    if (!measure(paced, options, false, r)) return 1;
+    if (!measure(paced, options, false, r)) return kFailed;
     r.timed = true;
     r.offered = offered;
     best = r;
@@ -303,31 +336,28 @@ int bench_command(int argc, char** argv) {
     j["ratio"] = best.rate() / best_baseline;
   }
   if (options.json) {
-    fmt::print("{}\n", j.dump(2));
+    print("{}\n", j.dump(2));
     return 0;
   }
-  fmt::print(
-      "{}: {:.2f} Mpps in, {:.2f} Mpps out, {:.2f} Gbps ({:.2f} on the wire), {:.1f} cycles/packet, {} worker{}\n",
-      file, best.rate(), j["mpps_out"].get<double>(), j["gbps"].get<double>(), j["wire_gbps"].get<double>(),
-      j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
-  if (options.ratio)
-    fmt::print("source to sink: {:.2f} Mpps; ratio {:.3f}\n", best_baseline, best.rate() / best_baseline);
+  print("{}: {:.2f} Mpps in, {:.2f} Mpps out, {:.2f} Gbps ({:.2f} on the wire), {:.1f} cycles/packet, {} worker{}\n",
+        file, best.rate(), j["mpps_out"].get<double>(), j["gbps"].get<double>(), j["wire_gbps"].get<double>(),
+        j["cycles_per_packet"].get<double>(), options.workers, options.workers == 1 ? "" : "s");
+  if (options.ratio) print("source to sink: {:.2f} Mpps; ratio {:.3f}\n", best_baseline, best.rate() / best_baseline);
   if (!best.offload.empty())
-    fmt::print("offloaded: {} of {} packets; doorbell to release p50 {:.1f} us, p99 {:.1f}\n",
-               grouped(best.offload["job_packets"].get<uint64_t>()), grouped(best.packets()),
-               best.offload["doorbell_to_release_us"]["p50"].get<double>(),
-               best.offload["doorbell_to_release_us"]["p99"].get<double>());
+    print("offloaded: {} of {} packets; doorbell to release p50 {:.1f} us, p99 {:.1f}\n",
+          grouped(best.offload["job_packets"].get<uint64_t>()), grouped(best.packets()),
+          best.offload["doorbell_to_release_us"]["p50"].get<double>(),
+          best.offload["doorbell_to_release_us"]["p99"].get<double>());
   if (best.timed)
-    fmt::print("offered {:.2f} Mpps: latency p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}; reordered {}\n",
-               best.offered, static_cast<double>(best.latency.quantile(0.5)) * 1e-3,
-               static_cast<double>(best.latency.quantile(0.99)) * 1e-3,
-               static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
-               best.reordered);
+    print("offered {:.2f} Mpps: latency p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}; reordered {}\n",
+          best.offered, static_cast<double>(best.latency.quantile(0.5)) * 1e-3,
+          static_cast<double>(best.latency.quantile(0.99)) * 1e-3,
+          static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
+          best.reordered);
   if (best.spin_gap.count() > 0)
-    fmt::print("the machine's own pauses: p99.9 {:.1f} us, max {:.1f} from a look of an idle source to the next\n",
-               static_cast<double>(best.spin_gap.quantile(0.999)) * 1e-3,
-               static_cast<double>(best.spin_gap.max()) * 1e-3);
-  fmt::print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
+    print("the machine's own pauses: p99.9 {:.1f} us, max {:.1f} from a look of an idle source to the next\n",
+          static_cast<double>(best.spin_gap.quantile(0.999)) * 1e-3, static_cast<double>(best.spin_gap.max()) * 1e-3);
+  print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;
 }

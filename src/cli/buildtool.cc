@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/commands.hh"
+#include "cli/output.hh"
 #include "headrace/element.hh"
 
 namespace headrace::cli {
@@ -17,7 +18,7 @@ namespace {
 /// Names of Click's build features that hold here. The `linuxmodule` and other drivers do not.
 constexpr std::string_view kFeatures[] = {"userlevel", "umultithread", "int64", "ip6"};
 
-constexpr const char* kUsage =
+constexpr const char* kBuildtoolUsage =
     "Usage: click-buildtool provides [--query] [--print] [--provide NAME] [NAME...]\n"
     "Exits with status 0 if there is an element class or feature of each NAME, else with 1.\n";
 
@@ -25,35 +26,35 @@ constexpr const char* kUsage =
 
 int buildtool_command(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "provides") {
-    fmt::print(stderr, "click-buildtool: only 'provides' is supported\n{}", kUsage);
+    complain("click-buildtool: only 'provides' is supported\n{}", kBuildtoolUsage);
     return 1;
   }
   std::set<std::string, std::less<>> provisions(std::begin(kFeatures), std::end(kFeatures));
   for (const ElementInfo* info : all_element_infos()) provisions.insert(info->name);
-  bool query = false, print = false, all = true;
+  bool query = false, answer = false, all = true;
   std::set<std::string> wanted;
   for (int i = 2; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "-q" || word == "--query") {
       query = true;
     } else if (word == "-l" || word == "--print") {
-      print = true;
+      answer = true;
     } else if ((word == "-r" || word == "--provide") && i + 1 < argc) {
       provisions.insert(argv[++i]);
     } else if (word == "-h" || word == "--help") {
-      fmt::print("{}", kUsage);
+      print("{}", kBuildtoolUsage);
       return 0;
     } else if (word.starts_with('-')) {
-      fmt::print(stderr, "{}", kUsage);
+      complain("{}", kBuildtoolUsage);
       return 1;
     } else {
       wanted.emplace(word);
     }
   }
   if (query)
-    for (const std::string& p : provisions) fmt::print("{}\n", p);
+    for (const std::string& p : provisions) print("{}\n", p);
   for (const std::string& name : wanted) all &= provisions.contains(name);
-  if (print) fmt::print("{}\n", all ? 1 : 0);
+  if (answer) print("{}\n", all ? 1 : 0);
   return all ? 0 : 1;
 }
 

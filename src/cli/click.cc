@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -16,7 +15,9 @@
 
 #include "cli/commands.hh"
 #include "cli/live_configuration.hh"
+#include "cli/man_page.hh"
 #include "cli/options.hh"
+#include "cli/output.hh"
 #include "cli/read_handlers.hh"
 #include "cli/source.hh"
 #include "headrace/router.hh"
@@ -80,7 +81,7 @@ constexpr Option kOptions[] = {
 };
 
 constexpr const char* kHelpText =
-    R"(Usage: {0} [OPTION]... [NAME=VALUE]... [FILE]
+    R"(Usage: click [OPTION]... [NAME=VALUE]... [FILE]
 
 Runs a configuration as the user-level driver of Click does: one thread unless told otherwise, until it is stopped or
 a driver event ends it. FILE may be '-' for standard input, which is also what is read when there is none.
@@ -95,7 +96,7 @@ Running
   -j, --threads N            N threads (1)
   -a, --affinity[=N]         pin the threads to CPUs N (0), N+1, ...; --no-affinity leaves them where they are
       --simtime[=T]          in simulated time that begins at T seconds (1000000000): waiting takes no time
-  -q, --quit                 check and initialise, but do not run
+  -q, --quit                 check and initialize, but do not run
       --dpdk ARGUMENT... --  arguments for DPDK (FromDPDKDevice, ToDPDKDevice), up to "--" or the end
 
 Results
@@ -190,10 +191,10 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
         s.source.set_search_path(reader.value());
         break;
       case kHelp:
-        fmt::print(kHelpText, program);
+        write_output(kHelpText);
         return Outcome::kEnd;
       case kShowVersion:
-        fmt::print("{} (Headrace) {}\n", program, kVersion);
+        print("{} (Headrace) {}\n", program, kVersion);
         return Outcome::kEnd;
       case kDpdk:
         if (const std::string_view reason = absent_reason("FromDPDKDevice"); !reason.empty()) {
@@ -229,7 +230,7 @@ Outcome read_options(const std::string& program, int argc, char** argv, Settings
 Status write_flat(const Router& router, const std::string& file, Errors& errors) {
   const std::string text = router.flat_configuration();
   if (file == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_output(text);
     return {};
   }
   std::FILE* out = std::fopen(file.c_str(), "w");
@@ -250,7 +251,7 @@ class Stopwatch {
     };
     const double real = std::chrono::duration<double>(std::chrono::steady_clock::now() - real_).count();
     const long hundredths = std::lround(real * 100);
-    fmt::print("{:.3f}u {:.3f}s {}:{:02}.{:02}\n", seconds(now.ru_utime, usage_.ru_utime),
+    cli::print("{:.3f}u {:.3f}s {}:{:02}.{:02}\n", seconds(now.ru_utime, usage_.ru_utime),
                seconds(now.ru_stime, usage_.ru_stime), hundredths / 6000, hundredths / 100 % 60, hundredths % 100);
   }
 
@@ -259,33 +260,58 @@ class Stopwatch {
   std::chrono::steady_clock::time_point real_;
 };
 
+/// Prints this command's part of the man page or of the completion script if `option` is one of these hidden ones.
+bool print_part(std::string_view option) {
+  if (option == "--man") {
+    print(".SS headrace click\n.EX\n{}.EE\n", troff(kHelpText));
+    return true;
+  }
+  if (option != "--bash-completion") return false;
+  std::string options;
+  for (const Option& o : kOptions) {
+    if (o.letter) options += fmt::format(" -{}", o.letter);
+    if (o.name) options += fmt::format(" --{}", o.name);
+  }
+  print("    click)\n      options='{}' kind=CONF\n      case $before in\n", options.substr(1));
+  for (const Option& o : kOptions) {
+    if (o.value != Value::kRequired) continue;
+    const bool file = o.id == kFile || o.id == kOutput || o.id == kUnixSocket;
+    print("        {}--{}) kind={} ;;\n", o.letter ? fmt::format("-{} | ", o.letter) : std::string(), o.name,
+          file                 ? "FILE"
+          : o.id == kClickpath ? "PATH"
+                               : "NONE");
+  }
+  write_output("        *) ;;\n      esac\n      ;;\n");
+  return true;
+}
+
 }  // namespace
 
 int click_command(int argc, char** argv) {
   const std::string_view path = argc > 0 ? argv[0] : "click";
   const std::string program(path.substr(path.rfind('/') + 1));
+  if (path == "headrace click" && argc == 2 && print_part(argv[1])) return 0;
   Errors errors(Errors::Output::kStderr);
   Settings s;
   switch (read_options(program, argc, argv, s, errors)) {
     case Outcome::kEnd:
       return 0;
     case Outcome::kWrong:
-      fmt::print(stderr, "Usage: {0} [OPTION]... [FILE]\nTry '{0} --help' for more information.\n", program);
+      complain("Usage: {0} [OPTION]... [FILE]\nTry '{0} --help' for more information.\n", program);
       return 1;
     case Outcome::kRun:
       break;
   }
-  // A closed pipe is an error of whoever writes to it.
-  std::signal(SIGPIPE, SIG_IGN);
+  outlive_readers();
 
   lang::Configuration configuration;
-  if (!s.source.load(configuration, errors, true)) return 1;
+  if (!s.source.load(configuration, errors, ConfigurationSource::Check::kClasses)) return 1;
   Runtime::Options options{.threads = s.threads, .cpus = {}, .control_thread = false};
   if (s.first_cpu >= 0)
     for (int i = 0; i < s.threads; ++i) options.cpus.push_back(s.first_cpu + i);
   Runtime runtime(options);
   LiveConfiguration live(runtime, {}, [&](const std::string& text, lang::Configuration& out, Errors& e) {
-    return s.source.parse(text, "hotconfig", out, e, true);
+    return s.source.parse(text, "hotconfig", out, e, ConfigurationSource::Check::kClasses);
   });
   if (s.reconfigure) live.allow_reconfigure();
   for (const std::string& socket : s.sockets) live.add_socket(socket);
@@ -303,7 +329,6 @@ int click_command(int argc, char** argv) {
   if (s.time) stopwatch.print();
   if (!print_handlers(*router, s.handlers, errors)) status = 1;
   if (!s.exit_handler.empty()) status = read_exit_status(*router, s.exit_handler, errors);
-  std::fflush(stdout);
   return status;
 }
 

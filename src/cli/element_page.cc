@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "headrace/embedded.hh"
+#include "headrace/device/embedded.hh"
 
 namespace headrace::cli {
 

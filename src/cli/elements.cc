@@ -1,16 +1,19 @@
 // `headrace elements`: what there is to build a router from.
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/element_page.hh"
-#include "cli/options.hh"
+#include "cli/output.hh"
+#include "cli/source.hh"
 #include "headrace/element.hh"
 #include "runtime/packages.hh"
 
@@ -18,26 +21,17 @@ namespace headrace::cli {
 
 namespace {
 
-enum OptionId { kPackage, kClickpath, kHelp };
+constexpr const char* kElementsDescription =
+    "Without ELEMENT, lists all elements: their ports (inputs/outputs), how these work (h push, l pull, a either), whether "
+    "the element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. On a terminal a line "
+    "is cut at its width. With ELEMENT, prints the element's page.";
 
-using Value = Option::Value;
-constexpr Option kOptions[] = {
-    {kPackage, "package", 'p', Value::kRequired},
-    {kClickpath, "clickpath", 'C', Value::kRequired},
-    {kHelp, "help"},
-};
-
-constexpr const char* kHelpText =
-    R"(Usage: headrace elements [OPTION]... [NAME...]
-
-Without NAME, lists all elements: their ports (inputs/outputs), how these work (h push, l pull, a either), whether the
-element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. With NAME, prints the
-element's page.
-
-  -p, --package NAME         load the elements of a package first
-  -C, --clickpath PATH       folders for packages, separated by ':'
-      --help
-)";
+/// Columns of the terminal that standard output is, or no limit.
+size_t output_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return std::string::npos;
+}
 
 void print_table() {
   struct Row {
@@ -56,25 +50,29 @@ void print_table() {
     ports = std::max(ports, r.ports.size());
     processing = std::max(processing, r.processing.size());
   }
-  for (const Row& r : rows)
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {:<7}  {}\n", r.name, name, r.ports, ports, r.processing, processing, r.runs_on,
-               r.summary);
+  const size_t width = output_width();
+  for (const Row& r : rows) {
+    std::string line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:<7}  {}", r.name, name, r.ports, ports, r.processing,
+                                   processing, r.runs_on, r.summary);
+    if (line.size() > width) line = line.substr(0, width - std::min<size_t>(width, 3)) + "...";
+    print("{}\n", line);
+  }
 }
 
 bool print_page(const std::string& name) {
   const ElementInfo* info = find_element_info(name);
   if (!info) {
-    fmt::print(stderr, "headrace elements: no element '{}'{}\n", name, suggest_class(name));
+    complain("headrace elements: no element '{}'{}\n", name, suggest_class(name));
     return false;
   }
-  fmt::print("{}{}\n", info->name,
-             std::string_view(info->name) == info->documented_as
-                 ? std::string()
-                 : fmt::format(", another name for {}", info->documented_as));
-  fmt::print("ports {}, processing {}, flow {}, {}\n\n", info->ports, info->processing, info->flow,
-             info->shader ? "a shader: one function for CPUs and GPUs" : "runs on the host");
+  print("{}{}\n", info->name,
+        std::string_view(info->name) == info->documented_as
+            ? std::string()
+            : fmt::format(", another name for {}", info->documented_as));
+  print("ports {}, processing {}, flow {}, {}\n\n", info->ports, info->processing, info->flow,
+        info->shader ? "a shader: one function for CPUs and GPUs" : "runs on the host");
   const std::string page = element_page(*info);
-  fmt::print("{}", page.empty() ? "There is no page for this element.\n" : page);
+  print("{}", page.empty() ? "There is no page for this element.\n" : page);
   return true;
 }
 
@@ -82,44 +80,31 @@ bool print_page(const std::string& name) {
 
 int elements_command(int argc, char** argv) {
   std::vector<std::string> names, packages;
+  std::string path;
+  CommandLine line("headrace elements", kElementsDescription, "[ELEMENT]...");
+  line.add_option("ELEMENT", names, "Element class");
+  line.add_option("-p,--package", packages, "Load the elements of a package first; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME");
+  line.add_option("-C,--clickpath", path, "Folders for packages, separated by ':'; $HEADRACE_PATH is searched, too")
+      ->option_text("PATH");
+  if (const auto status = line.read(argc, argv)) return *status;
+
   Errors errors(Errors::Output::kStderr);
-  OptionReader reader("headrace elements", argc, argv, kOptions);
-  for (int id; (id = reader.next()) != OptionReader::kDone;) {
-    switch (id) {
-      case OptionReader::kArgument:
-        names.push_back(reader.value());
-        break;
-      case kPackage:
-        packages.push_back(reader.value());
-        break;
-      case kClickpath: {
-        const std::string& path = reader.value();
-        for (size_t begin = 0, end; begin <= path.size(); begin = end + 1) {
-          end = std::min(path.find(':', begin), path.size());
-          if (end > begin) add_package_path(path.substr(begin, end - begin));
-        }
-        break;
-      }
-      case kHelp:
-        fmt::print("{}", kHelpText);
-        return 0;
-      default:
-        fmt::print(stderr, "Try 'headrace elements --help' for more information.\n");
-        return 1;
-    }
-  }
+  for (const std::string& folder : split_path(path))
+    if (!folder.empty()) add_package_path(folder);
   for (const std::string& package : packages)
-    if (!load_package(package, {}, errors)) return 1;
+    if (!load_package(package, {}, errors)) return kFailed;
   if (names.empty()) {
     print_table();
     return 0;
   }
   bool good = true;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) fmt::print("\n");
+    if (i > 0) print("\n");
     good &= print_page(names[i]);
   }
-  return good ? 0 : 1;
+  return good ? 0 : kFailed;
 }
 
 }  // namespace headrace::cli

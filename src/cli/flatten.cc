@@ -1,16 +1,13 @@
 // `headrace flatten` and click-flatten.
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/options.hh"
+#include "cli/output.hh"
 #include "cli/source.hh"
 #include "headrace/version.hh"
 #include "lang/lang.hh"
@@ -34,7 +31,7 @@ enum OptionId {
 };
 
 using Value = Option::Value;
-constexpr Option kOptions[] = {
+constexpr Option kFlattenOptions[] = {
     {kFile, "file", 'f', Value::kRequired},
     {kExpression, "expression", 'e', Value::kRequired},
     {kOutput, "output", 'o', Value::kRequired},
@@ -50,8 +47,8 @@ constexpr Option kOptions[] = {
     {kShowVersion, "version", 'v'},
 };
 
-constexpr const char* kHelpText =
-    R"(Usage: {} [OPTION]... [NAME=VALUE]... [FILE]
+constexpr const char* kFlattenHelp =
+    R"(Usage: click-flatten [OPTION]... [NAME=VALUE]... [FILE]
 
 Prints a configuration with all compound elements expanded. Element classes need not exist.
 
@@ -91,16 +88,42 @@ std::string render(const lang::Configuration& configuration, int action) {
   }
 }
 
+int print_flat(const ConfigurationSource& source, int action, const std::string& output, const char* program) {
+  Errors errors(Errors::Output::kStderr);
+  errors.limit(ConfigurationSource::kMaxErrors);
+  lang::Configuration configuration;
+  if (!source.load(configuration, errors, ConfigurationSource::Check::kSyntax)) return kFailed;
+  return write_file(output.empty() ? "-" : output, render(configuration, action), program) ? 0 : kFailed;
+}
+
 }  // namespace
 
 int flatten_command(int argc, char** argv) {
-  const std::string_view path = argc > 0 ? argv[0] : "flatten";
-  const std::string program(path.substr(path.rfind('/') + 1));
+  CommandLine line("headrace flatten",
+                   "Prints a configuration with all compound elements expanded. Element classes need not exist.",
+                   "[NAME=VALUE]... CONF");
+  ConfigurationSource source;
+  std::string output;
+  int action = kConfig;
+  source.add_options(line);
+  line.add_flag_callback(
+      "-c,--classes", [&] { action = kClasses; }, "Print the names of the classes in use instead");
+  line.add_flag_callback(
+      "-n,--names", [&] { action = kNames; }, "Print the names of the elements instead");
+  line.add_flag_callback(
+      "-d,--declarations", [&] { action = kDeclarations; }, "Print the declarations instead");
+  line.add_option("-o,--output", output, "Write to FILE instead of standard output")->option_text("FILE");
+  if (const auto status = line.read(argc, argv)) return *status;
+  return print_flat(source, action, output, "headrace flatten");
+}
+
+int click_flatten_command(int argc, char** argv) {
+  const char* const program = "click-flatten";
   Errors errors(Errors::Output::kStderr);
   ConfigurationSource source;
   std::string output;
   int action = kConfig;
-  OptionReader reader(program, argc, argv, kOptions);
+  OptionReader reader(program, argc, argv, kFlattenOptions);
   for (int id; (id = reader.next()) != OptionReader::kDone;) {
     bool good = true;
     switch (id) {
@@ -126,28 +149,20 @@ int flatten_command(int argc, char** argv) {
         source.set_search_path(reader.value());
         break;
       case kHelp:
-        fmt::print(kHelpText, program);
+        write_output(kFlattenHelp);
         return 0;
       case kShowVersion:
-        fmt::print("{} (Headrace) {}\n", program, kVersion);
+        print("{} (Headrace) {}\n", program, kVersion);
         return 0;
       default:
         action = id;
     }
     if (!good) {
-      fmt::print(stderr, "Usage: {0} [OPTION]... [FILE]\nTry '{0} --help' for more information.\n", program);
-      return 1;
+      cli::complain("Usage: {0} [OPTION]... [FILE]\nTry '{0} --help' for more information.\n", program);
+      return kFailed;
     }
   }
-
-  lang::Configuration configuration;
-  if (!source.load(configuration, errors, false)) return 1;
-  const std::string text = render(configuration, action);
-  std::FILE* out = output.empty() || output == "-" ? stdout : std::fopen(output.c_str(), "wb");
-  bool good = out && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (out && out != stdout) good = std::fclose(out) == 0 && good;
-  if (!good) (void)errors.error("{}: {}", output, std::strerror(errno));
-  return good ? 0 : 1;
+  return print_flat(source, action, output, program);
 }
 
 }  // namespace headrace::cli

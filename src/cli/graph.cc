@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
+#include "cli/command_line.hh"
 #include "cli/commands.hh"
-#include "cli/session.hh"
+#include "cli/output.hh"
+#include "cli/source.hh"
 #include "offload/engine.hh"
 #include "runtime/router_graph.hh"
+#include "runtime/runtime.hh"
 
 namespace headrace::cli {
 
@@ -36,10 +39,6 @@ std::string box(const Element& e, bool shader) {
   return fmt::format("e{} [label={}{}];\n", e.index(), label, shader ? ", style=filled, fillcolor=\"#e8f0d8\"" : "");
 }
 
-}  // namespace
-
-namespace {
-
 std::string graph_as_dot(const Router& router) {
   size_t images = 0;
   const std::vector<Element*> nodes = Router::Graph::nodes(router);
@@ -66,7 +65,7 @@ std::string graph_as_dot(const Router& router) {
     std::string label;
     if (c.from->noutputs() > 1) label += fmt::format(" taillabel=\"{}\"", c.from_port);
     if (c.to->ninputs() > 1) label += fmt::format(" headlabel=\"{}\"", c.to_port);
-    // A pull connection is drawn with an open arrow: who is at its head asks.
+    // A pull connection has an open arrow.
     if (c.from->output_is_pull(c.from_port)) label += " arrowhead=empty";
     out += fmt::format("  e{} -> e{}{};\n", c.from->index(), c.to->index(),
                        label.empty() ? "" : " [" + label.substr(1) + "]");
@@ -74,65 +73,52 @@ std::string graph_as_dot(const Router& router) {
   return out + "}\n";
 }
 
+/// Lets Graphviz draw `dot` to standard output.
+bool draw_svg(const std::string& dot, const std::string& output) {
+  // The shell gets no text of the user's: the file is opened here.
+  if (!output.empty() && !std::freopen(output.c_str(), "w", stdout)) {
+    complain("headrace graph: {}: cannot be written\n", output);
+    return false;
+  }
+  // A missing Graphviz ends before it has read its input.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::FILE* out = popen("dot -Tsvg", "w");
+  if (out) std::fputs(dot.c_str(), out);
+  if (out && pclose(out) == 0) return true;
+  complain("headrace graph: 'dot' of Graphviz is needed for SVG (package graphviz)\n");
+  return false;
+}
+
 }  // namespace
 
 int graph_command(int argc, char** argv) {
-  CLI::App app{
-      "Draws a configuration: shaders are green, and what can run on a device as one program stands in a frame. SVG is "
-      "drawn by Graphviz.",
-      "headrace graph"};
-  std::vector<std::string> words;
+  CommandLine line("headrace graph",
+                   "Draws a configuration. Shaders are green; a frame surrounds elements that can run on a device as "
+                   "one program. SVG output requires Graphviz.",
+                   "[NAME=VALUE]... CONF");
+  ConfigurationSource source;
   std::string format, output;
-  app.add_option("CONF", words, "Configuration file ('-' for standard input), then NAME=value for its variables")
-      ->required();
-  app.add_option("-o,--output", output, "Write to this file instead of standard output");
-  app.add_option("-f,--format", format, "dot or svg; default: by the name of the output, else dot")
-      ->check(CLI::IsMember({"dot", "svg"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 1;
-  }
+  source.add_options(line);
+  line.add_option("-o,--output", output, "Write to FILE instead of standard output")->option_text("FILE");
+  line.add_option("--format", format, "dot or svg; default: by the name of the output, else dot")
+      ->check(CLI::IsMember({"dot", "svg"}))
+      ->option_text("FORMAT");
+  if (const auto status = line.read(argc, argv)) return *status;
   if (format.empty()) format = output.ends_with(".svg") ? "svg" : "dot";
-  std::map<std::string, std::string> variables;
-  std::string file;
-  for (const std::string& word : words)
-    if (!split_variable(word, variables)) file = word;
-  lang::Configuration configuration;
-  if (!load_configuration(file, variables, configuration)) return 1;
-  Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}, .control_thread = false});
+
   Errors errors(Errors::Output::kStderr);
+  errors.limit(ConfigurationSource::kMaxErrors);
+  lang::Configuration configuration;
+  if (!source.load(configuration, errors, ConfigurationSource::Check::kClasses)) return kFailed;
+  Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}, .control_thread = false});
   RouterOptions options;
   options.only_configure = true;
   const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors, options);
-  if (!router) return 1;
+  if (!router) return kFailed;
   const std::string dot = graph_as_dot(*router);
-
-  std::FILE* out = stdout;
-  if (format == "svg") {
-    // The shell gets no text of the user's but the file name, and that by way of a redirection that is opened here.
-    if (!output.empty() && !std::freopen(output.c_str(), "w", stdout)) {
-      fmt::print(stderr, "headrace graph: {}: cannot be written\n", output);
-      return 1;
-    }
-    out = popen("dot -Tsvg", "w");
-  } else if (!output.empty()) {
-    out = std::fopen(output.c_str(), "w");
-  }
-  if (!out) {
-    fmt::print(stderr, "headrace graph: {}: cannot be written\n", output.empty() ? "dot" : output);
-    return 1;
-  }
-  std::fputs(dot.c_str(), out);
-  int status = 0;
-  if (format == "svg") {
-    status = pclose(out);
-    if (status != 0) fmt::print(stderr, "headrace graph: 'dot' of Graphviz is needed for SVG (package graphviz)\n");
-  } else if (out != stdout) {
-    status = std::fclose(out);
-    if (status != 0) fmt::print(stderr, "headrace graph: {}: cannot be written\n", output);
-  }
-  return status == 0 ? 0 : 1;
+  const bool good = format == "svg" ? draw_svg(dot, output == "-" ? "" : output)
+                                    : write_file(output.empty() ? "-" : output, dot, "headrace graph");
+  return good ? 0 : kFailed;
 }
 
 }  // namespace headrace::cli

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
 
 namespace headrace::cli {
 
@@ -27,8 +27,8 @@ std::unique_ptr<Router> LiveConfiguration::make(lang::Configuration configuratio
 
 Status LiveConfiguration::replace(const std::string& text, Errors& errors) {
   if (!runtime_.running()) return errors.error("no router runs whose place the configuration could take");
-  if (runtime_.on_control_thread()) return replace_now(text, errors);
-  runtime_.post([this, text] {
+  if (runtime_.may_replace()) return replace_now(text, errors);
+  runtime_.post_later([this, text] {
     Errors own(Errors::Output::kStderr);
     (void)replace_now(text, own);
   });

@@ -30,7 +30,7 @@ class LiveConfiguration {
   /// The first router.
   std::unique_ptr<Router> make(lang::Configuration configuration, Errors& errors);
   /// Builds `text` aside and lets it take over. With an error, all stays as it is. On another thread than the control
-  /// thread it only asks for that, and errors go to stderr.
+  /// thread, and in a Script, it is done soon afterwards, and errors go to stderr.
   Status replace(const std::string& text, Errors& errors);
 
  private:

@@ -8,42 +8,46 @@
 namespace headrace::cli {
 
 void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
-  app.add_option_function<std::string>(
-         "--mode",
-         [&options](const std::string& text) {
-           if (!options.set_mode(text))
-             throw CLI::ValidationError("--mode", "expected auto, cpu, device or fixed=FRACTION, got '" + text + "'");
-         },
-         "Where chains of shaders run: auto, cpu, device or fixed=FRACTION of the flows")
-      ->group("Devices");
-  app.add_option("--backend", options.backend,
-                 "cuda, or reference: a device that this process plays; default: what is there")
-      ->check(CLI::IsMember({"auto", "cuda", "reference"}))
-      ->group("Devices");
-  app.add_option_function<std::string>(
-         "--run", [&options](const std::string& text) { options.resident = text == "resident"; },
-         "resident: a program that stays on the device; stream: a copy and a start for each job")
-      ->check(CLI::IsMember({"resident", "stream"}))
-      ->group("Devices");
-  app.add_option("--job", options.job,
-                 "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
-      ->check(CLI::Range(1, 65536))
-      ->group("Devices");
-  app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")
-      ->check(CLI::Range(1, 256))
-      ->group("Devices");
-  app.add_option("--maxwait", options.max_wait_us, "Microseconds that a packet waits for others at most")
-      ->check(CLI::Range(0, 1000000))
-      ->group("Devices");
-  app.add_option("--deadline", options.deadline_ms, "Milliseconds after which a job runs again on the CPU")
-      ->check(CLI::Range(1, 60000))
-      ->group("Devices");
-  app.add_option("--devices", options.devices, "How many devices to use; default: all")
-      ->check(CLI::Range(0, 64))
-      ->group("Devices");
-  app.add_option("--delay", options.delay_us, "Microseconds that a job takes on the reference device")
-      ->check(CLI::Range(0, 1000000))
-      ->group("Devices");
+  const auto device = [](CLI::Option* option, const char* value) { option->option_text(value)->group("Devices"); };
+  device(
+      app.add_option_function<std::string>(
+             "--mode",
+             [&options](const std::string& text) {
+               if (!options.set_mode(text))
+                 throw CLI::ValidationError("--mode",
+                                            "expected auto, cpu, device or fixed=FRACTION, got '" + text + "'");
+             },
+             "Where chains of shaders run: cpu; device; fixed=FRACTION, with that part of the flows on the device; auto, "
+             "the default: chosen by load, which at present means the CPU")
+          ->type_name("{auto,cpu,device,fixed=}"),
+      "MODE");
+  device(app.add_option("--backend", options.backend,
+                        "cuda, or reference: a device that the CPU emulates; default: cuda where there is one")
+             ->check(CLI::IsMember({"auto", "cuda", "reference"})),
+         "NAME");
+  device(app.add_option_function<std::string>(
+                "--run", [&options](const std::string& text) { options.resident = text == "resident"; },
+                "resident: a program that stays on the device; stream: a copy and a start for each job")
+             ->check(CLI::IsMember({"resident", "stream"})),
+         "HOW");
+  device(app.add_option("--job", options.job,
+                        "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
+             ->check(CLI::Range(1, 65536)),
+         "N");
+  device(app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")->check(CLI::Range(1, 256)),
+         "N");
+  device(app.add_option("--maxwait", options.max_wait_us, "Microseconds that a packet waits at most for others")
+             ->check(CLI::Range(0, 1000000)),
+         "US");
+  device(app.add_option("--deadline", options.deadline_ms, "Milliseconds after which a job runs again on the CPU")
+             ->check(CLI::Range(1, 60000)),
+         "MS");
+  device(
+      app.add_option("--devices", options.devices, "How many devices to use; default: all")->check(CLI::Range(0, 64)),
+      "N");
+  device(app.add_option("--delay", options.delay_us, "Microseconds that a job takes on the reference device")
+             ->check(CLI::Range(0, 1000000)),
+         "US");
 }
 
 void size_packet_pool(int workers, const OffloadOptions& options) {

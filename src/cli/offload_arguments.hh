@@ -13,7 +13,7 @@ namespace headrace::cli {
 /// Adds --mode, --backend, --run, --job and so on. `options` must outlive the parsing.
 void add_offload_arguments(CLI::App& app, OffloadOptions& options);
 
-/// Sets the number of packet buffers for so many workers with jobs under way. Before the first packet is made.
+/// Sets the number of packet buffers for this many workers with jobs in flight. Before the first packet is made.
 void size_packet_pool(int workers, const OffloadOptions& options);
 
 /// What a benchmark reports of offloading: mode, backend, counts, latencies of jobs; an empty object without it.

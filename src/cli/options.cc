@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdio>
 #include <cstring>
+
+#include "cli/output.hh"
 
 namespace headrace::cli {
 
-void OptionReader::complain(const std::string& message) const { fmt::print(stderr, "{}: {}\n", program_, message); }
+void OptionReader::complain(const std::string& message) const { cli::complain("{}: {}\n", program_, message); }
 
 int OptionReader::next() {
   value_.clear();

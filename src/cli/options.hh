@@ -39,7 +39,7 @@ class OptionReader {
   /// The option as the user wrote it, for messages.
   const std::string& written() const { return written_; }
 
-  /// Takes the words up to "--", which goes too, or to the end: an option's list of arguments for somebody else.
+  /// Takes the words up to "--", which goes too, or to the end: an option's list of arguments for a library.
   std::vector<std::string> rest();
 
   /// The value as a number; false with a message when it is none.

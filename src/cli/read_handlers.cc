@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
-#include <cstdio>
-
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
+#include "cli/output.hh"
 
 namespace headrace::cli {
 
@@ -21,10 +20,10 @@ Status print_handler(const Router& router, Element* element, const std::string& 
   if (!handler->read) return errors.error("'{}' is a write handler", full_name(element, name));
   std::string value;
   const Status status = router.call_read(element, *handler, "", value, errors);
-  if (headed) fmt::print("{}:\n", full_name(element, name));
+  if (headed) print("{}:\n", full_name(element, name));
   if (!value.empty() && value.back() != '\n') value += '\n';
-  std::fwrite(value.data(), 1, value.size(), stdout);
-  if (headed) fmt::print("\n");
+  write_output(value);
+  if (headed) print("\n");
   return status;
 }
 

@@ -1,16 +1,22 @@
-#include <fmt/format.h>
-#include <unistd.h>
+// `headrace run`: a configuration on all cores, with a line every second and a closing table.
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 
+#include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/dpdk_option.hh"
 #include "cli/live_configuration.hh"
+#include "cli/machine.hh"
 #include "cli/offload_arguments.hh"
-#include "cli/session.hh"
+#include "cli/output.hh"
+#include "cli/source.hh"
+#include "cli/totals.hh"
+#include "cli/workers_option.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/shader_host.hh"
 #include "headrace/version.hh"
@@ -21,8 +27,11 @@ namespace headrace::cli {
 
 namespace {
 
+/// More workers than this are summed up instead of listed.
+constexpr size_t kMaxWorkersListed = 8;
+
 struct RunOptions {
-  std::vector<std::string> words;
+  ConfigurationSource source;
   int workers = 0;
   double duration = 0;
   double interval = 1;
@@ -37,20 +46,32 @@ struct RunOptions {
 /// Set by SIGHUP: the configuration file is to be read again.
 volatile std::sig_atomic_t g_reload = 0;
 
-/// Reads the configuration file again and lets it take over; what is wrong with it is said, and all stays as it is.
-void reload(const std::string& file, LiveConfiguration& live, const Runtime& runtime) {
+/// Reads the configuration file again and lets it take over. With a mistake in it all stays as it is.
+void reload(const ConfigurationSource& source, LiveConfiguration& live, const Runtime& runtime) {
   Errors errors(Errors::Output::kStderr);
-  std::string text;
+  errors.limit(ConfigurationSource::kMaxErrors);
   const auto begin = std::chrono::steady_clock::now();
-  if (!read_configuration(file, text, errors) || !live.replace(text, errors).ok()) {
-    fmt::print(stderr, "{}: not in effect, the running configuration goes on\n", file);
+  const std::optional<std::string> text = source.read_text(errors);
+  if (!text || !live.replace(*text, errors).ok()) {
+    complain("{}: not in effect, the running configuration goes on\n", source.landmark());
     return;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  fmt::print("{}: in effect after {:.2f} s, workers stood {:.1f} us\n", file, seconds,
-             static_cast<double>(runtime.swaps().last_ns) * 1e-3);
-  std::fflush(stdout);
+  print("{}: in effect after {:.2f} s, workers stood {:.1f} us\n", source.landmark(), seconds,
+        static_cast<double>(runtime.swaps().last_ns) * 1e-3);
 }
+
+/// The least, the middle and the most of `values`.
+struct Spread {
+  uint64_t min = 0, median = 0, max = 0;
+  explicit Spread(std::vector<uint64_t> values) {
+    if (values.empty()) return;
+    std::sort(values.begin(), values.end());
+    min = values.front();
+    median = values[values.size() / 2];
+    max = values.back();
+  }
+};
 
 /// Prints what happens while the router runs.
 class Reporter {
@@ -72,30 +93,40 @@ class Reporter {
   }
 
   void print_closing() {
-    for (const auto& element : router_->elements())
+    for (const auto& element : router_->elements()) {
       if (auto* const shader = dynamic_cast<ShaderElementBase*>(element.get())) shader->write_out();
+      if (auto* const port = dynamic_cast<DevicePort*>(element.get())) port->write_out();
+    }
     const Totals end = read_totals(*router_);
     const double seconds = end.seconds - first_.seconds;
     print_ports(end, seconds);
-    fmt::print("\n");
+    print_kept_or_discarded();
+    print("\n");
     if (end.drops == 0 && end.missed == 0) {
-      fmt::print("no drops\n");
+      print("{}\n", received_nothing(end) ? "no packets came in" : "no drops");
     } else {
-      fmt::print("{:<28}{:>18}  {}\n", "drops at", "packets", "reason");
+      print("{:<28}{:>16}  {}\n", "drops at", "packets", "reason");
       for (const Router::Drop& d : router_->drops())
-        fmt::print("{:<28}{:>18}  {}\n", d.element, grouped(d.packets), d.reason);
-      if (end.missed) fmt::print("{:<28}{:>18}  no buffer left\n", "(sources)", grouped(end.missed));
+        print("{:<28}{:>16}  {}\n", d.element, grouped(d.packets), d.reason);
+      if (end.missed) print("{:<28}{:>16}  no buffer left\n", "(sources)", grouped(end.missed));
     }
-    fmt::print("ran {:.1f} s\n", seconds);
-    std::fflush(stdout);
+    print("ran {:.1f} s\n", seconds);
   }
 
  private:
-  /// Totals of each device port and each worker; nothing for a configuration without ports, such as one of captures.
+  /// Whether there are ports that receive, and none of them did.
+  bool received_nothing(const Totals& end) const {
+    const std::vector<PortRecord> ports = router_->ports();
+    return end.in.packets == 0 && std::any_of(ports.begin(), ports.end(), [](const PortRecord& port) {
+             return port.direction == DevicePort::Direction::kIn;
+           });
+  }
+
+  /// Totals of each device port and each worker; nothing for a configuration without ports.
   void print_ports(const Totals& end, double seconds) {
     const std::vector<PortRecord> ports = router_->ports();
     if (ports.empty()) return;
-    fmt::print("\n{:<28}{:>18}{:>20}{:>10}{:>10}\n", "port", "packets", "bytes", "Mpps", "Gbps");
+    print("\n{:<22}{:>15}{:>19}{:>12}{:>12}\n", "port", "packets", "bytes", "packets/s", "bits/s");
     for (const PortRecord& port : ports) {
       PortTotals t;
       for (const PortTotals& one : port.of_thread) {
@@ -103,40 +134,84 @@ class Reporter {
         t.bytes += one.bytes;
       }
       const char* arrow = port.direction == DevicePort::Direction::kIn ? "in " : "out";
-      fmt::print("{:<28}{:>18}{:>20}{:>10.2f}{:>10.2f}\n", fmt::format("{} {}", arrow, port.name), grouped(t.packets),
-                 grouped(t.bytes), mpps(t.packets, seconds), gbps(t.bytes, seconds));
+      print("{:<22}{:>15}{:>19}{:>12}{:>12}\n", fmt::format("{} {}", arrow, port.name), grouped(t.packets),
+            grouped(t.bytes), packet_rate(t.packets, seconds), bit_rate(t.bytes, seconds));
     }
-    fmt::print("\n{:<28}{:>18}{:>20}{:>10}\n", "worker", "packets", "share", "Mpps");
-    for (size_t w = 0; w < end.in_of_worker.size(); ++w)
-      fmt::print(
-          "{:<28}{:>18}{:>19.1f}%{:>10.2f}\n", w, grouped(end.in_of_worker[w]),
-          end.in.packets ? 100.0 * static_cast<double>(end.in_of_worker[w]) / static_cast<double>(end.in.packets) : 0.0,
-          mpps(end.in_of_worker[w], seconds));
+    print("\n{:<22}{:>15}{:>19}{:>12}\n", "worker", "packets", "share", "packets/s");
+    const auto line = [&](const std::string& name, uint64_t packets) {
+      const double all = static_cast<double>(std::max<uint64_t>(end.in.packets, 1));
+      print("{:<22}{:>15}{:>18.1f}%{:>12}\n", name, grouped(packets), 100.0 * static_cast<double>(packets) / all,
+            packet_rate(packets, seconds));
+    };
+    if (end.in_of_worker.size() <= kMaxWorkersListed) {
+      for (size_t w = 0; w < end.in_of_worker.size(); ++w) line(std::to_string(w), end.in_of_worker[w]);
+      return;
+    }
+    const Spread spread(end.in_of_worker);
+    line(fmt::format("{}: least", end.in_of_worker.size()), spread.min);
+    line("median", spread.median);
+    line("most", spread.max);
+  }
+
+  /// With the ports and the drops, this accounts for every packet that came in.
+  void print_kept_or_discarded() {
+    const std::vector<Router::Drop> all = router_->kept_or_discarded();
+    if (!all.empty()) print("\n{:<28}{:>16}\n", "kept or discarded at", "packets");
+    for (const Router::Drop& d : all) print("{:<28}{:>16}  {}\n", d.element, grouped(d.packets), d.reason);
   }
 
   void print_line(const Totals& now) {
     const double dt = now.seconds - last_.seconds;
-    std::string workers;
-    for (size_t w = 0; w < now.in_of_worker.size(); ++w)
-      workers += fmt::format(" w{} {:.2f}", w, mpps(now.in_of_worker[w] - last_.in_of_worker[w], dt));
-    fmt::print("{:>5.0f} s   in {:>7.2f} Mpps {:>7.2f} Gbps   out {:>7.2f} Mpps {:>7.2f} Gbps   {}  {}\n",
-               now.seconds - first_.seconds, mpps(now.in.packets - last_.in.packets, dt),
-               gbps(now.in.bytes - last_.in.bytes, dt), mpps(now.out.packets - last_.out.packets, dt),
-               gbps(now.out.bytes - last_.out.bytes, dt), drops(now, dt), workers);
-    std::fflush(stdout);
+    const uint64_t drops = now.drops + now.missed - last_.drops - last_.missed;
+    print("{:>5.0f} s  in {:>10} {:>10}  out {:>10} {:>10}  drops {}\n", now.seconds - first_.seconds,
+          packet_rate(now.in.packets - last_.in.packets, dt), bit_rate(now.in.bytes - last_.in.bytes, dt),
+          packet_rate(now.out.packets - last_.out.packets, dt), bit_rate(now.out.bytes - last_.out.bytes, dt),
+          drops ? packet_rate(drops, dt) : "0");
+    print_workers(now, dt);
+    if (drops) print_reasons(dt);
   }
 
-  std::string drops(const Totals& now, double dt) {
-    if (now.drops == last_.drops && now.missed == last_.missed) return "drops 0";
-    std::string s = fmt::format("drops {:.3f} Mpps", mpps(now.drops - last_.drops, dt));
+  /// What each worker received, where there are several.
+  void print_workers(const Totals& now, double dt) {
+    std::vector<uint64_t> packets(now.in_of_worker.size());
+    for (size_t w = 0; w < packets.size(); ++w) packets[w] = now.in_of_worker[w] - last_.in_of_worker[w];
+    if (packets.size() < 2 || now.in.packets == last_.in.packets) return;
+    std::vector<std::string> parts;
+    if (packets.size() <= kMaxWorkersListed) {
+      for (size_t w = 0; w < packets.size(); ++w) parts.push_back(fmt::format("{} {}", w, packet_rate(packets[w], dt)));
+    } else {
+      const Spread spread(packets);
+      parts = {"least " + packet_rate(spread.min, dt), "median " + packet_rate(spread.median, dt),
+               "most " + packet_rate(spread.max, dt)};
+    }
+    print_parts("workers", parts);
+  }
+
+  void print_reasons(double dt) {
     std::map<std::string, uint64_t> by_reason;
     for (const Router::Drop& d : router_->drops()) by_reason[d.reason] += d.packets;
-    std::string parts;
+    std::vector<std::string> parts;
     for (const auto& [reason, n] : by_reason)
       if (const uint64_t before = reasons_[reason]; n > before)
-        parts += fmt::format("{}{} {:.3f}", parts.empty() ? "" : ", ", reason, mpps(n - before, dt));
+        parts.push_back(fmt::format("{} {}", reason, packet_rate(n - before, dt)));
     reasons_ = by_reason;
-    return s + " (" + parts + ")";
+    if (!parts.empty()) print_parts("drops", parts);
+  }
+
+  /// "        workers: A, B, C", in lines that fit a terminal.
+  static void print_parts(const char* what, const std::vector<std::string>& parts) {
+    constexpr size_t kWidth = 80;
+    std::string line = fmt::format("        {}:", what);
+    const size_t indent = line.size();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const std::string part = " " + parts[i] + (i + 1 < parts.size() ? "," : "");
+      if (line.size() > indent && line.size() + part.size() > kWidth) {
+        print("{}\n", line);
+        line.assign(indent, ' ');
+      }
+      line += part;
+    }
+    print("{}\n", line);
   }
 
   const std::unique_ptr<Router>& router_;
@@ -146,92 +221,119 @@ class Reporter {
 };
 
 void print_header(const std::string& file, const Router& router, double build_seconds) {
-  fmt::print("headrace {} ({}): {}\n", kVersion, kCommit, file);
-  fmt::print("{}\n", machine_name());
+  print("headrace {} ({}): {}\n", kVersion, kCommit, file);
+  print("{}\n", machine_name());
   size_t noted = 0;
   for (const auto& e : router.elements()) {
     const std::string note = e->note();
     if (note.empty() || ++noted > 20) continue;
-    fmt::print("{}: {}\n", e->declaration(), note);
+    print("{}: {}\n", e->declaration(), note);
   }
   const PacketPool& pool = PacketPool::instance();
-  fmt::print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; {}\n\n", router.elements().size(), build_seconds,
-             router.worker_count(), router.worker_count() == 1 ? "" : "s", grouped(pool.buffers()),
-             router.engine() ? router.engine()->summary() : "packets are processed on the CPU");
-  if (router.engine()) fmt::print("{}\n", router.engine()->describe());
-  std::fflush(stdout);
+  print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; {}\n\n", router.elements().size(), build_seconds,
+        router.worker_count(), router.worker_count() == 1 ? "" : "s", grouped(pool.buffers()),
+        router.engine() ? router.engine()->summary() : "packets are processed on the CPU");
+  if (router.engine()) print("{}\n", router.engine()->describe());
+}
+
+/// Whether each handler can be read, so that a run of hours does not end with the news that one cannot.
+bool check_handlers(const std::vector<std::string>& names, const Router& router, Errors& errors) {
+  bool good = true;
+  for (const std::string& name : names) {
+    Element* element = nullptr;
+    const Handler* h = router.find_handler(name, nullptr, element, errors);
+    if (h && !h->read) (void)errors.error("'{}' is a write handler", name);
+    good = good && h && h->read;
+  }
+  return good;
+}
+
+bool print_handler_values(const std::vector<std::string>& names, const Router& router, Errors& errors) {
+  bool good = true;
+  for (const std::string& name : names) {
+    Element* element = nullptr;
+    std::string value;
+    const Handler* h = router.find_handler(name, nullptr, element, errors);
+    if (h && router.call_read(element, *h, "", value, errors))
+      print("{}: {}{}", name, value, value.ends_with('\n') ? "" : "\n");
+    else
+      good = false;
+  }
+  return good;
+}
+
+void add_options(CommandLine& line, RunOptions& options) {
+  options.source.add_options(line);
+  add_workers_option(line, options.workers, "default: one for each CPU");
+  line.add_flag("!--no-pin", options.pin, "Let workers move between CPUs")->group("Running");
+  line.add_option("-d,--duration", options.duration, "Seconds to run; default: until stopped")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("SECONDS")
+      ->group("Running");
+  line.add_option("-i,--interval", options.interval, "Seconds between lines; default: 1")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->option_text("SECONDS")
+      ->group("Running");
+  line.add_flag("-q,--quiet", options.quiet, "No line every interval, only the closing table")->group("Running");
+  const auto repeatable = [](CLI::Option* option, const char* value) {
+    // One value each time: what follows is the configuration.
+    option->allow_extra_args(false)->option_text(value)->group("Control");
+  };
+  repeatable(line.add_option("-r,--read", options.handlers,
+                             "Read handler ELEMENT.NAME at the end and print it; may be repeated"),
+             "HANDLER");
+  repeatable(line.add_option("-u,--unix-socket", options.unix_sockets,
+                             "Let programs read and write handlers by this socket file; may be repeated"),
+             "FILE");
+  repeatable(line.add_option("-p,--port", options.tcp_sockets,
+                             "The same by a TCP port of this machine; PORT+ takes the next free one"),
+             "PORT");
+  line.add_flag("-R,--allow-reconfigure", options.reconfigure,
+                "Writing handler hotconfig replaces the configuration. SIGHUP, which reads CONF again, needs no option")
+      ->group("Control");
+  add_offload_arguments(line, options.offload);
+  add_dpdk_option(line);
 }
 
 }  // namespace
 
 int run_command(int argc, char** argv) {
   RunOptions options;
-  CLI::App app{"Runs a configuration on all cores and shows what it does once a second.", "headrace run"};
-  app.add_option("CONF", options.words,
-                 "Configuration file ('-' for standard input), then NAME=value for its variables")
-      ->required();
-  app.add_option("-w,--workers", options.workers, "Worker threads; default: one for each CPU")
-      ->check(CLI::Range(1, 255));
-  app.add_option("-d,--duration", options.duration, "Seconds to run; default: until stopped")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("-i,--interval", options.interval, "Seconds between lines")->check(CLI::Range(0.1, 3600.0));
-  app.add_flag("-q,--quiet", options.quiet, "No line every interval, only the closing table");
-  app.add_flag("!--no-pin", options.pin, "Let workers move between CPUs");
-  app.add_option("-r,--read", options.handlers, "Read handler ELEMENT.NAME at the end and print it (repeatable)");
-  app.add_option("-u,--unix-socket", options.unix_sockets, "Let programs read and write handlers by this socket file");
-  app.add_option("-p,--port", options.tcp_sockets,
-                 "The same by a TCP port of this machine; PORT+ takes the next free one");
-  app.add_flag("-R,--allow-reconfigure", options.reconfigure,
-               "Writing handler hotconfig replaces the configuration. SIGHUP, which reads CONF again, does it without");
-  add_offload_arguments(app, options.offload);
-  add_dpdk_option(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 1;
-  }
+  CommandLine line("headrace run", "Runs a configuration on all cores and shows what it does once a second.",
+                   "[NAME=VALUE]... CONF");
+  add_options(line, options);
+  if (const auto status = line.read(argc, argv)) return *status;
 
-  std::map<std::string, std::string> variables;
-  std::string file;
-  for (const std::string& word : options.words) {
-    if (split_variable(word, variables)) continue;
-    if (!file.empty()) {
-      fmt::print(stderr, "headrace run: one configuration at a time, got '{}' and '{}'\n", file, word);
-      return 1;
-    }
-    file = word;
-  }
-  if (file.empty()) {
-    fmt::print(stderr, "headrace run: no configuration file given\n");
-    return 1;
-  }
-
+  outlive_readers();
+  const ConfigurationSource& source = options.source;
   // Before all that takes time, so that SIGHUP does not end a router that is being built.
   struct sigaction on_hangup {};
   on_hangup.sa_handler = [](int) { g_reload = 1; };
-  if (file != "-") sigaction(SIGHUP, &on_hangup, nullptr);
+  if (source.is_file()) sigaction(SIGHUP, &on_hangup, nullptr);
+  Errors errors(Errors::Output::kStderr);
+  errors.limit(ConfigurationSource::kMaxErrors);
   lang::Configuration configuration;
-  if (!load_configuration(file, variables, configuration)) return 1;
+  if (!source.load(configuration, errors, ConfigurationSource::Check::kClasses)) return kFailed;
   const std::vector<int> cpus = usable_cpus();
   Runtime::Options runtime_options;
   runtime_options.threads = options.workers > 0 ? options.workers : static_cast<int>(std::max<size_t>(cpus.size(), 1));
   if (options.pin && runtime_options.threads <= static_cast<int>(cpus.size())) runtime_options.cpus = cpus;
   runtime_options.control_thread = true;
-  if (!plan_scheduling("headrace run", runtime_options)) return 1;
+  if (!plan_scheduling("headrace run", runtime_options)) return kFailed;
   size_packet_pool(runtime_options.threads, options.offload);
   Runtime runtime(runtime_options);
-  Errors errors(Errors::Output::kStderr);
   const auto begin = std::chrono::steady_clock::now();
   LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload},
                          [&](const std::string& text, lang::Configuration& out, Errors& e) {
-                           return parse_configuration(text, file, variables, out, e);
+                           return source.parse(text, source.landmark(), out, e, ConfigurationSource::Check::kClasses);
                          });
   if (options.reconfigure) live.allow_reconfigure();
   for (const std::string& port : options.tcp_sockets) live.add_socket(tcp_socket(port));
   for (const std::string& name : options.unix_sockets) live.add_socket(unix_socket(name));
   std::unique_ptr<Router> router = live.make(configuration, errors);
-  if (!router) return 1;
-  print_header(file, *router, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  if (!router || !check_handlers(options.handlers, *router, errors)) return kFailed;
+  print_header(source.landmark(), *router,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 
   Reporter reporter(router, options);
   runtime.run(
@@ -239,23 +341,13 @@ int run_command(int argc, char** argv) {
       [&] {
         if (g_reload) {
           g_reload = 0;
-          reload(file, live, runtime);
+          reload(source, live, runtime);
         }
         return reporter.poll();
       },
       10);
   reporter.print_closing();
-  int status = 0;
-  for (const std::string& name : options.handlers) {
-    Element* element = nullptr;
-    std::string value;
-    const Handler* h = router->find_handler(name, nullptr, element, errors);
-    if (h && router->call_read(element, *h, "", value, errors))
-      fmt::print("{}: {}{}", name, value, value.ends_with('\n') ? "" : "\n");
-    else
-      status = 1;
-  }
-  return status;
+  return print_handler_values(options.handlers, *router, errors) ? 0 : kFailed;
 }
 
 }  // namespace headrace::cli

@@ -1,5 +1,6 @@
 #include "cli/source.hh"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -9,23 +10,13 @@
 #include <memory>
 #include <vector>
 
+#include "cli/command_line.hh"
 #include "headrace/element.hh"
 #include "runtime/packages.hh"
 
 namespace headrace::cli {
 
 namespace {
-
-std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> folders;
-  size_t begin = 0;
-  for (;;) {
-    const size_t end = path.find(':', begin);
-    folders.push_back(path.substr(begin, end - begin));
-    if (end == std::string::npos) return folders;
-    begin = end + 1;
-  }
-}
 
 /// Where `make install` puts configurations, seen from the executable.
 std::string installed_data() {
@@ -42,7 +33,60 @@ std::optional<std::string> read_all(std::FILE* file) {
   return std::ferror(file) ? std::nullopt : std::optional(std::move(text));
 }
 
+/// Whether a text is none: a capture, a program, a compressed file.
+bool is_binary(const std::string& text) {
+  constexpr size_t kLooked = 4096;
+  constexpr std::string_view kArchive = "!<arch>";
+  return !text.starts_with(kArchive) && text.substr(0, kLooked).find('\0') != std::string::npos;
+}
+
 }  // namespace
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> folders;
+  size_t begin = 0;
+  for (;;) {
+    const size_t end = path.find(':', begin);
+    folders.push_back(path.substr(begin, end - begin));
+    if (end == std::string::npos) return folders;
+    begin = end + 1;
+  }
+}
+
+void ConfigurationSource::add_options(CommandLine& line) {
+  strict_ = true;
+  const auto twice = [](bool first) {
+    if (!first) throw CLI::ValidationError("more than one configuration given");
+  };
+  line.add_option_function<std::vector<std::string>>(
+      "CONF",
+      [this](const std::vector<std::string>& words) {
+        Errors errors;
+        for (const std::string& word : words)
+          if (!add_argument(word, errors)) throw CLI::ValidationError(errors.lines().front());
+      },
+      "Configuration file, '-' for standard input; NAME=VALUE sets its variable $NAME");
+  line.add_option_function<std::string>(
+          "-f,--file", [this, twice](const std::string& name) { twice(set_file(name)); },
+          "Another way to name the configuration file")
+      ->option_text("FILE")
+      ->group("Configuration");
+  line.add_option_function<std::string>(
+          "-e,--expression", [this, twice](const std::string& text) { twice(set_expression(text)); },
+          "The configuration is TEXT")
+      ->option_text("TEXT")
+      ->group("Configuration");
+  line.add_option_function<std::string>(
+          "-C,--clickpath", [this](const std::string& path) { set_search_path(path); },
+          "Folders for required files and packages, separated by ':'; in place of $CLICKPATH. $HEADRACE_PATH is "
+          "searched for packages, too")
+      ->option_text("PATH")
+      ->group("Configuration");
+  line.callback([this] {
+    if (!given_)
+      throw CLI::ValidationError("no configuration given: name a file, '-' for standard input, or use -e TEXT");
+  });
+}
 
 bool ConfigurationSource::set_file(std::string name) {
   if (given_) return false;
@@ -68,7 +112,9 @@ bool ConfigurationSource::add_argument(const std::string& argument, Errors& erro
       return errors.error("parameter '{}' multiply defined", name).ok();
     return true;
   }
-  return set_file(argument) || errors.error("router configuration specified twice").ok();
+  if (set_file(argument)) return true;
+  return errors.error("router configuration specified twice: '{}' and '{}'", is_expression_ ? "-e" : text_, argument)
+      .ok();
 }
 
 std::string ConfigurationSource::landmark() const {
@@ -89,35 +135,58 @@ std::optional<std::string> ConfigurationSource::read_text(Errors& errors) const 
   return text;
 }
 
-Status ConfigurationSource::load(lang::Configuration& configuration, Errors& errors, bool check_classes) const {
+Status ConfigurationSource::load(lang::Configuration& configuration, Errors& errors, Check check) const {
   const std::optional<std::string> text = read_text(errors);
-  return text ? parse(*text, landmark(), configuration, errors, check_classes) : Status::failed();
+  if (!text) return Status::failed();
+  Status status = parse(*text, landmark(), configuration, errors, check);
+  if (status.ok() && strict_) status = check_variables(configuration, errors);
+  return status;
+}
+
+Status ConfigurationSource::check_variables(const lang::Configuration& configuration, Errors& errors) const {
+  Status status;
+  const std::vector<std::string>& known = configuration.variables;
+  for (const auto& [name, value] : variables_) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::vector<std::string_view> others;
+    for (const std::string& other : known)
+      if (!variables_.contains(other)) others.push_back(other);
+    status &= errors.error_at({landmark(), 0}, "there is no variable '{}'{}", name, suggest_name(name, others));
+  }
+  return status;
 }
 
 Status ConfigurationSource::parse(const std::string& text, const std::string& landmark,
-                                  lang::Configuration& configuration, Errors& errors, bool check_classes) const {
+                                  lang::Configuration& configuration, Errors& errors, Check check) const {
+  if (is_binary(text)) return errors.error_at({landmark, 0}, "not a configuration: it has bytes that are not text");
   lang::Options options;
   options.variables = variables_;
   const char* environment = std::getenv("CLICKPATH");
   const std::string path = search_path_.value_or(environment ? environment : "");
   if (!path.empty()) {
     options.library_path = split_path(path);
-    for (const std::string& folder : options.library_path)
-      if (!folder.empty()) add_package_path(folder + "/lib");
+    for (const std::string& folder : options.library_path) {
+      if (folder.empty()) continue;
+      add_package_path(folder);
+      add_package_path(folder + "/lib");
+    }
   }
   if (const std::string folder = installed_data(); !folder.empty()) options.library_path.push_back(folder);
-  if (!check_classes) return lang::parse(text, landmark, options, configuration, errors);
+  if (check == Check::kSyntax) return lang::parse(text, landmark, options, configuration, errors);
 
   // A package brings classes, and the text says which packages it needs: so it is read once to load them.
   Errors ignored;
   lang::Configuration draft;
   (void)lang::parse(text, landmark, options, draft, ignored);
+  Status status;
   for (const lang::Requirement& r : draft.requirements)
-    if (r.kind == "package") (void)load_package(r.value, r.landmark, ignored);
+    if (r.kind == "package") status &= load_package(r.value, r.landmark, errors);
+  if (!status.ok()) return status;
   // What this build lacks is a class all the same: the router says why it is not there.
   options.is_class = [](std::string_view name) {
     return find_element_info(name) != nullptr || !absent_reason(name).empty();
   };
+  options.hint = [](std::string_view name) { return suggest_class(name); };
   return lang::parse(text, landmark, options, configuration, errors);
 }
 

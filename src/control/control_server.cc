@@ -15,7 +15,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "elements/control/ControlSocket.hh"
 #include "headrace/router.hh"
 #include "runtime/runtime.hh"
 
@@ -40,18 +39,19 @@ int listen_unix(const std::string& file, Errors& errors) {
   }
   std::memcpy(address.sun_path, file.c_str(), file.size() + 1);
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // A socket that nobody listens at is what a process left that could not clean up; anything else is not ours to
+  // A socket without a listener is left over from a process that could not clean up. Anything else is not ours to
   // remove.
   struct stat status {};
   if (lstat(file.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
-    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // Not blocking: a listener that is busy for a while would keep us waiting, and answers with EAGAIN.
+    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 && errno == ECONNREFUSED)
       unlink(file.c_str());
     close(probe);
   }
   const mode_t mask = umask(0177);
   const bool good =
-      fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 8) == 0;
+      fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, SOMAXCONN) == 0;
   umask(mask);
   if (good) return fd;
   (void)errors.error("{}: {}", file, std::strerror(errno));
@@ -69,7 +69,7 @@ int listen_tcp(uint16_t first, bool next_free, bool local, uint16_t& port, Error
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(first + n));
     address.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
-    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 8) == 0) {
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, SOMAXCONN) == 0) {
       socklen_t length = sizeof address;
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
       port = ntohs(address.sin_port);
@@ -107,7 +107,7 @@ struct ControlServer::Shared {
     std::string peer;
   };
   mutable std::mutex lock;
-  std::vector<ControlSocket*> elements;
+  std::vector<const ControlPolicy*> policies;
   std::map<int, std::unique_ptr<Connection>> connections;
 };
 
@@ -155,21 +155,29 @@ ControlServer::~ControlServer() {
   if (place_.kind == Place::Kind::kUnix) unlink(place_.name.c_str());
 }
 
-void ControlServer::join(ControlSocket* element) {
+void ControlServer::join(const ControlPolicy* policy) {
   const std::lock_guard guard(shared_->lock);
-  shared_->elements.push_back(element);
+  shared_->policies.push_back(policy);
 }
 
-void ControlServer::leave(ControlSocket* element) {
+void ControlServer::leave(const ControlPolicy* policy) {
   const std::lock_guard guard(shared_->lock);
-  std::erase(shared_->elements, element);
+  std::erase(shared_->policies, policy);
 }
 
-ControlSocket* ControlServer::element() const {
+const ControlPolicy* ControlServer::policy() const {
   const std::lock_guard guard(shared_->lock);
-  for (ControlSocket* e : shared_->elements)
-    if (&e->router() == runtime_.current()) return e;
+  for (const ControlPolicy* p : shared_->policies)
+    if (&p->policy_router() == runtime_.current()) return p;
   return nullptr;
+}
+
+void ControlServer::report(const char* what, const std::string& peer) const {
+  const ControlPolicy* p = policy();
+  const std::string name = p ? p->reports_as() : std::string();
+  if (name.empty()) return;
+  const std::string line = fmt::format("{}: {} {}\n", name, what, peer);
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 size_t ControlServer::connections() const {
@@ -195,10 +203,10 @@ void ControlServer::accept_one() {
 void ControlServer::greet(int fd, const std::string& from) {
   auto connection = std::make_unique<Shared::Connection>();
   connection->peer = fmt::format("connection {}{}", fd, from);
-  if (const ControlSocket* e = element(); e && e->verbose())
-    fmt::print(stderr, "{}: opened {}\n", e->declaration(), connection->peer);
+  report("opened", connection->peer);
   const std::string greeting = ControlSession::greeting();
-  (void)!write(fd, greeting.data(), greeting.size());
+  // A client that has left already is noticed by serve().
+  (void)!send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
   {
     const std::lock_guard guard(shared_->lock);
     shared_->connections.emplace(fd, std::move(connection));
@@ -226,11 +234,11 @@ void ControlServer::serve(int fd) {
   bool open = n > 0;
   if (open) {
     ControlSession::Rights rights;
-    if (const ControlSocket* e = element()) rights = {.write = !e->read_only(), .proxy = e->proxy()};
+    if (const ControlPolicy* p = policy()) rights = {.write = !p->read_only(), .proxy = p->proxy()};
     open = connection->session.take(
         {bytes, static_cast<size_t>(n)}, [this] { return runtime_.current(); }, rights, out);
   }
-  // Answers are sent at once: whoever asks for more than the socket holds is waited for, but not for long.
+  // Answers are sent at once: if a client's socket is full, wait for the client, but not for long.
   for (size_t sent = 0; sent < out.size();) {
     const ssize_t w = send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
     if (w > 0) {
@@ -258,8 +266,7 @@ void ControlServer::close_connection(int fd) {
       shared_->connections.erase(it);
     }
   }
-  if (const ControlSocket* e = element(); e && e->verbose() && connection)
-    fmt::print(stderr, "{}: closed {}\n", e->declaration(), connection->peer);
+  if (connection) report("closed", connection->peer);
 }
 
 }  // namespace headrace::control

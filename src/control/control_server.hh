@@ -13,12 +13,24 @@
 #include "headrace/error.hh"
 
 namespace headrace {
-class ControlSocket;
 class Router;
 class Runtime;
 }  // namespace headrace
 
 namespace headrace::control {
+
+/// How the configuration of one router wants connections to be treated.
+class ControlPolicy {
+ public:
+  virtual const Router& policy_router() const = 0;
+  virtual bool read_only() const = 0;
+  virtual std::string proxy() const = 0;
+  /// A name for messages about connections; empty: no such messages.
+  virtual std::string reports_as() const = 0;
+
+ protected:
+  ~ControlPolicy() = default;
+};
 
 class ControlServer {
  public:
@@ -36,11 +48,9 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// `element` says how connections are treated while its router is the current one.
-  void join(ControlSocket* element);
-  void leave(ControlSocket* element);
-  /// The element of the router that runs, or null.
-  ControlSocket* element() const;
+  /// `policy` holds while its router is the current one.
+  void join(const ControlPolicy* policy);
+  void leave(const ControlPolicy* policy);
 
   Runtime& runtime() const { return runtime_; }
   uint16_t port() const { return port_; }
@@ -48,6 +58,9 @@ class ControlServer {
 
  private:
   ControlServer(Runtime& runtime, int fd, Place place, uint16_t port);
+  /// That of the router that runs, or null.
+  const ControlPolicy* policy() const;
+  void report(const char* what, const std::string& peer) const;
   void accept_one();
   void greet(int fd, const std::string& from);
   void serve(int fd);

@@ -145,19 +145,7 @@ bool ControlSession::command_complete() {
       } else if (!parse_length(command_.words[1], n)) {
         refuse(kSyntax, fmt::format("Syntax error in '{}'", verb));
       } else if (n > kMostData) {
-        refuse(kDataTooBig, fmt::format("Dat"
-                                        "a "
-                                        "too"
-                                        " la"
-                                        "rge"
-                                        " fo"
-                                        "r "
-                                        "han"
-                                        "dle"
-                                        "r "
-                                        "'{}"
-                                        "'",
-                                        command_.words[0]));
+        refuse(kDataTooBig, fmt::format("Data too large for handler '{}'", command_.words[0]));
         const size_t here = std::min<uint64_t>(n, in_.size() - end);
         skip_ = n - here;
         end += here;

@@ -10,10 +10,7 @@
 
 #include "headrace/router.hh"
 
-namespace headrace {
-
-using control::Instruction;
-using control::Op;
+namespace headrace::control {
 
 namespace {
 
@@ -27,7 +24,7 @@ constexpr int kFailedWrite = -EINVAL;
 /// A seed of its own for each script and run, but the same each time in a simulation.
 uint64_t seed() { return clock::warp() == clock::Warp::kSimulation ? 1 : std::random_device()(); }
 
-/// Errors of a script that nobody called.
+/// Errors of a script that runs by itself.
 class OwnErrors {
  public:
   explicit OwnErrors(const Element& element)
@@ -42,24 +39,25 @@ class OwnErrors {
 
 }  // namespace
 
-Script::Engine::Engine(Script& script, control::Program program)
+ScriptEngine::ScriptEngine(Element& script, Setting setting, Program program)
     : script_(script),
+      setting_(std::move(setting)),
       program_(std::move(program)),
       steps_done_(program_.instructions.size()),
       timer_(&script, [this](Timer&) { on_timer(); }),
       random_(seed()) {}
 
-Runtime& Script::Engine::runtime() const { return script_.router().runtime(); }
+Runtime& ScriptEngine::runtime() const { return script_.router().runtime(); }
 
 // --- Text ---------------------------------------------------------------------------------------------------------
 
-std::string Script::Engine::expand(const std::string& text, Errors& errors, lang::ExpandInto mode) {
+std::string ScriptEngine::expand(const std::string& text, Errors& errors, lang::ExpandInto mode) {
   return lang::expand_variables(
       text, [this](std::string_view name) { return look_up(name); },
       [&](std::string_view handler) { return call(handler, errors); }, mode);
 }
 
-std::optional<std::string> Script::Engine::look_up(std::string_view name) const {
+std::optional<std::string> ScriptEngine::look_up(std::string_view name) const {
   if (const auto it = variables_.find(name); it != variables_.end()) return it->second;
   if (name == "?") return std::to_string(write_status_);
   if (name == "$") return std::to_string(getpid());
@@ -75,7 +73,7 @@ std::optional<std::string> Script::Engine::look_up(std::string_view name) const 
   return {};
 }
 
-std::optional<std::string> Script::Engine::call(std::string_view text, Errors& errors) {
+std::optional<std::string> ScriptEngine::call(std::string_view text, Errors& errors) {
   HandlerCall handler{std::string(text)};
   if (!handler.bind(script_.router(), &script_, false, errors)) return {};
   std::string value;
@@ -83,19 +81,19 @@ std::optional<std::string> Script::Engine::call(std::string_view text, Errors& e
   return value;
 }
 
-std::string Script::Engine::variable(const std::string& name) const {
+std::string ScriptEngine::variable(const std::string& name) const {
   const Runtime::Exclusive exclusive(runtime());
   const auto it = variables_.find(name);
   return it == variables_.end() ? std::string() : it->second;
 }
 
-std::string* Script::Engine::find_variable(std::string_view name) {
+std::string* ScriptEngine::find_variable(std::string_view name) {
   if (name == "args") return &run_arguments_;
   const auto it = variables_.find(name);
   return it == variables_.end() ? nullptr : &it->second;
 }
 
-Status Script::Engine::get(std::string_view text, std::string& value, Errors& errors) {
+Status ScriptEngine::get(std::string_view text, std::string& value, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const std::string_view name = lang::take_word(text);
   if (name.empty()) return errors.error("no variable");
@@ -106,7 +104,7 @@ Status Script::Engine::get(std::string_view text, std::string& value, Errors& er
   return {};
 }
 
-Status Script::Engine::set(std::string_view text, Errors& errors) {
+Status ScriptEngine::set(std::string_view text, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const std::string_view name = lang::take_word(text);
   if (name.empty()) return errors.error("no variable");
@@ -115,7 +113,7 @@ Status Script::Engine::set(std::string_view text, Errors& errors) {
   return {};
 }
 
-Status Script::Engine::shift(std::string_view text, std::string& value, Errors& errors) {
+Status ScriptEngine::shift(std::string_view text, std::string& value, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const std::string_view name = text.empty() ? "args" : lang::take_word(text);
   if (!text.empty() && name != "args") return errors.error("too many arguments");
@@ -127,7 +125,7 @@ Status Script::Engine::shift(std::string_view text, std::string& value, Errors& 
   return {};
 }
 
-std::vector<std::string> Script::Engine::exported() const {
+std::vector<std::string> ScriptEngine::exported() const {
   std::vector<std::string> names;
   for (const Instruction& in : program_.instructions)
     if (in.op == Op::kExport) names.push_back(in.name);
@@ -136,7 +134,7 @@ std::vector<std::string> Script::Engine::exported() const {
 
 // --- Starting and ending ------------------------------------------------------------------------------------------
 
-Status Script::Engine::initialize_variables(Errors& errors) {
+Status ScriptEngine::initialize_variables(Errors& errors) {
   const int before = errors.error_count();
   for (const Instruction& in : program_.instructions) {
     if (in.op != Op::kInit && in.op != Op::kExport) continue;
@@ -146,9 +144,9 @@ Status Script::Engine::initialize_variables(Errors& errors) {
   return errors.error_count() == before ? Status() : Status::failed();
 }
 
-Status Script::Engine::start(Errors& errors) {
+Status ScriptEngine::start(Errors& errors) {
   timer_.initialize();
-  if (script_.type_ != Type::kActive && script_.type_ != Type::kDriver) return {};
+  if (!setting_.active) return {};
   const Instruction& first = program_.instructions[0];
   if (first.op == Op::kWait) {
     Interval time;
@@ -157,7 +155,7 @@ Status Script::Engine::start(Errors& errors) {
   } else if (first.op == Op::kStart) {
     starting_ = true;
     // The router's own first stop request runs a driver's script before anything else does.
-    if (script_.type_ == Type::kDriver)
+    if (setting_.driver)
       script_.router().adjust_run_count(-1);
     else
       timer_.schedule_after({});
@@ -165,7 +163,7 @@ Status Script::Engine::start(Errors& errors) {
   return {};
 }
 
-Script::Engine::End Script::Engine::end() const {
+ScriptEngine::End ScriptEngine::end() const {
   if (position_ >= static_cast<int>(program_.instructions.size())) return End::kExit;
   const Instruction& in = program_.instructions[position_];
   switch (in.op) {
@@ -181,13 +179,13 @@ Script::Engine::End Script::Engine::end() const {
       return End::kError;
     case Op::kGoto:
       switch (in.number) {
-        case control::kToEnd:
+        case kToEnd:
           return End::kEnd;
-        case control::kToExit:
+        case kToExit:
           return End::kExit;
-        case control::kToStop:
+        case kToStop:
           return End::kStop;
-        case control::kToError:
+        case kToError:
           return End::kError;
         default:
           return End::kWaiting;
@@ -197,25 +195,25 @@ Script::Engine::End Script::Engine::end() const {
   }
 }
 
-void Script::Engine::after_run() {
-  if (script_.type_ == Type::kSignal && end() == End::kEnd) script_.install_signals();
+void ScriptEngine::after_run() {
+  if (setting_.after_end && end() == End::kEnd) setting_.after_end();
 }
 
-std::string Script::Engine::returned(End end) const {
+std::string ScriptEngine::returned(End end) const {
   if (end == End::kReturn) return variables_.find("_")->second;
-  return end == End::kEnd && script_.type_ == Type::kPacket ? "0" : "";
+  return end == End::kEnd && setting_.returns_output ? "0" : "";
 }
 
 // --- Entrances ----------------------------------------------------------------------------------------------------
 
-void Script::Engine::on_timer() {
+void ScriptEngine::on_timer() {
   const Runtime::Exclusive exclusive(runtime());
   OwnErrors errors(script_);
   advance(1, Cause::kTimer, 0, errors);
   after_run();
 }
 
-Script::Engine::End Script::Engine::run_packet(int port, std::string& value) {
+ScriptEngine::End ScriptEngine::run_packet(int port, std::string& value) {
   const Runtime::Exclusive exclusive(runtime());
   OwnErrors errors(script_);
   variables_["input"] = std::to_string(port);
@@ -226,7 +224,7 @@ Script::Engine::End Script::Engine::run_packet(int port, std::string& value) {
   return how;
 }
 
-bool Script::Engine::driver_event() {
+bool ScriptEngine::driver_event() {
   const Runtime::Exclusive exclusive(runtime());
   Errors errors(Errors::Output::kStderr);
   // Each request is worth a step; a script that takes no step however often it is asked does not hold the router up.
@@ -237,7 +235,7 @@ bool Script::Engine::driver_event() {
   return script_.router().run_count() > 0;
 }
 
-Script::Engine::End Script::Engine::enter(int steps, Cause cause, Errors& errors) {
+ScriptEngine::End ScriptEngine::enter(int steps, Cause cause, Errors& errors) {
   if (more_steps_) {
     if (cause != Cause::kJump) *more_steps_ += steps;
     return end();
@@ -253,8 +251,8 @@ Script::Engine::End Script::Engine::enter(int steps, Cause cause, Errors& errors
   return end();
 }
 
-Status Script::Engine::run(const std::string& handler, const std::string& parameters, bool write, std::string& value,
-                           Errors& errors) {
+Status ScriptEngine::run(const std::string& handler, const std::string& parameters, bool write, std::string& value,
+                         Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   run_handler_ = handler;
   run_arguments_ = parameters;
@@ -268,7 +266,7 @@ Status Script::Engine::run(const std::string& handler, const std::string& parame
   return how == End::kError ? Status::failed() : Status();
 }
 
-Status Script::Engine::go_to(const std::string& label, Errors& errors) {
+Status ScriptEngine::go_to(const std::string& label, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const int at = program_.find_label(lang::uncomment(label));
   if (at < 0) return errors.error("jump to nonexistent label");
@@ -277,7 +275,7 @@ Status Script::Engine::go_to(const std::string& label, Errors& errors) {
   return enter(0, Cause::kJump, errors) == End::kError ? Status::failed() : Status();
 }
 
-Status Script::Engine::step(const std::string& count, Errors& errors) {
+Status ScriptEngine::step(const std::string& count, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const std::string text = lang::uncomment(count);
   int32_t steps = 1;
@@ -287,7 +285,7 @@ Status Script::Engine::step(const std::string& count, Errors& errors) {
 
 // --- Instructions -------------------------------------------------------------------------------------------------
 
-int Script::Engine::advance(int steps, Cause cause, int jumps, Errors& errors) {
+int ScriptEngine::advance(int steps, Cause cause, int jumps, Errors& errors) {
   const int size = static_cast<int>(program_.instructions.size());
   while (steps >= 0 && position_ < size && jumps < kMaxJumps) {
     const int at = position_++;
@@ -311,7 +309,7 @@ int Script::Engine::advance(int steps, Cause cause, int jumps, Errors& errors) {
   return jumps + 1;
 }
 
-Script::Engine::Next Script::Engine::execute(const Instruction& in, int at, int& steps, Errors& errors) {
+ScriptEngine::Next ScriptEngine::execute(const Instruction& in, int at, int& steps, Errors& errors) {
   switch (in.op) {
     case Op::kStart:
       if (std::exchange(starting_, false)) --steps;
@@ -363,7 +361,7 @@ Script::Engine::Next Script::Engine::execute(const Instruction& in, int at, int&
   return finish(at);
 }
 
-Script::Engine::Next Script::Engine::execute_pause(const Instruction& in, int at, int& steps) {
+ScriptEngine::Next ScriptEngine::execute_pause(const Instruction& in, int at, int& steps) {
   int& done = steps_done_[at];
   const int take = std::max(0, std::min(steps, in.number - done));
   done += take;
@@ -373,7 +371,7 @@ Script::Engine::Next Script::Engine::execute_pause(const Instruction& in, int at
   return Next::kBlock;
 }
 
-Script::Engine::Next Script::Engine::execute_wait(const Instruction& in, int at, int& steps, Errors& errors) {
+ScriptEngine::Next ScriptEngine::execute_wait(const Instruction& in, int at, int& steps, Errors& errors) {
   if (steps > 0) {
     --steps;
     timer_.unschedule();
@@ -389,7 +387,7 @@ Script::Engine::Next Script::Engine::execute_wait(const Instruction& in, int at,
   return Next::kBlock;
 }
 
-Script::Engine::Next Script::Engine::execute_goto(const Instruction& in, int at, Errors& errors) {
+ScriptEngine::Next ScriptEngine::execute_goto(const Instruction& in, int at, Errors& errors) {
   const std::string text = expand(in.text, errors);
   bool condition = true;
   if (!text.empty() && !parse_argument(text, condition, {})) {
@@ -403,7 +401,7 @@ Script::Engine::Next Script::Engine::execute_goto(const Instruction& in, int at,
   return Next::kGoOn;
 }
 
-void Script::Engine::execute_print(const Instruction& in, Errors& errors) {
+void ScriptEngine::execute_print(const Instruction& in, Errors& errors) {
   const int before = errors.error_count();
   std::string result;
   const char first = in.text.empty() ? '"' : in.text[0];
@@ -428,7 +426,7 @@ void Script::Engine::execute_print(const Instruction& in, Errors& errors) {
   if (!good && file != stdout) (void)errors.error("{}: {}", name, std::strerror(errno));
 }
 
-void Script::Engine::execute_read(const Instruction& in, Errors& errors) {
+void ScriptEngine::execute_read(const Instruction& in, Errors& errors) {
   HandlerCall handler(expand(in.text, errors));
   if (!handler.bind(script_.router(), &script_, false, errors, in.unquote)) return;
   const Errors::Context context(errors, {}, fmt::format("While calling '{}':", handler.text()));
@@ -437,11 +435,11 @@ void Script::Engine::execute_read(const Instruction& in, Errors& errors) {
   fmt::print(stderr, "{}:\n{}\n", handler.name(), value);
 }
 
-void Script::Engine::execute_write(const Instruction& in, Errors& errors) {
+void ScriptEngine::execute_write(const Instruction& in, Errors& errors) {
   HandlerCall handler(expand(in.text, errors));
   if (!handler.bind(script_.router(), &script_, true, errors, in.unquote)) return;
   const Errors::Context context(errors, {}, fmt::format("While calling '{}':", handler.text()));
   write_status_ = handler.write(errors).ok() ? 0 : kFailedWrite;
 }
 
-}  // namespace headrace
+}  // namespace headrace::control

@@ -2,24 +2,34 @@
 /// \file
 /// Runs the program of a Script.
 
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/argument_text.hh"
 #include "control/script_program.hh"
-#include "elements/control/Script.hh"
-#include "lang/argument_text.hh"
+#include "headrace/element.hh"
 #include "runtime/runtime.hh"
 
-namespace headrace {
+namespace headrace::control {
 
 /// A program with its place and its variables. Public functions take the runtime's exclusive section, as scripts are
 /// run by timers, packets, signals and handlers of several threads, and one may call another.
-class Script::Engine {
+class ScriptEngine {
  public:
-  Engine(Script& script, control::Program program);
+  /// How the element runs its program.
+  struct Setting {
+    bool active = false;              ///< it starts with the router
+    bool driver = false;              ///< the router stops only when the program says so
+    bool returns_output = false;      ///< a program without `return` means output 0
+    std::function<void()> after_end;  ///< called at its end, but not after `exit` or an error
+  };
+
+  /// \param script in messages, and where handlers without an element are looked up first
+  ScriptEngine(Element& script, Setting setting, Program program);
 
   /// What lets a script run on.
   enum class Cause { kHandler, kRouter, kTimer, kJump };
@@ -53,13 +63,13 @@ class Script::Engine {
   enum class Next { kGoOn, kBlock, kFinish };
 
   int advance(int steps, Cause cause, int jumps, Errors& errors);
-  Next execute(const control::Instruction& in, int at, int& steps, Errors& errors);
-  Next execute_wait(const control::Instruction& in, int at, int& steps, Errors& errors);
-  Next execute_goto(const control::Instruction& in, int at, Errors& errors);
-  Next execute_pause(const control::Instruction& in, int at, int& steps);
-  void execute_print(const control::Instruction& in, Errors& errors);
-  void execute_read(const control::Instruction& in, Errors& errors);
-  void execute_write(const control::Instruction& in, Errors& errors);
+  Next execute(const Instruction& in, int at, int& steps, Errors& errors);
+  Next execute_wait(const Instruction& in, int at, int& steps, Errors& errors);
+  Next execute_goto(const Instruction& in, int at, Errors& errors);
+  Next execute_pause(const Instruction& in, int at, int& steps);
+  void execute_print(const Instruction& in, Errors& errors);
+  void execute_read(const Instruction& in, Errors& errors);
+  void execute_write(const Instruction& in, Errors& errors);
   Next finish(int at) {
     position_ = at;
     return Next::kFinish;
@@ -76,8 +86,9 @@ class Script::Engine {
   std::optional<std::string> call(std::string_view text, Errors& errors);
   std::string* find_variable(std::string_view name);
 
-  Script& script_;
-  const control::Program program_;
+  Element& script_;
+  const Setting setting_;
+  const Program program_;
   std::vector<int> steps_done_;  // of each pause
   std::map<std::string, std::string, std::less<>> variables_;
   int position_ = 0;
@@ -92,4 +103,4 @@ class Script::Engine {
   std::mt19937_64 random_;
 };
 
-}  // namespace headrace
+}  // namespace headrace::control

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "base/argument_text.hh"
 #include "headrace/args.hh"
-#include "lang/argument_text.hh"
 
 namespace headrace::control {
 

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/argument_text.hh"
 #include "control/script_format.hh"
 #include "headrace/args.hh"
 #include "headrace/router.hh"
-#include "lang/argument_text.hh"
 
 namespace headrace::control {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/argument_text.hh"
 #include "headrace/args.hh"
-#include "lang/argument_text.hh"
 
 namespace headrace::control {
 

@@ -41,6 +41,30 @@ char code_at(std::string_view side, int port) {
   return side[std::min<size_t>(port, side.size() - 1)];
 }
 
+/// What packets at a port are made of, by one side of a flow code: a letter or, between brackets, several, or all but
+/// these. `#` stands for the port's own number.
+struct FlowSet {
+  bool complement = false;
+  std::string_view letters;
+  int port = 0;
+
+  bool contains(char letter, int of_port) const {
+    return (letters.find(letter) != std::string_view::npos && (letter != '#' || of_port == port)) != complement;
+  }
+};
+
+FlowSet flow_set_at(std::string_view side, int port) {
+  FlowSet set{false, "x", port};
+  for (int i = 0; i <= port && !side.empty(); ++i) {
+    const size_t end = side[0] == '[' ? side.find(']') : 0;
+    set.letters = side[0] == '[' ? side.substr(1, end - 1) : side.substr(0, 1);
+    set.complement = set.letters.starts_with('^');
+    if (set.complement) set.letters.remove_prefix(1);
+    side.remove_prefix(std::min(end, side.size() - 1) + 1);
+  }
+  return set;
+}
+
 void split_sides(std::string_view text, std::string_view& left, std::string_view& right) {
   const size_t slash = text.find('/');
   left = text.substr(0, slash);
@@ -109,18 +133,21 @@ class Resolver {
     struct Link {
       End from, to;
       bool inner;  // from an element's output to its own input
+      const Landmark& landmark;
       bool broken = false;
     };
     std::vector<Link> links;
-    for (const Edge& e : edges_) links.push_back({e.from, e.to, false});
+    for (const Edge& e : edges_) links.push_back({e.from, e.to, false, e.landmark});
     for (size_t n = 0; n < nodes_.size(); ++n) {
       const NodePorts& ports = out_.nodes[n];
       for (size_t i = 0; i < ports.inputs.size(); ++i)
         for (size_t o = 0; o < ports.outputs.size(); ++o)
           if (ports.inputs[i] == Mode::kAgnostic && ports.outputs[o] == Mode::kAgnostic &&
               flows(nodes_[n].flow, static_cast<int>(i), static_cast<int>(o)))
-            links.push_back(
-                {{static_cast<int>(n), static_cast<int>(o)}, {static_cast<int>(n), static_cast<int>(i)}, true});
+            links.push_back({{static_cast<int>(n), static_cast<int>(o)},
+                             {static_cast<int>(n), static_cast<int>(i)},
+                             true,
+                             nodes_[n].landmark});
     }
     for (bool changed = true; changed;) {
       changed = false;
@@ -138,11 +165,13 @@ class Resolver {
         } else {
           link.broken = true;
           if (link.inner)
-            (void)errors_.error("agnostic '{}' in mixed context: {} input {}, {} output {}",
-                                nodes_[link.from.node].declaration, word(to), link.to.port, word(from), link.from.port);
+            (void)errors_.error_at(link.landmark, "agnostic '{}' in mixed context: {} input {}, {} output {}",
+                                   nodes_[link.from.node].declaration, word(to), link.to.port, word(from),
+                                   link.from.port);
           else
-            (void)errors_.error("'{}' {} output {} connected to '{}' {} input {}", nodes_[link.from.node].declaration,
-                                word(from), link.from.port, nodes_[link.to.node].declaration, word(to), link.to.port);
+            (void)errors_.error_at(link.landmark, "'{}' {} output {} connected to '{}' {} input {}",
+                                   nodes_[link.from.node].declaration, word(from), link.from.port,
+                                   nodes_[link.to.node].declaration, word(to), link.to.port);
         }
       }
     }
@@ -261,9 +290,12 @@ bool count_ports(const std::string& ports, int used_inputs, int used_outputs, in
 bool flows(const std::string& flow, int input, int output) {
   std::string_view left, right;
   split_sides(flow, left, right);
-  const char in = code_at(left, input), out = code_at(right, output);
-  if (in == '#' || out == '#') return in == out && input == output;
-  return in == out;
+  const FlowSet in = flow_set_at(left, input), out = flow_set_at(right, output);
+  if (in.complement && out.complement) return true;
+  const FlowSet& listed = in.complement ? out : in;
+  const FlowSet& other = in.complement ? in : out;
+  return std::any_of(listed.letters.begin(), listed.letters.end(),
+                     [&](char letter) { return other.contains(letter, listed.port); });
 }
 
 Status resolve(const std::vector<Node>& nodes, const std::vector<Edge>& edges, Resolved& out, Errors& errors) {

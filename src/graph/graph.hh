@@ -27,6 +27,7 @@ struct End {
 
 struct Edge {
   End from, to;
+  Landmark landmark = {};  // of the connection
 };
 
 enum class Mode : unsigned char { kAgnostic, kPush, kPull };

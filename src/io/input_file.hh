@@ -3,26 +3,16 @@
 /// A file that elements read: by bytes or by lines, compressed or not.
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
 
 #include "headrace/args.hh"
 #include "headrace/error.hh"
 #include "headrace/handlers.hh"
+#include "tables/files/byte_reader.hh"
 
 namespace headrace::io {
 
-/// Where the bytes of an InputFile come from.
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  /// Reads up to `n` bytes; 0 at the end, -1 with `error` set on failure.
-  virtual int64_t read(uint8_t* to, size_t n, std::string& error) = 0;
-  virtual bool seek(uint64_t /*position*/) { return false; }
-};
-
-/// Files compressed by gzip, xz or bzip2 (for which the program bzip2 is called) are recognised by their first bytes.
+/// By bytes or by lines, from the standard input, a file or a text. ByteReader says which kinds of compression it knows.
 class InputFile {
  public:
   enum class Opened { kYes, kMissing, kFailed };
@@ -33,16 +23,18 @@ class InputFile {
   /// Takes a text in the place of a file.
   void open_text(std::string text);
   void close();
-  bool is_open() const { return source_ != nullptr; }
+  bool is_open() const { return source_ != Source::kNone; }
 
   /// Reads up to `n` bytes; fewer only at the end or after an error, which goes to `errors`.
   size_t read(void* to, size_t n, Errors& errors);
+  /// The same, but what is there at once is enough; 0 only at the end or after an error.
+  size_t read_some(void* to, size_t n, Errors& errors);
   /// Reads exactly `n` bytes, or nothing when there are fewer (`short_by` > 0 then tells how many are missing).
   bool read_all(void* to, size_t n, Errors& errors, size_t* short_by = nullptr);
   bool skip(uint64_t n, Errors& errors);
   /// Reads a line without its end (LF, CR LF or CR). False at the end of the file.
   bool read_line(std::string& line, Errors& errors);
-  /// Goes to a byte position; a compressed file cannot go back.
+  /// Goes to a byte position. Only a file can go back; a compressed one is then read again from its beginning.
   Status seek(uint64_t position, Errors& errors);
 
   /// Bytes read so far, after decompression.
@@ -58,12 +50,15 @@ class InputFile {
   void add_handlers(Handlers& handlers);
 
  private:
+  enum class Source { kNone, kFile, kText };
+
   bool fill(Errors& errors);
 
   std::string name_;
-  std::unique_ptr<ByteSource> source_;
-  std::string buffer_;
-  size_t used_ = 0;  // bytes of buffer_ that were read
+  Source source_ = Source::kNone;
+  ByteReader reader_;
+  std::string buffer_;  // all of a text, or a part of the file
+  size_t used_ = 0;     // bytes of buffer_ that were read
   uint64_t position_ = 0;
   int64_t size_ = -1;
   int line_ = 0;

@@ -4,8 +4,8 @@
 
 #include "headrace/alarm.hh"
 #include "headrace/element.hh"
+#include "headrace/flow_hash.hh"
 #include "headrace/router.hh"
-#include "io/memory/traffic.hh"
 
 namespace headrace {
 

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "lang/characters.hh"
+#include "base/characters.hh"
 
 namespace headrace::lang {
 namespace {

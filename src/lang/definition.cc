@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
 
 namespace headrace::lang {
 namespace {

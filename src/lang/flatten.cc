@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -10,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
 #include "lang/lexer.hh"
 #include "lang/scope.hh"
 
@@ -29,6 +30,9 @@ class Flattener {
     const Definition& file = program_.definitions.front();
     for (const Variable& variable : file.variables) file_scope->define(variable.name, variable.text);
     for (const auto& [name, value] : options_.variables) file_scope->define(name, value);
+    std::set<std::string, std::less<>> used;
+    for (const Variable& variable : file.variables) used.insert(variable.name);
+    file_scope->note_lookups(used);
 
     for (const DefinedElement& element : file.elements) {
       if (add(element, element.name) < 0) return;
@@ -43,6 +47,7 @@ class Flattener {
       pending_.pop_back();
       expand(next.element, next.scope);
     }
+    out_.variables.assign(used.begin(), used.end());
     if (exhausted_) return;
     check_tunnels();
     write_elements();
@@ -71,8 +76,8 @@ class Flattener {
     return expanded;
   }
 
-  /// Sets the configuration of the element that was added last. Values are pasted as text, so they can open a quotation
-  /// or close a parenthesis that was not theirs; what is then meant nobody can tell.
+  /// Sets the configuration of the element that was added last. Values are pasted as text, so a value may unbalance
+  /// quotes or parentheses, which makes the result ambiguous.
   void set_config(const Scope& scope, const DefinedElement& defined) {
     DefinedElement& added = elements_.back();
     added.config = expand_text(scope, defined.config);
@@ -137,7 +142,7 @@ class Flattener {
   std::vector<Connection> connections_;
   std::vector<Tunnel> tunnels_;
   std::unordered_map<int, size_t> tunnel_of_;
-  std::vector<Pending> pending_;  ///< a stack: the contents of a compound element precede those of its neighbour
+  std::vector<Pending> pending_;  ///< a stack: the contents of a compound element precede those of its neighbor
   std::vector<int> written_;      ///< the index of each element in the result, or -1
 };
 

@@ -51,6 +51,9 @@ struct Configuration {
   std::vector<Requirement> requirements;
   /// The text that was parsed: the input, or its archive member "config".
   std::string source;
+  /// Names of variables that a value on the command line has an effect on: those that the file defines, and those that
+  /// are used where no compound element defines them.
+  std::vector<std::string> variables;
 
   /// The index of the element of that name, or -1.
   int find(std::string_view name) const;
@@ -72,6 +75,8 @@ struct Options {
   /// Whether a class exists. With it, unknown classes and undeclared elements are errors here; without it, every name
   /// that is not declared as an element is taken for a class and left to the router.
   std::function<bool(std::string_view class_name)> is_class;
+  /// What follows the name of an unknown class or element in a message: " (did you mean 'Queue'?)", or nothing.
+  std::function<std::string(std::string_view name)> hint;
   Limits limits;
 };
 

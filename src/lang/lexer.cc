@@ -3,8 +3,8 @@
 #include <charconv>
 #include <utility>
 
-#include "lang/argument_text.hh"
-#include "lang/characters.hh"
+#include "base/argument_text.hh"
+#include "base/characters.hh"
 
 namespace headrace::lang {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "lang/argument_text.hh"
-#include "lang/characters.hh"
+#include "base/argument_text.hh"
+#include "base/characters.hh"
 #include "lang/library.hh"
 
 namespace headrace::lang {
@@ -44,7 +44,7 @@ ClassId Parser::find_class(const std::string& name) {
 ClassId Parser::class_for(const std::string& name, bool report) {
   if (const ClassId found = find_class(name); found != kNoClass) return found;
   if (!options_.is_class) return primitives_[name] = add_class({name, {}, kNoClass, false});
-  if (report) (void)error(fmt::format("unknown element class '{}'", name));
+  if (report) (void)error(fmt::format("unknown element class '{}'{}", name, hint(name)));
   return scopes_.back()[name] = add_class({name, {}, kNoClass, true});
 }
 
@@ -217,7 +217,7 @@ ClassId Parser::parse_compound(const std::string& name) {
       if (compound.extends == kNoClass && !options_.is_class && !name.empty()) {
         compound.extends = class_for(name, false);
       } else if (compound.extends == kNoClass) {
-        (void)error(fmt::format("cannot extend unknown element class '{}'", name));
+        (void)error(fmt::format("cannot extend unknown element class '{}'{}", name, hint(name)));
       }
       if (compound.overloads.empty() || !lexer().peek().is('}')) {
         (void)error("'...' should occur last, after one or more compounds");

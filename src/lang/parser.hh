@@ -108,6 +108,7 @@ class Parser {
   // Classes, looked up from the inside out.
   ClassId find_class(const std::string& name);
   ClassId class_for(const std::string& name, bool report);
+  std::string hint(std::string_view name) const { return options_.hint ? options_.hint(name) : std::string(); }
   ClassId add_class(ElementClass element_class);
 
   Definition& current() { return program_.definitions[static_cast<size_t>(current_)]; }

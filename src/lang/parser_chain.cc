@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "lang/characters.hh"
+#include "base/characters.hh"
 #include "lang/parser.hh"
 
 namespace headrace::lang {
@@ -317,7 +317,7 @@ int Parser::declare(ElementText& element) {
     }
   } else if (type == kNoClass) {
     undeclared = options_.is_class != nullptr;
-    if (undeclared) report(fmt::format("undeclared element '{}'", element.name));
+    if (undeclared) report(fmt::format("undeclared element '{}'{}", element.name, hint(element.name)));
     type = class_for(element.name, false);
   }
   const bool anonymous = type != kNoClass;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
 
 namespace headrace::lang {
 
@@ -34,6 +34,7 @@ struct Scope::Expansion {
 
 const Scope::Binding* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent_.get()) {
+    if (scope->lookups_ && !scope->lookups_->contains(name)) scope->lookups_->emplace(name);
     if (const auto found = scope->bindings_.find(name); found != scope->bindings_.end()) return &found->second;
   }
   return nullptr;

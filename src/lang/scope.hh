@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,9 @@ class Scope {
   void define(std::string name, std::string value) { bindings_[std::move(name)] = {std::move(value), false}; }
   /// The value was expanded where it was written, and is used as it is.
   void define_argument(std::string name, std::string value) { bindings_[std::move(name)] = {std::move(value), true}; }
+
+  /// Names that are looked up in this scope itself are added to `names` from now on, whether or not they are defined.
+  void note_lookups(std::set<std::string, std::less<>>& names) { lookups_ = &names; }
 
   /// Replaces the variables of a text. A variable stays as it stands where it would be its own value. Every byte of a
   /// value counts against `budget`; with that at 0, all variables stay.
@@ -41,6 +45,7 @@ class Scope {
   std::map<std::string, Binding, std::less<>> bindings_;
   std::shared_ptr<const Scope> parent_;
   int depth_;
+  std::set<std::string, std::less<>>* lookups_ = nullptr;
 };
 
 }  // namespace headrace::lang

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lang/argument_text.hh"
+#include "base/argument_text.hh"
 #include "lang/lang.hh"
 
 namespace headrace::lang {

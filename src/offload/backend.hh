@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/device/lane_view.hh"
 #include "headrace/error.hh"
-#include "headrace/lane_view.hh"
 #include "headrace/offload_options.hh"
 
 namespace headrace::offload {
@@ -28,7 +28,7 @@ class DeviceMemory {
   virtual void release(uint64_t address) = 0;
   /// Copies to the device. When it returns, `from` may change, and every job submitted later sees the bytes.
   virtual Status upload(uint64_t to, const void* from, size_t bytes) = 0;
-  /// Bytes free and in all, for messages; 0 where nobody knows.
+  /// Bytes free and in total, for messages; 0 if unknown.
   virtual size_t free_bytes() const = 0;
   virtual size_t total_bytes() const = 0;
 };
@@ -86,7 +86,7 @@ class Backend {
   /// Prepares the program and lanes for all workers. Errors say what is missing, in figures.
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
   virtual Lane& lane(int worker) = 0;
-  /// The NUMA node that the device is part of; -1 where nobody knows.
+  /// The NUMA node that the device is part of; -1 if unknown.
   virtual int numa_node() const { return -1; }
   /// Lines "key: value" about what is in effect: device, link, run, page size.
   virtual std::string describe() const = 0;

@@ -4,51 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "headrace/worker.hh"
+#include "offload/clock.hh"
 #include "offload/placement.hh"
-
-namespace headrace {
-
-bool OffloadOptions::set_mode(std::string_view text) {
-  if (text == "auto") {
-    mode = Mode::kAuto;
-  } else if (text == "cpu") {
-    mode = Mode::kCpu;
-  } else if (text == "device") {
-    mode = Mode::kDevice;
-  } else if (text == "fixed") {
-    mode = Mode::kFixed;
-  } else if (text.starts_with("fixed=")) {
-    const std::string number(text.substr(6));
-    char* end = nullptr;
-    const double value = std::strtod(number.c_str(), &end);
-    if (number.empty() || *end != 0 || !(value >= 0 && value <= 1)) return false;
-    mode = Mode::kFixed;
-    fraction = value;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-std::string OffloadOptions::mode_text() const {
-  switch (mode) {
-    case Mode::kAuto:
-      return "auto";
-    case Mode::kCpu:
-      return "cpu";
-    case Mode::kDevice:
-      return "device";
-    case Mode::kFixed:
-      return fmt::format("fixed={}", fraction);
-  }
-  return {};
-}
-
-}  // namespace headrace
 
 namespace headrace::offload {
 
@@ -56,8 +16,11 @@ namespace {
 
 /// A device may be this late with jobs of an old state of the tables before an update gives up on it.
 constexpr int64_t kSettleNs = 500'000'000;
-/// The same where it is workers who look after those jobs: one of them may not have been running for a while.
+/// The same if workers poll those jobs: a worker may not have been scheduled for a while.
 constexpr int64_t kSettleRunningNs = 5'000'000'000;
+
+/// How often a worker without other work looks for late jobs that the device has finished.
+constexpr Timestamp kLateJobsPoll = Timestamp::from_ms(1);
 
 bool wants_device(const OffloadOptions& o) {
   return o.mode == OffloadOptions::Mode::kDevice || o.mode == OffloadOptions::Mode::kFixed;
@@ -159,11 +122,17 @@ void Engine::start() {
       JobQueue& q = queue(w);
       const bool worked = q.poll();
       const bool idle = q.idle();
-      if (!idle) task.fast_reschedule();
       // A worker that waits for a device stays awake: the answer is microseconds away.
+      if (!idle) task.fast_reschedule();
+      // Late jobs keep memory and tables busy until the device is done with them, also when no more traffic comes.
+      Timer& wakeup = *wakeups_[static_cast<size_t>(w)];
+      if (idle && q.has_late_jobs() && !wakeup.scheduled()) wakeup.schedule_after(kLateJobsPoll);
       return worked || !idle;
     }));
     polls_.back()->initialize(false, w);
+    wakeups_.push_back(
+        std::make_unique<Timer>(entries_.front(), [this, w](Timer&) { polls_[static_cast<size_t>(w)]->reschedule(); }));
+    wakeups_.back()->initialize(w);
   }
 }
 
@@ -175,8 +144,8 @@ std::vector<Engine::Shim> Engine::shims() const {
 
 void Engine::arrive(ChainEntry& entry, Batch& batch) {
   const int worker = thread_id();
-  if (worker >= workers_) [[unlikely]] {
-    // The control thread has no lane.
+  if (worker < 0 || worker >= workers_) [[unlikely]] {
+    // Only workers have a lane.
     entry.output(0).push(batch);
     return;
   }
@@ -193,6 +162,7 @@ Status Engine::update(bool standing, Errors& errors) {
     if (device->failed.load(std::memory_order_relaxed)) continue;
     const int64_t begin = now_ns();
     const Status one = device->parameters->update(errors, [&](int generation) {
+      if (device->failed.load(std::memory_order_relaxed)) return Parameters::Settled::kFailed;
       const bool stand = standing_.load() > 0;
       if (stand) {
         // Workers that stand do not see that their jobs are done. They stand as long as we hold the lock, also when

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/chain_entry.hh"
+#include "headrace/device/chain_entry.hh"
 #include "headrace/offload_options.hh"
 #include "offload/job_queue.hh"
 #include "offload/program.hh"
@@ -76,7 +76,8 @@ class Engine final : public ChainGate {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<int> first_device_;  // of each worker
   std::vector<std::unique_ptr<JobQueue>> queues_;
-  std::vector<std::unique_ptr<Task>> polls_;
+  std::vector<std::unique_ptr<Task>> polls_;                       // of each worker
+  std::vector<std::unique_ptr<Timer>> wakeups_;                    // of the same
   std::vector<std::pair<int, std::unique_ptr<ChainEntry>>> made_;  // with their edges
   std::vector<ChainEntry*> entries_;
 };

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <cstring>
-#include <ctime>
+
+#include "headrace/flow_hash.hh"
+#include "offload/clock.hh"
 
 namespace headrace::offload {
 
@@ -13,66 +14,10 @@ const char* const kEventNames[kEvents] = {"jobs",    "job_packets", "cpu_packets
 
 namespace {
 
-/// Packets that a job can hold back behind it, as a multiple of its size.
-constexpr size_t kHeldBehind = 4;
-
-uint32_t load_be32(const uint8_t* p) {
-  uint32_t v;
-  std::memcpy(&v, p, sizeof v);
-  return __builtin_bswap32(v);
-}
-
-uint32_t mix(uint64_t v) {
-  v *= 0x9e3779b97f4a7c15u;
-  return static_cast<uint32_t>(v >> 32);
-}
-
-/// The payload behind the addresses decides between flows of two hosts.
-uint32_t transport_key(uint8_t protocol, const uint8_t* at, const uint8_t* end) {
-  constexpr uint8_t kEsp = 50, kTcp = 6, kUdp = 17, kSctp = 132;
-  if ((protocol == kEsp || protocol == kTcp || protocol == kUdp || protocol == kSctp) && at + 4 <= end)
-    return load_be32(at);
-  return 0;
-}
+/// A device counts as hung when all jobs of a worker have been in quarantine for this many deadlines.
+constexpr int64_t kHopelessDeadlines = 4;
 
 }  // namespace
-
-int64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-uint32_t flow_bucket(const Packet& p) {
-  if (const uint32_t hash = p.rx_hash()) return hash;
-  const uint8_t* at = p.data();
-  const uint8_t* const end = p.end_data();
-  uint32_t type;
-  if (p.has_network_header()) {
-    // What came before may have been stripped.
-    at = p.network_header();
-    type = at >= end ? 0 : at[0] >> 4 == 4 ? 0x0800 : at[0] >> 4 == 6 ? 0x86dd : 0;
-  } else {
-    if (p.has_mac_header()) at = p.mac_header();
-    if (at + 14 > end) return 0;
-    type = uint32_t{at[12]} << 8 | at[13];
-    at += 14;
-    for (int tags = 0; tags < 2 && (type == 0x8100 || type == 0x88a8) && at + 4 <= end; ++tags, at += 4)
-      type = uint32_t{at[2]} << 8 | at[3];
-  }
-  if (type == 0x0800 && at + 20 <= end) {
-    const int header = (at[0] & 15) * 4;
-    const bool fragment = (at[6] & 0x3f) != 0 || at[7] != 0;
-    const uint32_t key = fragment ? 0 : transport_key(at[9], at + header, end);
-    return mix(uint64_t{load_be32(at + 12)} << 32 ^ mix(uint64_t{load_be32(at + 16)} << 32 | key));
-  }
-  if (type == 0x86dd && at + 40 <= end) {
-    uint64_t sum = transport_key(at[6], at + 40, end);
-    for (int i = 8; i < 40; i += 4) sum = uint64_t{mix(sum)} << 32 | load_be32(at + i);
-    return mix(sum);
-  }
-  return 0;
-}
 
 JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
                    std::vector<std::unique_ptr<Device>>& devices, const OffloadOptions& options)
@@ -81,6 +26,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       plans_(plans),
       devices_(devices),
       options_(options),
+      quarantines_(devices.size()),
       lines_(plans.size()) {
   size_t places = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
@@ -91,7 +37,6 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       job.place = static_cast<int>(i);
       job.packets.resize(static_cast<size_t>(options.job));
       job.untouched.resize(static_cast<size_t>(options.job));
-      job.behind.reserve(static_cast<size_t>(options.job) * kHeldBehind);
     }
     places += jobs.size();
     jobs_.push_back(std::move(jobs));
@@ -111,7 +56,10 @@ JobQueue::~JobQueue() {
     for (Job& job : jobs) {
       if (job.state != State::kFree && job.state != State::kQuarantine)
         for (int i = 0; i < job.size; ++i) job.packets[static_cast<size_t>(i)]->kill();
-      for (const Held& h : job.behind) h.packet->kill();
+      while (Packet* p = job.behind.first) {
+        job.behind.first = p->next();
+        p->kill();
+      }
     }
 }
 
@@ -125,7 +73,9 @@ int JobQueue::usable_device() const {
   const int n = static_cast<int>(devices_.size());
   for (int i = 0; i < n; ++i) {
     const int d = (first_device_ + i) % n;
-    if (!devices_[static_cast<size_t>(d)]->failed.load(std::memory_order_relaxed)) return d;
+    if (quarantines_[static_cast<size_t>(d)].places < options_.jobs &&
+        !devices_[static_cast<size_t>(d)]->failed.load(std::memory_order_relaxed))
+      return d;
   }
   return -1;
 }
@@ -168,14 +118,13 @@ void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const
     if (!job && options.mode == OffloadOptions::Mode::kDevice && !releasing_ && usable_device() >= 0) {
       // Nothing more is read from the sources until a job is free: that is now, because this is where they come in.
       ++events_[kWaits];
-      // Nobody else would send what other chains have open.
+      // Nothing else would submit the open jobs of other chains.
       for (Line& other : lines_)
         if (other.open) submit(*other.open);
       while (!(job = open_job(plan)) && usable_device() >= 0) {
         if (!release_done()) __builtin_ia32_pause();
         if (line.open) job = line.open;
         if (job) break;
-        if (idle() && quarantined_ > 0) break;
       }
     }
     if (!job) {
@@ -209,12 +158,9 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
         // Nothing more may join a job that packets wait behind.
         if (job->state == State::kOpen) submit(*job);
-        while (job->behind.size() == job->behind.capacity() && !releasing_ && last > line.released) release_done();
-        if (last > line.released) {
-          job->behind.push_back({p, static_cast<uint16_t>(plan), step});
-          ++events_[kBehind];
-          continue;
-        }
+        job->behind.push_back(p, step);
+        ++events_[kBehind];
+        continue;
       }
     }
     batch.push_back(p);
@@ -262,10 +208,12 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, int n, bool trac
 void JobQueue::submit(Job& job) {
   lines_[static_cast<size_t>(job.plan)].open = nullptr;
   Device& device = *devices_[static_cast<size_t>(job.device)];
-  job.generation = device.parameters->enter(worker_);
-  job.pinned = true;
   job.submitted = now_ns();
   job.state = State::kSubmitted;
+  // Its tables may be old. A job that is not pinned runs on the CPU when its turn comes.
+  if (device.failed.load(std::memory_order_relaxed)) return;
+  job.generation = device.parameters->enter(worker_);
+  job.pinned = true;
   if (!lane(job).submit(job.place, job.plan, job.size, device.parameters->address(job.generation))) {
     device.failed.store(true, std::memory_order_relaxed);
     unpin(job);
@@ -334,19 +282,18 @@ void JobQueue::finish_front(int plan, Lane::State state) {
       ++events_[kLateJobs];
       // The device may still write into the job's memory, and read tables.
       run_again(job);
-      ++quarantined_;
+      quarantine(job);
       break;
     case Lane::State::kFailed:
       ++events_[kFailedJobs];
       devices_[static_cast<size_t>(job.device)]->failed.store(true, std::memory_order_relaxed);
       run_again(job);
-      ++quarantined_;
       break;
   }
   // Only now: what came for the CPU while the job's packets were pushed waited behind it.
   line.pop();
   ++line.released;
-  push_held(job.behind);
+  push_held(plan, job.behind);
   // And only now, because what is pushed may ask for a job, and this one holds its packets.
   job.state = then;
   releasing_ = false;
@@ -439,30 +386,51 @@ void JobQueue::run_again(Job& job) {
   }
 }
 
-void JobQueue::push_held(std::vector<Held>& held) {
+void JobQueue::push_held(int plan, Held& held) {
   // What is pushed may hold others back in turn, but behind later jobs.
-  for (size_t i = 0; i < held.size();) {
-    const Held first = held[i];
+  Packet* p = held.first;
+  held = {};
+  while (p) {
+    const uint16_t step = p->tag();
     Batch batch;
-    for (; i < held.size() && !batch.full() && held[i].plan == first.plan && held[i].step == first.step; ++i)
-      batch.push_back(held[i].packet);
-    plans_[first.plan].steps()[first.step].element->push(0, batch);
+    for (; p && !batch.full() && p->tag() == step; p = p->next()) batch.push_back(p);
+    plans_[static_cast<size_t>(plan)].steps()[step].element->push(0, batch);
   }
-  held.clear();
+}
+
+void JobQueue::quarantine(Job& job) {
+  Quarantine& q = quarantines_[static_cast<size_t>(job.device)];
+  ++quarantined_;
+  if (++q.places == options_.jobs) q.full_since = now_ns();
 }
 
 bool JobQueue::look_at_quarantine() {
   bool any = false;
-  for (std::vector<Job>& jobs : jobs_)
-    for (Job& job : jobs) {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    Quarantine& q = quarantines_[d];
+    if (q.places == 0) continue;
+    std::atomic<bool>& failed = devices_[d]->failed;
+    for (Job& job : jobs_[d]) {
+      if (failed.load(std::memory_order_relaxed)) break;
       if (job.state != State::kQuarantine || !job.pinned) continue;
-      if (devices_[static_cast<size_t>(job.device)]->failed.load(std::memory_order_relaxed)) continue;
-      if (lane(job).poll(job.place) != Lane::State::kDone) continue;
+      const Lane::State state = lane(job).poll(job.place);
+      if (state == Lane::State::kFailed) failed.store(true, std::memory_order_relaxed);
+      if (state != Lane::State::kDone) continue;
       unpin(job);
       job.state = State::kFree;
+      --q.places;
       --quarantined_;
       any = true;
     }
+    if (q.places == options_.jobs &&
+        now_ns() - q.full_since > kHopelessDeadlines * int64_t{options_.deadline_ms} * 1'000'000)
+      failed.store(true, std::memory_order_relaxed);
+    if (failed.load(std::memory_order_relaxed)) {
+      // Its places are not used again, so there is nothing to look for.
+      quarantined_ -= q.places;
+      q.places = 0;
+    }
+  }
   return any;
 }
 

@@ -55,8 +55,10 @@ class JobQueue {
   void arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options);
   /// Releases what is done and sends what has waited. True if there was anything.
   bool poll();
-  /// Jobs open or under way.
+  /// No job is open or under way.
   bool idle() const;
+  /// The device still works on jobs that have run again on the CPU: poll() has to be called now and then.
+  bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until nothing is under way and everything has been released.
   void drain();
   /// True if the device may still read tables of `generation` for jobs of this queue. Any thread, worker standing.
@@ -69,12 +71,23 @@ class JobQueue {
   void reset_statistics();
 
  private:
+  /// Of a job's place. Only open and submitted jobs are in a line. `pinned` says whether the device may read tables.
+  ///
+  ///     kFree -> kOpen -> kSubmitted, pinned -> kFree                 done
+  ///                                          -> kQuarantine, pinned   late; -> kFree when the device is done with it
+  ///                                          -> kQuarantine           the device has failed: for ever
+  ///                    -> kSubmitted, not pinned -> kQuarantine       the device had failed before
   enum class State : uint8_t { kFree, kOpen, kSubmitted, kQuarantine };
-  /// A packet that waits for its turn on the CPU.
+  /// Packets that wait for their turn on the CPU, each with its step, linked by Packet::next().
   struct Held {
-    Packet* packet;
-    uint16_t plan;
-    uint16_t step;
+    Packet* first = nullptr;
+    Packet* last = nullptr;
+
+    void push_back(Packet* p, uint16_t step) {
+      p->set_next(nullptr, step);
+      (first ? last->set_next(p, last->tag()) : void(first = p));
+      last = p;
+    }
   };
   struct Job {
     State state = State::kFree;
@@ -91,7 +104,7 @@ class JobQueue {
     uint8_t* rows = nullptr;
     std::vector<Packet*> packets;
     std::vector<uint16_t> untouched;  // the code of each slot that says: nothing was done
-    std::vector<Held> behind;
+    Held behind;
   };
   /// Jobs of one plan, first come first.
   struct Line {
@@ -125,9 +138,11 @@ class JobQueue {
   void dispatch(const Plan& plan, uint16_t exit, Batch& batch);
   /// The device did not do it: its packets, which are as they were, run on the CPU.
   void run_again(Job& job);
-  void push_held(std::vector<Held>& held);
+  void push_held(int plan, Held& held);
   void unpin(Job& job);
+  void quarantine(Job& job);
   bool look_at_quarantine();
+  /// The worker's first device that has not failed and of which not all places are in quarantine; -1 if there is none.
   int usable_device() const;
   Lane& lane(const Job& job) { return devices_[job.device]->backend->lane(worker_); }
 
@@ -137,21 +152,20 @@ class JobQueue {
   std::vector<std::unique_ptr<Device>>& devices_;
   const OffloadOptions options_;
   std::vector<std::vector<Job>> jobs_;  // by device
-  std::vector<Rows> rows_;              // by plan
-  std::vector<Line> lines_;             // by plan
-  int quarantined_ = 0;
-  bool arrived_ = false;    // since the last poll
-  bool releasing_ = false;  // pushing packets of a job: what comes in meanwhile must not release others
+  /// Late jobs of a device that has not failed.
+  struct Quarantine {
+    int places = 0;
+    int64_t full_since = 0;  // if all places are in it
+  };
+  std::vector<Quarantine> quarantines_;  // by device
+  std::vector<Rows> rows_;               // by plan
+  std::vector<Line> lines_;              // by plan
+  int quarantined_ = 0;                  // places, of all devices
+  bool arrived_ = false;                 // since the last poll
+  bool releasing_ = false;               // pushing packets of a job: what comes in meanwhile must not release others
   std::array<uint64_t, kEvents> events_{};
   Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;
 };
-
-/// The flow bucket of a frame: from the receive-side-scaling hash if it has one, else from its addresses, and ports
-/// unless it is a fragment, or the security parameters index; 0 for what is not IP.
-uint32_t flow_bucket(const Packet& p);
-
-/// Nanoseconds of a clock that no simulation moves.
-int64_t now_ns();
 
 }  // namespace headrace::offload

@@ -1,13 +1,9 @@
 #include "offload/parameters.hh"
 
+#include <algorithm>
 #include <cstring>
 
 namespace headrace::offload {
-
-namespace {
-/// Room behind the images for the small objects that views point to.
-constexpr size_t kObjects = 4096;
-}  // namespace
 
 Parameters::Parameters(DeviceMemory& memory, const std::vector<Plan>& plans, size_t images, int workers)
     : memory_(memory), plans_(plans), images_((images + 15) / 16 * 16), users_(static_cast<size_t>(workers)) {}
@@ -16,8 +12,9 @@ Parameters::~Parameters() {
   for (auto& [key, array] : arrays_)
     for (Copy& copy : array.copies)
       if (copy.address) memory_.release(copy.address);
-  for (const uint64_t block : blocks_)
-    if (block) memory_.release(block);
+  for (const Copy& block : blocks_)
+    if (block.address) memory_.release(block.address);
+  for (int generation = 0; generation < kGenerations; ++generation) release_replaced(generation);
 }
 
 int Parameters::enter(int worker) {
@@ -37,21 +34,38 @@ bool Parameters::busy(int generation) const {
   return false;
 }
 
+uint64_t Parameters::allocate(size_t size) {
+  const uint64_t address = memory_.allocate(size);
+  if (!address) {
+    wanted_ = size;
+    failed_ = true;
+  }
+  return address;
+}
+
 bool Parameters::reserve(Copy& copy, size_t size) {
   if (copy.capacity >= size) return true;
-  if (copy.address) {
+  if (copy.address && copy.placed == fills_) {
+    // Something that has been written in this fill() refers to it.
+    replaced_[filling_].push_back({copy.address, copy.capacity});
+  } else if (copy.address) {
     memory_.release(copy.address);
     bytes_ -= copy.capacity;
   }
   copy = {};
-  copy.address = memory_.allocate(size);
-  if (!copy.address) {
-    wanted_ = size;
-    return false;
-  }
+  copy.address = allocate(size);
+  if (!copy.address) return false;
   copy.capacity = size;
   bytes_ += size;
   return true;
+}
+
+void Parameters::release_replaced(int generation) {
+  for (const auto& [address, size] : replaced_[generation]) {
+    memory_.release(address);
+    bytes_ -= size;
+  }
+  replaced_[generation].clear();
 }
 
 uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* changes) {
@@ -59,14 +73,12 @@ uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* chang
   Array& array = arrays_[Key{objects, changes, changes ? changes->id() : 0}];
   array.last_used = updates_.load(std::memory_order_relaxed);
   Copy& copy = array.copies[filling_];
-  if (!reserve(copy, size)) {
-    failed_ = true;
-    return 0;
-  }
+  if (!reserve(copy, size)) return 0;
+  copy.placed = fills_;
   const auto* bytes = static_cast<const uint8_t*>(objects);
   Status status;
   if (changes) {
-    const uint32_t now = changes->advance();
+    const uint64_t now = changes->advance();
     changes->each_since(copy.moment, [&](size_t begin, size_t end) {
       if (begin < size) status &= memory_.upload(copy.address + begin, bytes + begin, std::min(end, size) - begin);
     });
@@ -81,30 +93,36 @@ uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* chang
 
 uint64_t Parameters::put(const void* value, size_t size) {
   const size_t at = (used_ + 15) / 16 * 16;
-  if (at + size > block_.size()) {
-    failed_ = true;
-    return 0;
-  }
-  std::memcpy(block_.data() + at, value, size);
   used_ = at + size;
-  return blocks_[filling_] + at;
+  // Without room this only counts: fill() makes room and asks again.
+  if (used_ <= block_.size()) std::memcpy(block_.data() + at, value, size);
+  return blocks_[filling_].address + at;
+}
+
+void Parameters::write_images() {
+  used_ = images_;
+  for (const Plan& plan : plans_)
+    for (const Step& step : plan.steps())
+      if (!failed_) step.element->image(block_.data() + step.image, *this);
 }
 
 Status Parameters::fill(int generation, Errors& errors) {
   filling_ = generation;
+  ++fills_;
   failed_ = false;
   wanted_ = 0;
-  block_.assign(images_ + kObjects, 0);
-  used_ = images_;
-  if (!blocks_[generation]) blocks_[generation] = memory_.allocate(block_.size());
-  if (!blocks_[generation]) {
-    wanted_ = block_.size();
-    failed_ = true;
+  release_replaced(generation);
+  Copy& block = blocks_[generation];
+  block_.assign(std::max(block.capacity, images_), 0);
+  write_images();
+  if (!failed_ && used_ > block.capacity) {
+    // Small objects that views point to lie behind the images; there may be more than last time.
+    if (reserve(block, used_)) {
+      block_.assign(block.capacity, 0);
+      write_images();
+    }
   }
-  for (const Plan& plan : plans_)
-    for (const Step& step : plan.steps())
-      if (!failed_) step.element->image(block_.data() + step.image, *this);
-  if (!failed_ && !memory_.upload(blocks_[generation], block_.data(), block_.size()).ok()) failed_ = true;
+  if (!failed_ && !memory_.upload(block.address, block_.data(), block_.size()).ok()) failed_ = true;
   if (failed_) {
     if (wanted_)
       return errors.error("device memory does not suffice: {} MB wanted beside {} MB in use, {} of {} MB free",

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "headrace/mirror.hh"
@@ -17,7 +18,7 @@ namespace headrace::offload {
 
 /// Two generations of a parameter block and of all tables. Jobs name the generation that was current when they were
 /// submitted; update() fills the other one, once no job uses it, and makes it current. So a job sees one state of all
-/// tables, and nobody waits but the thread that changed something.
+/// tables, and only the thread that made a change waits.
 class Parameters final : private Mirror {
  public:
   static constexpr int kGenerations = 2;
@@ -25,11 +26,12 @@ class Parameters final : private Mirror {
   Parameters(DeviceMemory& memory, const std::vector<Plan>& plans, size_t images, int workers);
   ~Parameters();
 
-  enum class Settled : uint8_t { kNow, kWait, kNever };
+  enum class Settled : uint8_t { kNow, kWait, kNever, kFailed };
 
-  /// Brings the device up to date. `settle(generation)` is called while jobs of an old generation are under way; it
-  /// says whether the device is done with them, although their workers have not seen it, or will never be. Errors: no
-  /// memory (with figures), a device that does not answer.
+  /// Brings the device up to date. `settle(generation)` is called while jobs of an old generation are under way. It
+  /// says whether the device is done with them although their workers have not seen it (kNow), may still finish them
+  /// (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables (kFailed). Errors: no memory
+  /// (with figures), kNever.
   template <typename Settle>
   Status update(Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);
@@ -37,6 +39,7 @@ class Parameters final : private Mirror {
     for (bool waiting = busy(next); waiting; waiting = waiting && busy(next)) {
       const Settled settled = settle(next);
       if (settled == Settled::kNever) return errors.error("the device does not finish its jobs");
+      if (settled == Settled::kFailed) return {};
       waiting = settled == Settled::kWait;
     }
     return fill(next, errors);
@@ -48,7 +51,7 @@ class Parameters final : private Mirror {
     std::atomic<uint32_t>& n = users_[worker].of[generation];
     n.store(n.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   }
-  uint64_t address(int generation) const { return blocks_[generation]; }
+  uint64_t address(int generation) const { return blocks_[generation].address; }
 
   /// Bytes of device memory in use.
   size_t bytes() const { return bytes_; }
@@ -59,8 +62,9 @@ class Parameters final : private Mirror {
   struct Copy {
     uint64_t address = 0;
     size_t capacity = 0;
-    uint32_t moment = 0;           // of the changes that it has
-    std::vector<uint8_t> content;  // where nobody tells what changed
+    uint64_t moment = 0;           // of the changes that it has
+    std::vector<uint8_t> content;  // if changes are not reported
+    uint64_t placed = 0;           // by which fill()
   };
   struct Array {
     std::array<Copy, kGenerations> copies;
@@ -79,7 +83,10 @@ class Parameters final : private Mirror {
   uint64_t place(const void* objects, size_t size, ChangedPages* changes) override;
   uint64_t put(const void* value, size_t size) override;
   Status fill(int generation, Errors& errors);
+  void write_images();
+  uint64_t allocate(size_t size);
   bool reserve(Copy& copy, size_t size);
+  void release_replaced(int generation);
   bool busy(int generation) const;
   void forget_old();
 
@@ -89,13 +96,16 @@ class Parameters final : private Mirror {
   size_t bytes_ = 0;
   std::mutex lock_;
   std::map<Key, Array> arrays_;
-  std::array<uint64_t, kGenerations> blocks_{};
+  std::array<Copy, kGenerations> blocks_;
+  // Memory that jobs of a generation may still read though something larger has taken its place: address and size.
+  std::array<std::vector<std::pair<uint64_t, size_t>>, kGenerations> replaced_;
   std::atomic<int> current_{0};
   std::vector<Users> users_;
   std::atomic<uint64_t> updates_{0};
 
   // While fill() runs.
   int filling_ = 0;
+  uint64_t fills_ = 0;
   std::vector<uint8_t> block_;
   size_t used_ = 0;
   size_t wanted_ = 0;  // bytes that could not be had

@@ -14,7 +14,7 @@ namespace headrace::offload {
 std::vector<int> place_workers(const std::vector<int>& workers, const std::vector<int>& devices,
                                const std::function<int(int, int)>& distance);
 
-/// The NUMA node of a CPU of this machine; -1 where nobody knows.
+/// The NUMA node of a CPU of this machine; -1 if unknown.
 int node_of_cpu(int cpu);
 /// What the kernel says of the way between two nodes of this machine.
 int node_distance(int from, int to);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/chains.hh"
-#include "headrace/lane_view.hh"
+#include "headrace/device/lane_view.hh"
 #include "headrace/shader.hh"
 
 namespace headrace::offload {

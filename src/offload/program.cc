@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "headrace/embedded.hh"
+#include "headrace/device/embedded.hh"
 
 namespace headrace::offload {
 
@@ -31,7 +31,7 @@ struct Group {
   size_t size;
 };
 
-/// The distance between the codes of neighbouring steps; -1 when it is not the same everywhere.
+/// The distance between the codes of neighboring steps; -1 when it is not the same everywhere.
 template <typename Code>
 int distance(size_t size, Code&& code) {
   const int d = size > 1 ? code(1) - code(0) : 0;

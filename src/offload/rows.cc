@@ -26,7 +26,7 @@ void Rows::choose(int window) {
 }
 
 Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
-  for (int g = 0; g < 12; ++g)
+  for (int g = 0; g < static_cast<int>(offsets_.size()); ++g)
     if (layout_.annotations >> g & 1) offsets_[static_cast<size_t>(annotations_++)] = static_cast<uint8_t>(4 * g);
   for (const Exit& e : plan.exits())
     for_host_.push_back(e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape);
@@ -37,7 +37,7 @@ template <int kWindow>
 void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets, int n,
                      uint8_t* rows) {
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
-  const std::array<uint8_t, 12> offsets = self.offsets_;
+  const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
   const bool with_address = self.layout_.address_size != 0;
   const PacketPool& pool = PacketPool::instance();
@@ -67,7 +67,7 @@ template <int kWindow>
 bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* packets, const uint16_t* untouched, int n,
                       uint16_t* codes) {
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
-  const std::array<uint8_t, 12> offsets = self.offsets_;
+  const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
   const size_t exits = self.for_host_.size();
   const uint8_t* for_host = self.for_host_.data();

@@ -43,7 +43,7 @@ class Rows {
   const Plan* plan_;
   RowLayout layout_;
   int annotations_ = 0;
-  std::array<uint8_t, 12> offsets_{};  // of the annotations that travel
+  std::array<uint8_t, Packet::kAnnoCapacity / 4> offsets_{};  // of the annotations that travel
   std::vector<uint8_t> for_host_;
   decltype(&pack_rows<0>) pack_ = nullptr;
   decltype(&apply_rows<0>) apply_ = nullptr;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/argument_text.hh"
 #include "headrace/router.hh"
 #include "headrace/shader.hh"
-#include "lang/argument_text.hh"
 #include "runtime/runtime.hh"
 
 namespace headrace {
@@ -120,6 +120,12 @@ int SimpleElement::pull(int, Batch& batch, int max) {
 
 // --- ShaderElementBase
 
+std::vector<RegionInfo> ShaderElementBase::annotations() const {
+  std::vector<RegionInfo> all = regions();
+  std::erase_if(all, [](const RegionInfo& r) { return r.anchor != Anchor::kAnno; });
+  return all;
+}
+
 std::vector<Element::DropCount> ShaderElementBase::drop_counts() const {
   std::vector<DropCount> counts = Element::drop_counts();
   uint64_t dropped = 0;
@@ -194,17 +200,6 @@ void Task::initialize(bool schedule, int thread) {
   worker_ = &router.worker(std::min(thread, router.threads() - 1));
   worker_->attach(this);
   if (schedule) reschedule();
-}
-
-void Task::move_to(int thread) {
-  Worker& to = owner_->router().worker(thread);
-  if (&to == worker_) return;
-  const bool was_scheduled = scheduled();
-  worker_->detach(this);
-  scheduled_.store(false);
-  worker_ = &to;
-  worker_->attach(this);
-  if (was_scheduled) reschedule();
 }
 
 void Timer::initialize(int thread) {

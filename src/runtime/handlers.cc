@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/argument_text.hh"
 #include "headrace/router.hh"
-#include "lang/argument_text.hh"
 
 namespace headrace {
 

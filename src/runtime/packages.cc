@@ -62,7 +62,10 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void add_package_path(std::string folder) { packages().path.push_back(std::move(folder)); }
+void add_package_path(std::string folder) {
+  std::vector<std::string>& path = packages().path;
+  if (std::find(path.begin(), path.end(), folder) == path.end()) path.push_back(std::move(folder));
+}
 
 std::vector<std::string> loaded_packages() { return packages().loaded; }
 
@@ -80,22 +83,28 @@ Status load_package(const std::string& name, const Landmark& where, Errors& erro
       return {};
     }
   }
-  return errors.error_at(where, "required package '{}' not available: no {}.so in {}", name, name,
-                         fmt::join(search_path(), ", "));
+  return errors.error_at(where, "required package '{}' not found: no {}.so in {} (add its folder to $HEADRACE_PATH)",
+                         name, name, fmt::join(search_path(), ", "));
+}
+
+std::string suggest_name(std::string_view name, const std::vector<std::string_view>& names) {
+  std::string_view best;
+  size_t least = std::max<size_t>(2, name.size() / 4) + 1;
+  for (const std::string_view candidate : names) {
+    const size_t d = distance(name, candidate);
+    if (d < least) {
+      least = d;
+      best = candidate;
+    }
+  }
+  return best.empty() ? std::string() : fmt::format(" (did you mean '{}'?)", best);
 }
 
 std::string suggest_class(std::string_view name) {
   if (const std::string_view reason = absent_reason(name); !reason.empty()) return fmt::format(" ({})", reason);
-  const ElementInfo* best = nullptr;
-  size_t least = std::max<size_t>(2, name.size() / 4) + 1;
-  for (const ElementInfo* info : all_element_infos()) {
-    const size_t d = distance(name, info->name);
-    if (d < least) {
-      least = d;
-      best = info;
-    }
-  }
-  return best ? fmt::format(" (did you mean '{}'?)", best->name) : std::string();
+  std::vector<std::string_view> names;
+  for (const ElementInfo* info : all_element_infos()) names.emplace_back(info->name);
+  return suggest_name(name, names);
 }
 
 }  // namespace headrace

@@ -18,8 +18,9 @@ Status load_package(const std::string& name, const Landmark& where, Errors& erro
 std::vector<std::string> loaded_packages();
 /// Why this build lacks a class of the tree, such as one that needs a library which was not there; empty for others.
 std::string_view absent_reason(std::string_view name);
-/// " (did you mean 'CheckIPHeader'?)", or why the class is absent, or nothing when no class has a similar
-/// name.
+/// " (did you mean 'CheckIPHeader'?)", or nothing when no name is similar.
+std::string suggest_name(std::string_view name, const std::vector<std::string_view>& names);
+/// The same for an element class, or why the class is absent, or nothing.
 std::string suggest_class(std::string_view name);
 
 }  // namespace headrace

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 
 #include "headrace/batch.hh"
+#include "headrace/out_of_memory.hh"
 
 namespace headrace {
 
@@ -42,7 +42,7 @@ void PacketPool::map() {
   if (p == MAP_FAILED) {
     page_kind_ = "transparent huge pages";
     p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
+    if (p == MAP_FAILED) throw OutOfMemory("packet buffers", bytes);
     p = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(p) + kHugePage - 1) & ~(kHugePage - 1));
     madvise(p, bytes, MADV_HUGEPAGE);
   }
@@ -60,14 +60,19 @@ void PacketPool::prepare() {
   std::call_once(g_mapped, [this] { map(); });
 }
 
-PacketPool::Cache& PacketPool::cache() {
-  Cache* c = caches_[thread_id()].load(std::memory_order_relaxed);
-  if (!c) [[unlikely]] {
-    prepare();
-    c = new Cache;
-    caches_[thread_id()].store(c, std::memory_order_release);
-  }
-  return *c;
+PacketPool::Cache* PacketPool::cache() {
+  Cache* c = caches_[thread_id() + 1].load(std::memory_order_relaxed);
+  if (!c) [[unlikely]]
+    c = make_cache();
+  return c;
+}
+
+PacketPool::Cache* PacketPool::make_cache() {
+  prepare();
+  if (thread_id() < 0) return nullptr;
+  auto* const c = new Cache;
+  caches_[thread_id() + 1].store(c, std::memory_order_release);
+  return c;
 }
 
 uint32_t PacketPool::allocate_shared(Packet** out, uint32_t n) {
@@ -104,11 +109,12 @@ void PacketPool::spill(Cache& c, uint32_t n) {
 }
 
 uint32_t PacketPool::reserve(uint32_t n) {
-  Cache& c = cache();
+  Cache* const c = cache();
+  if (!c) return 0;
   n = std::min(n, Cache::kSlots / 2);
-  c.keep = std::max(c.keep, n);
-  if (c.size() < n) refill(c, n - c.size());
-  return c.size();
+  c->keep = std::max(c->keep, n);
+  if (c->size() < n) refill(*c, n - c->size());
+  return c->size();
 }
 
 Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
@@ -127,9 +133,14 @@ Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
 Packet* PacketPool::allocate(uint32_t length, uint32_t headroom) {
   if (length + headroom > kCapacity || headroom > 1024) [[unlikely]]
     return allocate_large(length, headroom);
-  Cache& c = cache();
-  if (c.size() == 0 && !refill(c, kBulk)) return nullptr;
-  Packet* p = c.pop();
+  Cache* const c = cache();
+  Packet* p;
+  if (!c) [[unlikely]] {
+    if (allocate_shared(&p, 1) == 0) return nullptr;
+  } else {
+    if (c->size() == 0 && !refill(*c, kBulk)) return nullptr;
+    p = c->pop();
+  }
   p->reset(length, headroom);
   return p;
 }
@@ -140,30 +151,36 @@ void PacketPool::release(Packet* p) {
     std::free(p);
     return;
   }
-  Cache& c = cache();
-  c.push(p);
-  if (c.size() > c.keep + 2 * kBulk) spill(c, kBulk);
+  Cache* const c = cache();
+  if (!c) [[unlikely]] {
+    release_shared(&p, 1);
+    return;
+  }
+  c->push(p);
+  if (c->size() > c->keep + 2 * kBulk) spill(*c, kBulk);
 }
 
 uint32_t PacketPool::allocate_bulk(Packet** out, uint32_t n) {
-  Cache& c = cache();
-  if (c.size() < n) [[unlikely]] {
-    refill(c, std::max(n, kBulk));
-    n = std::min(n, c.size());
+  Cache* const c = cache();
+  if (!c) [[unlikely]]
+    return allocate_shared(out, n);
+  if (c->size() < n) [[unlikely]] {
+    refill(*c, std::max(n, kBulk));
+    n = std::min(n, c->size());
   }
-  for (uint32_t i = 0; i < n; ++i) out[i] = c.pop();
+  for (uint32_t i = 0; i < n; ++i) out[i] = c->pop();
   return n;
 }
 
 void PacketPool::release_bulk(Packet* const* p, uint32_t n) {
-  Cache& c = cache();
+  Cache* const c = cache();
   for (uint32_t i = 0; i < n; ++i) {
-    if (p[i]->pool_class_ == 0) [[likely]]
-      c.push(p[i]);
+    if (c && p[i]->pool_class_ == 0) [[likely]]
+      c->push(p[i]);
     else
       release(p[i]);
   }
-  if (c.size() > c.keep + 2 * kBulk) spill(c, c.size() - c.keep - kBulk);
+  if (c && c->size() > c->keep + 2 * kBulk) spill(*c, c->size() - c->keep - kBulk);
 }
 
 uint32_t PacketPool::in_use() const {

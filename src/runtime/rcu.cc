@@ -13,7 +13,7 @@ namespace headrace::rcu {
 
 namespace {
 
-/// The kThread readers of this thread, linked through next_of_thread_.
+/// The readers of this thread, linked through next_of_thread_.
 thread_local Reader* own_readers = nullptr;
 
 struct Retired {
@@ -23,7 +23,7 @@ struct Retired {
 
 }  // namespace
 
-/// Who reads, and what waits for them. Never destroyed, since threads may outlive static objects.
+/// The readers, and the callbacks that wait for them. Never destroyed, since threads may outlive static objects.
 struct Registry {
   static Registry& get() {
     static Registry& registry = *new Registry;
@@ -32,13 +32,12 @@ struct Registry {
 
   void add(Reader* reader) {
     const std::lock_guard lock(readers_mutex);
-    list_of(reader->kind_).push_back(reader);
+    readers.push_back(reader);
   }
 
   void remove(Reader* reader) {
     const std::lock_guard lock(readers_mutex);
-    std::vector<Reader*>& list = list_of(reader->kind_);
-    list.erase(std::find(list.begin(), list.end(), reader));
+    readers.erase(std::find(readers.begin(), readers.end(), reader));
   }
 
   static Epoch begin_grace() { return Reader::current_.fetch_add(1, std::memory_order_acq_rel) + 1; }
@@ -47,13 +46,9 @@ struct Registry {
   Epoch oldest_seen() {
     Epoch oldest = Reader::current_.load(std::memory_order_acquire);
     const std::lock_guard lock(readers_mutex);
-    // Threads come first: a thread hands a job over before it passes a quiescent state itself, so once a thread has
-    // been seen to pass, whatever it handed over is visible in the job readers.
-    for (const std::vector<Reader*>* list : {&threads, &jobs}) {
-      for (const Reader* reader : *list) {
-        const Epoch seen = reader->seen_.load(std::memory_order_acquire);
-        if (seen != 0) oldest = std::min(oldest, seen);
-      }
+    for (const Reader* reader : readers) {
+      const Epoch seen = reader->seen_.load(std::memory_order_acquire);
+      if (seen != 0) oldest = std::min(oldest, seen);
     }
     return oldest;
   }
@@ -72,34 +67,11 @@ struct Registry {
     return ready.size();
   }
 
-  std::vector<Reader*>& list_of(Reader::Kind kind) { return kind == Reader::Kind::kThread ? threads : jobs; }
-
   std::mutex readers_mutex;
-  std::vector<Reader*> threads;
-  std::vector<Reader*> jobs;
+  std::vector<Reader*> readers;
   std::mutex retired_mutex;
   /// In rising order of `grace`.
   std::deque<Retired> retired;
-
-  /// Takes the calling thread's readers offline while it waits.
-  class OwnReadersOffline {
-   public:
-    OwnReadersOffline() {
-      for (Reader* reader = own_readers; reader != nullptr; reader = reader->next_of_thread_) {
-        if (reader->epoch() == 0) continue;
-        reader->offline();
-        were_online_.push_back(reader);
-      }
-    }
-    ~OwnReadersOffline() {
-      for (Reader* reader : were_online_) reader->online();
-    }
-    OwnReadersOffline(const OwnReadersOffline&) = delete;
-    OwnReadersOffline& operator=(const OwnReadersOffline&) = delete;
-
-   private:
-    std::vector<Reader*> were_online_;
-  };
 
   static void link(Reader* reader) {
     reader->next_of_thread_ = own_readers;
@@ -116,18 +88,28 @@ struct Registry {
   }
 };
 
-Reader::Reader(Kind kind) : kind_(kind) {
+Reader::Reader() {
   Registry::get().add(this);
-  if (kind == Kind::kThread) {
-    Registry::link(this);
-    online();
-  }
+  Registry::link(this);
+  online();
 }
 
 Reader::~Reader() {
   offline();
-  if (kind_ == Kind::kThread) Registry::unlink(this);
+  Registry::unlink(this);
   Registry::get().remove(this);
+}
+
+Offline::Offline() {
+  for (Reader* reader = own_readers; reader != nullptr; reader = reader->next_of_thread_) {
+    if (!reader->is_online()) continue;
+    reader->offline();
+    were_online_.push_back(reader);
+  }
+}
+
+Offline::~Offline() {
+  for (Reader* reader : were_online_) reader->online();
 }
 
 Epoch start_grace() { return Registry::begin_grace(); }
@@ -138,8 +120,8 @@ void synchronize() {
   Registry& registry = Registry::get();
   const Epoch grace = Registry::begin_grace();
   {
-    const Registry::OwnReadersOffline offline;
-    // Workers pass a quiescent state every few microseconds; a device job may take its deadline, some 50 ms.
+    const Offline offline;
+    // Workers pass a quiescent state every few microseconds.
     constexpr int kEagerRounds = 64;
     constexpr auto kNap = std::chrono::microseconds(50);
     for (int round = 0; registry.oldest_seen() < grace; ++round) {

@@ -31,7 +31,7 @@ RealTime plan_real_time(int workers, const SchedulingFacts& facts) {
     plan.refusal = "a process under SCHED_DEADLINE cannot start threads; use another scheduling policy";
     return plan;
   }
-  // With SCHED_RESET_ON_FORK besides, the workers begin with the normal policy, and nothing starves the control thread.
+  // With SCHED_RESET_ON_FORK the workers begin with the normal policy, and nothing starves the control thread.
   if (facts.policy != SCHED_FIFO && facts.policy != SCHED_RR) return plan;
 
   const char* name = policy_name(facts.policy);

@@ -7,10 +7,11 @@
 #include <cctype>
 #include <numeric>
 
+#include "base/argument_text.hh"
+#include "base/device_addresses.hh"
 #include "graph/graph.hh"
 #include "headrace/rcu.hh"
 #include "headrace/touches_machine.hh"
-#include "lang/argument_text.hh"
 #include "lang/lang.hh"
 #include "offload/engine.hh"
 #include "offload/placement.hh"
@@ -67,6 +68,7 @@ Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   for (const auto& e : elements_) add_element_handlers(*e);
   if (options_.only_configure) return {};
   if (!initialize_all(errors)) return Status::failed();
+  graph_->check_annotations(*this, errors);
   return insert_engine(errors);
 }
 
@@ -107,7 +109,7 @@ Status Router::connect(const lang::Configuration& configuration, Errors& errors)
     nodes.push_back({e->declaration(), e->info_->ports, e->info_->processing, e->info_->flow, e->landmark_});
   std::vector<graph::Edge>& edges = graph_->edges;
   for (const lang::Connection& c : configuration.connections)
-    edges.push_back({{c.from.element, c.from.port}, {c.to.element, c.to.port}});
+    edges.push_back({{c.from.element, c.from.port}, {c.to.element, c.to.port}, c.landmark});
   graph::Resolved& resolved = graph_->resolved;
   if (!graph::resolve(nodes, edges, resolved, errors)) return Status::failed();
 
@@ -166,8 +168,10 @@ Status Router::insert_engine(Errors& errors) {
   return {};
 }
 
+bool Router::on_worker() const { return thread_id() >= 0 && thread_id() < threads(); }
+
 void Router::drain() {
-  if (engine_ && thread_id() < threads()) engine_->drain(thread_id());
+  if (engine_ && on_worker()) engine_->drain(thread_id());
 }
 
 void Router::insert_probes() {
@@ -188,6 +192,7 @@ void Router::insert_probes() {
 }
 
 Status Router::configure_all(Errors& errors) {
+  const DeviceSnapshot devices;
   Status status;
   for (const int i : order_) {
     Element& e = *elements_[i];
@@ -230,8 +235,12 @@ void Router::take_over(Router& old) {
 }
 
 void Router::remember(const Router& old) {
+  // What cannot be written is a drop, too.
+  for (const auto& e : old.elements_)
+    if (auto* const port = dynamic_cast<DevicePort*>(e.get())) port->write_out();
   for (const PortRecord& p : old.ports()) past_ports_.push_back(p);
   for (const Drop& d : old.drops()) past_drops_.push_back(d);
+  for (const Drop& d : old.discards()) past_discards_.push_back(d);
 }
 
 std::vector<PortRecord> Router::ports() const {
@@ -253,9 +262,13 @@ std::vector<PortRecord> Router::ports() const {
   for (const auto& e : elements_) {
     const auto* port = dynamic_cast<const DevicePort*>(e.get());
     if (!port) continue;
-    PortRecord record{e->name(), port->direction(), {}, port->missed()};
-    for (int t = 0; t < thread_count(); ++t) record.of_thread.push_back(port->totals(t));
-    add(record);
+    for (const auto direction : {DevicePort::Direction::kIn, DevicePort::Direction::kOut}) {
+      if (!port->moves(direction)) continue;
+      const bool in = direction == DevicePort::Direction::kIn;
+      PortRecord record{e->name(), direction, {}, in ? port->missed() : 0};
+      for (int t = 0; t < thread_count(); ++t) record.of_thread.push_back(port->totals(direction, t));
+      add(record);
+    }
   }
   for (const PortRecord& p : past_ports_) add(p);
   return all;
@@ -322,21 +335,27 @@ Status Router::call_read(Element* element, const Handler& handler, const std::st
 Status Router::call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors) {
   (void)element;
   if (!handler.write) return errors.error("handler '{}' is not writable", handler.name);
+  if (thread_id() < 0)
+    return errors.error("handler '{}' was written on a thread that does not belong to the router", handler.name);
   Status status;
   if (handler.flags & Handler::kThreadSafe) {
     status = handler.write(value, errors);
-    if (engine_ && thread_id() < threads()) {
-      // A worker would wait for its own jobs, which it cannot look after here.
-      runtime_.quiesce([&] { status &= engine_->update(true, errors); });
-    } else if (engine_) {
-      status &= engine_->update(false, errors);
-    }
+    status &= update_devices(errors);
   } else {
     runtime_.quiesce([&] {
       status = handler.write(value, errors);
       if (engine_) status &= engine_->update(true, errors);
     });
   }
+  return status;
+}
+
+Status Router::update_devices(Errors& errors) {
+  if (!engine_) return {};
+  if (!on_worker()) return engine_->update(false, errors);
+  // A worker would wait for its own jobs, which it cannot look after here.
+  Status status;
+  runtime_.quiesce([&] { status = engine_->update(true, errors); });
   return status;
 }
 
@@ -407,6 +426,18 @@ void Router::reset_profile() {
   for (auto& c : profiles_) c->reset();
 }
 
+void Router::add_past(std::vector<Drop>& all, const std::vector<Drop>& past) {
+  for (const Drop& before : past) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Drop& d) {
+      return d.element == before.element && d.reason == before.reason;
+    });
+    if (same != all.end())
+      same->packets += before.packets;
+    else
+      all.push_back(before);
+  }
+}
+
 std::vector<Router::Drop> Router::drops() const {
   std::vector<Drop> all;
   const auto add = [&all](const Element& e) {
@@ -414,14 +445,23 @@ std::vector<Router::Drop> Router::drops() const {
   };
   for (const auto& e : elements_) add(*e);
   for (const auto& g : guards_) add(*g);
-  for (const Drop& past : past_drops_) {
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const Drop& d) { return d.element == past.element && d.reason == past.reason; });
-    if (same != all.end())
-      same->packets += past.packets;
-    else
-      all.push_back(past);
-  }
+  add_past(all, past_drops_);
+  return all;
+}
+
+std::vector<Router::Drop> Router::discards() const {
+  std::vector<Drop> all;
+  for (const auto& e : elements_)
+    if (const auto* const sink = dynamic_cast<const PacketSink*>(e.get()); sink && sink->discarded() > 0)
+      all.push_back({e->name(), "discarded", sink->discarded()});
+  add_past(all, past_discards_);
+  return all;
+}
+
+std::vector<Router::Drop> Router::kept_or_discarded() const {
+  std::vector<Drop> all = discards();
+  for (const auto& e : elements_)
+    if (const uint64_t held = e->held_packets()) all.push_back({e->name(), "still inside", held});
   return all;
 }
 

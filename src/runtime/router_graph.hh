@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What a router keeps of its graph for those who look at it as a whole.
+/// The router's graph, for code that examines it as a whole.
 
 #include <vector>
 
@@ -12,6 +12,9 @@ namespace headrace {
 struct Router::Graph {
   std::vector<graph::Edge> edges;  // as Router::connections()
   graph::Resolved resolved;
+
+  /// Warns of elements that use the same bytes of annotations for different things.
+  void check_annotations(const Router& router, Errors& errors) const;
 
   static std::vector<Element*> nodes(const Router& router) {
     std::vector<Element*> all;

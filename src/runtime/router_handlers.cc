@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/argument_text.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "headrace/version.hh"
-#include "lang/argument_text.hh"
 #include "runtime/packages.hh"
 #include "runtime/runtime.hh"
 
@@ -106,7 +106,7 @@ void Router::add_root_handlers() {
     return s;
   });
   h.read("config", [this] {
-    // Compact configurations are made by programs: nobody wants to read them as they were.
+    // Programs generate compact configurations, so their original layout does not matter.
     const bool compact = std::find(requirements_.begin(), requirements_.end(), "compact_config") != requirements_.end();
     return compact ? flat_configuration() : source_;
   });

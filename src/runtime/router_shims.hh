@@ -36,7 +36,7 @@ class Probe final : public Element {
  public:
   enum Counter { kCycles, kPackets, kBatches, kCounters };
 
-  /// \param source if not null, the counters of the element in front, which nobody pushes to or pulls from
+  /// \param source if not null, the counters of the upstream element if it is neither pushed to nor pulled from
   Probe(Element* to, int port, ThreadCounters& counters, ThreadCounters* source)
       : to_(to), port_(port), counters_(counters), source_(source) {}
 

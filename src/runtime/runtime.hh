@@ -5,11 +5,8 @@
 #include <poll.h>
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -18,43 +15,16 @@
 #include "headrace/rcu.hh"
 #include "headrace/task.hh"
 #include "headrace/worker.hh"
+#include "runtime/barrier.hh"
 #include "runtime/real_time.hh"
+#include "runtime/signals.hh"
+#include "runtime/worker_thread.hh"
 
 namespace headrace {
 
 class Element;
 class Router;
 class Runtime;
-
-/// Where a thread of the runtime sleeps, and what it has done. It outlives routers.
-class WorkerThread {
- public:
-  WorkerThread();
-  ~WorkerThread();
-  WorkerThread(const WorkerThread&) = delete;
-  WorkerThread& operator=(const WorkerThread&) = delete;
-
-  /// Ends the thread's sleep, or its next one; any thread, also a signal handler.
-  void wake();
-  int wake_fd() const { return event_fd_; }
-  void clear_wake();
-
-  /// Awake: it runs elements. Asleep: it holds nothing of a router and asks before it touches one again. Held: a new
-  /// router takes over meanwhile, and the thread counts as standing.
-  enum State : int { kAwake, kAsleep, kHeld };
-  std::atomic<int> state{kAwake};
-  /// A polling sleep: it is short, but not one in which another router may take over.
-  std::atomic<bool> napping{false};
-  bool sleeping() const { return state.load() != kAwake || napping.load(); }
-  /// The router generation that the thread was last seen to run.
-  std::atomic<uint64_t> generation{0};
-
-  uint64_t rounds = 0;
-  unsigned quiet_rounds = 0;
-
- private:
-  int event_fd_ = -1;
-};
 
 /// What one thread does for one router: its tasks, timers and file descriptors.
 class Worker {
@@ -84,8 +54,8 @@ class Worker {
   /// One round: tasks, timers, now and then file descriptors. True if anything ran that did work.
   bool step();
   bool has_runnable() const { return !heap_.empty() || noticed_.load(std::memory_order_acquire); }
-  /// Sleeps until something may be there to do.
-  void idle();
+  /// Sleeps until something may be there to do. `reader` is that of the thread, offline while it sleeps.
+  void idle(rcu::Reader& reader);
 
  private:
   friend class Runtime;
@@ -138,7 +108,7 @@ class Runtime {
     bool control_thread = false;
     /// From plan_real_time(); for runs with a control thread.
     RealTime real_time{};
-    /// Routers are only looked at: elements that touch the machine (headrace/touches_machine.hh) are not initialized.
+    /// Dry run: elements that touch the machine (headrace/touches_machine.hh) are not initialized.
     bool look_only = false;
   };
 
@@ -167,15 +137,18 @@ class Runtime {
   /// The router that run() runs.
   Router* current() const { return current_.load(std::memory_order_acquire); }
 
-  /// Runs `action` while every other thread stands between two rounds. An action may call quiesce() again.
-  void quiesce(const std::function<void()>& action);
+  /// Runs `action` while every other thread stands, see Barrier. An action may call quiesce() again.
+  void quiesce(const std::function<void()>& action) { barrier_.quiesce(action); }
 
   /// `next`, made for this runtime while the current router runs, takes over: every worker finishes its round and what
-  /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. The old
-  /// router is destroyed soon, but not before the call that asked for this is over, which may be one of its handlers.
-  /// On the control thread, in run(). Returns how long the workers stood, in nanoseconds: from the first that stopped
-  /// until the state had moved.
+  /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. Behind
+  /// that the devices of `next` get what was changed in tables that it shares with the old router. The old router is
+  /// destroyed soon, but not before the call that asked for this is over, which may be one of its handlers. Only in
+  /// run(), where may_replace() is true. Returns how long the workers stood, in nanoseconds: from the first that
+  /// stopped until the state had moved.
   int64_t replace(std::unique_ptr<Router> next);
+  /// This is the control thread, and no worker waits for what it is doing.
+  bool may_replace() const { return on_control_thread() && (simulated_ || !barrier_.inside()); }
   /// How often a router took over, and how long workers stood for it, lately and at most.
   struct Swaps {
     uint64_t count = 0;
@@ -184,8 +157,10 @@ class Runtime {
   };
   Swaps swaps() const { return swaps_; }
 
-  /// Runs `action` on the control thread: at once if this is it, else soon.
+  /// Runs `action` on the control thread, at once if this is it.
   void post(std::function<void()> action);
+  /// Runs `action` on the control thread soon, not within this call.
+  void post_later(std::function<void()> action);
   /// Calls `ready` on the control thread whenever `fd` can be read; null ends that. Any thread. There is a control
   /// thread from then on (in simulated time, and when run() is not called with one, too).
   void watch(int fd, std::function<void()> ready);
@@ -193,39 +168,28 @@ class Runtime {
   void want_control_thread() { control_wanted_.store(true); }
   bool on_control_thread() const { return thread_id() == threads() || simulated_; }
 
-  /// Holds off other threads that also want to be the exclusive one, until it is destroyed; a thread may be so more
-  /// than once. For elements whose state lives on across handler calls, such as Script: unlike a mutex it goes together
-  /// with quiesce(), since who waits for it stands still, and an action of quiesce() passes a holder that waits for
-  /// that action.
-  class Exclusive {
+  /// See Barrier::Exclusive. For elements whose state lives on across handler calls, such as Script.
+  class Exclusive : public Barrier::Exclusive {
    public:
-    explicit Exclusive(Runtime& runtime);
-    ~Exclusive();
-    Exclusive(const Exclusive&) = delete;
-    Exclusive& operator=(const Exclusive&) = delete;
-
-   private:
-    Runtime& runtime_;
-    std::thread::id previous_;
+    explicit Exclusive(Runtime& runtime) : Barrier::Exclusive(runtime.barrier_) {}
   };
 
   /// Calls `action` on worker 0 after signal `number` arrived while `router` is the current one. Without an action
   /// SIGINT and SIGTERM stop the router.
-  void on_signal(const Router& router, int number, std::function<void()> action);
+  void on_signal(const Router& router, int number, std::function<void()> action) {
+    signals_.add(router, number, std::move(action));
+  }
   /// Forgets on_signal() actions, so that the default applies again.
-  void clear_signals();
+  void clear_signals() { signals_.clear(); }
 
  private:
   friend class Worker;
   void loop(int id);
   void loop_simulated();
   Router& between_rounds(int id);
-  void park();
-  void arrive(std::unique_lock<std::mutex>& lock);
-  bool take_over_if_all_stand();
-  void wait_while_held(WorkerThread& thread);
-  void run_signals();
-  void forget_signals(const Router& router);
+  void run_signals() {
+    if (signals_.run(current())) stop();
+  }
   void pin(int id);
   void control_loop(const std::function<bool()>& control, int period_ms);
   /// Posted actions, and watched descriptors that are ready within `timeout_ms`.
@@ -234,6 +198,8 @@ class Runtime {
 
   Options options_;
   std::vector<std::unique_ptr<WorkerThread>> threads_;
+  WorkerThread control_;  // for its wake-up
+  Barrier barrier_{threads_};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> running_{false};
   bool simulated_ = false;
@@ -241,15 +207,6 @@ class Runtime {
   std::atomic<Router*> current_{nullptr};
   std::unique_ptr<Router>* owner_ = nullptr;  // what run() was called with
   std::vector<std::unique_ptr<Router>> replaced_;
-  std::atomic<uint64_t> generation_{0};
-
-  // A router that waits to take over; guarded by pause_lock_.
-  std::atomic<bool> swap_wanted_{false};
-  Router* swap_next_ = nullptr;
-  int arrived_ = 0;
-  int held_ = 0;
-  std::chrono::steady_clock::time_point first_arrival_;
-  int64_t stood_ns_ = 0;
   Swaps swaps_;  // of the control thread
 
   struct Watch {
@@ -259,25 +216,9 @@ class Runtime {
   std::mutex control_lock_;
   std::deque<std::function<void()>> posted_;
   std::vector<Watch> watches_;
-  WorkerThread control_;  // for its wake-up
   std::atomic<bool> control_wanted_{false};
 
-  std::mutex pause_lock_;
-  std::condition_variable pause_changed_;
-  std::atomic<int> pause_wanted_{0};
-  int parked_ = 0;
-  int looping_ = 0;
-  bool pause_owner_ = false;
-  std::thread::id pause_thread_;
-  std::thread::id exclusive_thread_;
-  bool exclusive_waits_ = false;  // its holder waits for another thread's action to end
-
-  struct SignalAction {
-    const Router* router;
-    std::function<void()> action;
-  };
-  std::mutex signal_lock_;
-  std::map<int, std::vector<SignalAction>> signal_actions_;
+  Signals signals_;
 };
 
 /// How many CPUs this process may use.

@@ -103,7 +103,7 @@ bool Worker::run_tasks() {
       task->sequence_ = sequence_++;
       push_heap(task);
     }
-    if (runtime_.pause_wanted_.load(std::memory_order_relaxed) || runtime_.stopping()) break;
+    if (runtime_.barrier_.wanted() || runtime_.stopping()) break;
     // A lone polling source goes round by round, so that timers and the control thread are not kept waiting.
     if (heap_.size() <= 1 && n >= 8) break;
   }
@@ -235,14 +235,15 @@ bool Worker::lingers() {
   return false;
 }
 
-void Worker::idle() {
+void Worker::idle(rcu::Reader& reader) {
   const bool polling = has_runnable();
   if (polling && thread_.quiet_rounds < kQuietRounds) {
     __builtin_ia32_pause();
     return;
   }
   if (!polling && lingers()) {
-    // Without yielding: who yields on a busy machine comes back whole time slices later, who slept at once.
+    // Spin, don't sched_yield(): on a busy machine a thread that yields resumes several time slices later, one that
+    // slept is woken at once.
     __builtin_ia32_pause();
     if (have_watches_.load(std::memory_order_relaxed) && poll_watches(0, false) > 0) (void)run_selected();
     return;
@@ -252,21 +253,20 @@ void Worker::idle() {
   if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
   if (polling) wait = std::min(wait, kPollingSleepNs);
   if (wait <= 0) return;
-  const uint64_t generation = runtime_.generation_.load(std::memory_order_acquire);
-  if (polling)
-    thread_.napping.store(true, std::memory_order_seq_cst);
-  else
-    thread_.state.store(WorkerThread::kAsleep, std::memory_order_seq_cst);
-  // Whoever schedules from now on sees that and wakes us; what came before shows here.
-  const bool stop_now = runtime_.stopping() || runtime_.pause_wanted_.load(std::memory_order_seq_cst) ||
-                        (!polling && noticed_.load(std::memory_order_seq_cst)) || next_expiry() != expiry;
+  const uint64_t generation = runtime_.barrier_.generation();
+  reader.offline();
+  const bool may_sleep = polling ? runtime_.barrier_.nap(thread_) : runtime_.barrier_.fall_asleep(thread_);
+  // A thread that schedules something from now on sees that this one sleeps, and wakes it. Earlier changes show here.
+  const bool stop_now = !may_sleep || runtime_.stopping() || (!polling && noticed_.load(std::memory_order_seq_cst)) ||
+                        next_expiry() != expiry;
   const int ready = stop_now ? 0 : poll_watches(wait, !polling);
   if (polling)
     thread_.napping.store(false, std::memory_order_seq_cst);
   else
-    runtime_.wait_while_held(thread_);
-  // Behind a take-over, what was waited for belongs to the router that was.
-  if (ready > 0 && generation == runtime_.generation_.load(std::memory_order_acquire)) (void)run_selected();
+    runtime_.barrier_.wake_up(thread_);
+  reader.online();
+  // If a new router has taken over meanwhile, the descriptors are those of the old one.
+  if (ready > 0 && generation == runtime_.barrier_.generation()) (void)run_selected();
 }
 
 // --- Task and Timer

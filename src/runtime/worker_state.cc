@@ -5,9 +5,18 @@
 namespace headrace {
 
 namespace detail {
-constinit thread_local int t_thread_id = 0;
+constinit thread_local int t_thread_id = kForeignThread;
 int g_thread_count = 1;
 }  // namespace detail
+
+namespace {
+/// Initialized on the first thread of the process. The barrier keeps LLVM from folding the store into the initializer of
+/// the variable, which would make every thread the first one.
+[[maybe_unused]] const int g_first_thread = [] {
+  asm volatile("" ::: "memory");
+  return detail::t_thread_id = 0;
+}();
+}  // namespace
 
 void ThreadCounters::resize(int count) {
   std::free(cells_);

@@ -96,7 +96,7 @@ class Expression {
 
 /// A directed acyclic graph of tests. Edges lead to higher indexes; the first test is the entry.
 ///
-/// The optimiser follows Begel, McCanne and Graham, "BPF+" (SIGCOMM 1999), in the bounded form that Click uses, and
+/// The optimizer follows Begel, McCanne and Graham, "BPF+" (SIGCOMM 1999), in the bounded form that Click uses, and
 /// gives the graphs that Click gives, because users compare the texts of the `program` handler. It differs where
 /// Click's graph sends a packet elsewhere than the patterns say: joined tests of which only one lets short packets
 /// pass, tests with an empty mask, and nodes both of whose branches lead to one place.

@@ -1,5 +1,5 @@
 /// \file
-/// The optimiser: sorting, joining and removing the tests of a decision graph.
+/// The optimizer: sorting, joining and removing the tests of a decision graph.
 
 #include <algorithm>
 #include <bit>

@@ -98,7 +98,7 @@ PathFacts::PathFacts(std::vector<Node>& nodes)
     for (bool yes : {false, true}) {
       const Target target = node.next[yes];
       if (!is_test(target)) continue;
-      // Whoever leaves by the branch that short packets do not take has shown to be long enough.
+      // A packet on the branch that short packets do not take is known to be long enough.
       const int length =
           yes == node.test.short_yes ? known_length_[i] : std::max(known_length_[i], node.test.required_length());
       known_length_[target] = std::min(known_length_[target], length);

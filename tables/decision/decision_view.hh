@@ -46,7 +46,7 @@ struct DecisionView {
   static constexpr int kDrop = -1;             ///< match(): no rule wants the packet.
   static constexpr int32_t kNowhere = -1;      ///< Target: drop.
   static constexpr int32_t kFirstOutput = -2;  ///< Target: output 0; output n is kFirstOutput - n.
-  static constexpr uint32_t kLinear = 4;       ///< Up to so many cases are compared one after the other.
+  static constexpr uint32_t kLinear = 4;       ///< Up to this many cases are compared one after the other.
 
   const DecisionStep* steps;
   const DecisionCase* cases;

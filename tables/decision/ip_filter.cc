@@ -412,7 +412,7 @@ class RuleCompiler {
 
   Status finish(DecisionProgram& program) {
     if (failed_) return Status::failed();
-    // Neighbours are merged first, as in a tournament: while the parts are small, so is the optimiser's work.
+    // Neighbors are merged first, as in a tournament: while the parts are small, so is the optimizer's work.
     for (size_t step = 1; step < graphs_.size(); step *= 2) {
       for (size_t i = 0; i + step < graphs_.size(); i += 2 * step) {
         graphs_[i].otherwise(graphs_[i + step]);

@@ -28,7 +28,6 @@ std::string FlowId::unparse() const {
 }
 
 // --- The heap
-// ---------------------------------------------------------------------------------------------------------
 
 void FlowTable::Heap::push(FlowRecord* flow, int64_t due) {
   items_.push_back({due, flow});
@@ -75,7 +74,6 @@ void FlowTable::Heap::down(uint32_t place) {
 }
 
 // --- The table
-// --------------------------------------------------------------------------------------------------------
 
 FlowTable::FlowTable(uint32_t capacity) : capacity_(std::max(capacity, 1u)) {
   std::random_device random;
@@ -140,7 +138,7 @@ void FlowTable::link(FlowEntry& entry) {
 void FlowTable::unlink(FlowEntry& entry) {
   FlowEntry** at = bucket_of(hash(entry.space_and_way_ >> 1, entry.id_));
   for (FlowEntry* e; (e = atomic(*at).load(std::memory_order_relaxed)) != &entry;) at = &e->next_;
-  // Who stands at the entry goes on from there, for it keeps its link.
+  // A reader at the entry can continue from there, since it keeps its link.
   atomic(*at).store(atomic(entry.next_).load(std::memory_order_relaxed), std::memory_order_release);
 }
 

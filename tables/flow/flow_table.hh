@@ -19,7 +19,7 @@
 #include "headrace/rcu.hh"
 #include "tables/flow/flow_id.hh"
 #include "tables/flow/sequence_shift.hh"
-#include "tables/lpm4/huge_array.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 
@@ -67,7 +67,7 @@ class alignas(64) FlowRecord {
   uint8_t protocol() const { return protocol_; }
   uint8_t reply_anno() const { return reply_anno_; }
   uint32_t space() const { return entries_[0].space_and_way_ >> 1; }
-  /// Bits that belong to who owns the flow.
+  /// Bits that belong to the owner of the flow.
   std::atomic<uint8_t>& state() { return state_; }
   uint8_t state() const { return state_.load(std::memory_order_relaxed); }
   /// Which of its space's idle times counts.
@@ -115,7 +115,7 @@ inline FlowId FlowEntry::rewritten() const { return (is_reply() ? this[-1] : thi
 class FlowTable {
  public:
   static constexpr int kLives = 3;
-  /// Flows that have been removed are kept until nobody looks at them: as many as some workers may remove in a round.
+  /// Flows that have been removed are kept until no worker reads them: as many as some workers may remove in a round.
   static constexpr uint32_t kSpare = 4096;
   struct Lifetimes {
     int64_t guarantee = 0;

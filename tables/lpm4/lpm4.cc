@@ -303,7 +303,7 @@ bool Lpm4::build(std::span<const Route> routes) {
   return true;
 }
 
-/// Writes routes that are sorted by length into an empty table that nobody reads yet.
+/// Writes routes sorted by length into an empty table that has no readers yet.
 template <typename Entry>
 void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Route> by_length) {
   constexpr size_t kAhead = 16;
@@ -374,7 +374,7 @@ void Lpm4::publish(std::unique_ptr<Table> table) {
 
 /// Frees the table when no reader can be in it.
 void Lpm4::discard(std::unique_ptr<Table> table) {
-  // With no reader under way the memory goes back at once, even if nobody ever calls rcu::reclaim().
+  // With no reader under way the memory goes back at once, even if rcu::reclaim() is never called.
   if (rcu::elapsed(rcu::start_grace())) return;
   rcu::retire([table = std::shared_ptr<Table>(std::move(table))] {});
 }

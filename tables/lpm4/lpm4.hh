@@ -14,9 +14,9 @@
 
 #include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
-#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm4/lpm4_rules.hh"
 #include "tables/lpm4/lpm4_view.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 
@@ -76,7 +76,7 @@ class Lpm4 {
   /// What a reader looks up in, from any thread; take it anew after each quiescent state.
   Lpm4View view() const { return Lpm4View(current_.load(std::memory_order_acquire)); }
   uint32_t lookup(uint32_t address) const { return view().lookup(address); }
-  /// The view of a device's copy. Nobody may change the table meanwhile.
+  /// The view of a device's copy. The table must not change meanwhile.
   Lpm4View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm4Generation*>& generation() const { return current_; }

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "tables/lpm4/huge_array.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <string_view>
 
-#include "tables/route_text.hh"
+#include "tables/files/route_text.hh"
 
 namespace headrace {
 

@@ -583,7 +583,7 @@ void Lpm6::publish(std::unique_ptr<Table> table) {
 
 /// Frees the table when no reader can be in it.
 void Lpm6::discard(std::unique_ptr<Table> table) {
-  // With no reader under way the memory goes back at once, even if nobody ever calls rcu::reclaim().
+  // With no reader under way the memory goes back at once, even if rcu::reclaim() is never called.
   if (rcu::elapsed(rcu::start_grace())) return;
   rcu::retire([table = std::shared_ptr<Table>(std::move(table))] {});
 }

@@ -13,9 +13,9 @@
 
 #include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
-#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6_rules.hh"
 #include "tables/lpm6/lpm6_view.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 
@@ -71,7 +71,7 @@ class Lpm6 {
   /// What a reader looks up in, from any thread; take it anew after each quiescent state.
   Lpm6View view() const { return Lpm6View(current_.load(std::memory_order_acquire)); }
   uint32_t lookup(Lpm6Key key) const { return view().lookup(key); }
-  /// The view of a device's copy. Nobody may change the table meanwhile.
+  /// The view of a device's copy. The table must not change meanwhile.
   Lpm6View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm6Generation*>& generation() const { return current_; }

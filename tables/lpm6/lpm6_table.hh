@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The memory of an IPv6 longest-prefix table: one array of bytes, and who uses which part.
+/// The memory of an IPv6 longest-prefix table: one array of bytes, and the allocation of its parts.
 
 #include <array>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 #include "headrace/mirror.hh"
 #include "headrace/rcu.hh"
-#include "tables/lpm4/huge_array.hh"
 #include "tables/lpm6/lpm6.hh"
+#include "tables/memory/huge_array.hh"
 
 namespace headrace {
 

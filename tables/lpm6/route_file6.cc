@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "tables/route_text.hh"
+#include "tables/files/route_text.hh"
 
 namespace headrace {
 

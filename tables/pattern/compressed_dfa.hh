@@ -7,8 +7,8 @@
 #include <string>
 
 #include "headrace/error.hh"
+#include "tables/memory/device_array.hh"
 #include "tables/pattern/compressed_dfa_view.hh"
-#include "tables/pattern/device_array.hh"
 #include "tables/pattern/full_dfa.hh"
 #include "tables/pattern/pattern_bytes.hh"
 #include "tables/pattern/pattern_set.hh"

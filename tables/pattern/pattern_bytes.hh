@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "tables/pattern/device_array.hh"
+#include "tables/memory/device_array.hh"
 #include "tables/pattern/match_view.hh"
 #include "tables/pattern/pattern_set.hh"
 

@@ -84,9 +84,8 @@ class PatternMatcher {
 
   /// Lines for a handler: how many patterns, what was built, its memory and the time it took.
   std::string text() const;
-  /// Bytes of the device's engine and of the CPU's database.
+  /// Bytes of the device's engine.
   size_t device_bytes() const;
-  size_t host_bytes() const { return scanner_.database_bytes(); }
 
  private:
   template <typename Engine, typename Limits>

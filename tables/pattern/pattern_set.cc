@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tables/text_lines.hh"
+#include "tables/files/text_lines.hh"
 
 namespace headrace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headrace/error.hh"
-#include "tables/pattern/device_array.hh"
+#include "tables/memory/device_array.hh"
 #include "tables/pattern/dfa_view.hh"
 #include "tables/pattern/pattern_bytes.hh"
 #include "tables/pattern/pattern_set.hh"

@@ -16,7 +16,7 @@ namespace headrace {
 
 namespace {
 
-/// The first table for patterns of so many bytes.
+/// The first table for patterns of this many bytes.
 int table_of(size_t length) { return length >= 8 ? 0 : length >= 4 ? 1 : 5 - static_cast<int>(length); }
 
 /// Up to four bytes, the first lowest.

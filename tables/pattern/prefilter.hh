@@ -7,7 +7,7 @@
 #include <string>
 
 #include "headrace/error.hh"
-#include "tables/pattern/device_array.hh"
+#include "tables/memory/device_array.hh"
 #include "tables/pattern/pattern_bytes.hh"
 #include "tables/pattern/pattern_set.hh"
 #include "tables/pattern/prefilter_view.hh"

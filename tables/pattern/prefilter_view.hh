@@ -37,7 +37,7 @@ struct WindowTableView {
 /// Every pattern has one window: 8 bytes of one that has as many, 4 of one with 4 to 7, else all of its bytes. At each
 /// position of a payload, bitmaps of a few 10 KB say whether it may begin a window (patterns of one and two bytes share
 /// one that is exact). What passes is looked up in hash tables and compared. Lanes take turns of four positions, so
-/// that neighbours read neighbouring words; what has passed in four turns is dealt out to all of them.
+/// that neighbors read neighboring words; what has passed in four turns is dealt out to all of them.
 class PrefilterView {
  public:
   /// Letters that differ in case only, and some other bytes, are one in windows.

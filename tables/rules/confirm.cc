@@ -9,7 +9,9 @@ namespace headrace::rules {
 namespace {
 
 /// How much backtracking a search may do. Suricata's defaults, and its reason: one packet must not hold up the others.
-constexpr uint32_t kRegexMatches = 3500, kRegexDepth = 1500;
+constexpr PcreLimits kRegexLimits{.matches = 3500, .depth = 1500};
+/// Most searches need less than this, and are cheap.
+constexpr PcreLimits kShallowLimits{.matches = 64, .depth = 64};
 
 /// kNever: no other choice of matches before this step would help. kCut: it took too much to find out.
 enum class Outcome { kMatch, kNoMatch, kNever, kCut };
@@ -85,16 +87,20 @@ class Confirmation {
   }
 
   Outcome match(const Regex& regex, std::string_view subject, uint32_t from, PcreExpression::Found& found) {
-    if (!limit_.spend(WorkLimit::kRegexCost + static_cast<uint32_t>(subject.size()) / 32)) return Outcome::kCut;
-    switch (regex.expression.search(subject, from, {.matches = kRegexMatches, .depth = kRegexDepth}, found)) {
-      case PcreExpression::Result::kYes:
-        return Outcome::kMatch;
-      case PcreExpression::Result::kNo:
-        return Outcome::kNoMatch;
-      default:
-        (void)limit_.spend(WorkLimit::kRegexCutCost);
-        return Outcome::kCut;
+    using Result = PcreExpression::Result;
+    if (limit_.exhausted()) return Outcome::kCut;
+    Result result = regex.expression.search(subject, from, kShallowLimits, found);
+    uint32_t cost = WorkLimit::kRegexCost;
+    if (result == Result::kCut) {
+      result = regex.expression.search(subject, from, kRegexLimits, found);
+      cost += result == Result::kCut ? WorkLimit::kRegexCutCost : WorkLimit::kRegexDeepCost;
     }
+    if (!regex.expression.is_anchored()) {
+      const auto size = static_cast<uint32_t>(subject.size());
+      cost += (std::max(result == Result::kYes ? found.begin : size, from) - from) / 8;
+    }
+    if (!limit_.spend(cost) || result == Result::kCut) return Outcome::kCut;
+    return result == Result::kYes ? Outcome::kMatch : Outcome::kNoMatch;
   }
 
   Outcome run_negated(const Regex& regex, uint32_t last) {

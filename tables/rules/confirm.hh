@@ -9,15 +9,18 @@
 
 namespace headrace::rules {
 
-/// How much work one packet may cost. A unit is a step of a rule, or 32 bytes searched; a regular expression costs
-/// kRegexCost and what it searches, or kRegexCutCost when it gave up. Beyond the limit the packet is cut: nobody knows
-/// which of the other rules match it.
+/// How much work one packet may cost. A unit is a step of a rule, or 32 bytes searched for a content. A regular
+/// expression costs kRegexCost, and one unit for each 8 bytes at which it was tried; one that backtracks much costs
+/// kRegexDeepCost more, or kRegexCutCost when it gave up. Beyond the limit the packet is cut: the rules that were not
+/// tried yet may match it or not.
 class WorkLimit {
  public:
-  static constexpr uint32_t kUnits = 1 << 15;
-  /// Of one rule, so that an expensive one does not keep the others from being tried.
-  static constexpr uint32_t kRuleUnits = 1 << 13;
-  static constexpr uint32_t kRegexCost = 256;
+  static constexpr uint32_t kUnits = 1 << 16;
+  /// Of one rule, so that an expensive one does not keep the others from being tried. Some 2,700 contents that are each
+  /// followed by an expression that fails, about as many as Suricata tries (inspection-recursion-limit).
+  static constexpr uint32_t kRuleUnits = 1 << 14;
+  static constexpr uint32_t kRegexCost = 4;
+  static constexpr uint32_t kRegexDeepCost = 256;
   static constexpr uint32_t kRegexCutCost = 2048;
 
   explicit WorkLimit(uint32_t units = kUnits) : left_(units) {}

@@ -210,6 +210,17 @@ TEST(RuleConfirm, FindsLiteralsAtEveryPlace) {
   EXPECT_EQ(find_literal("aaaaaaaaaaaaaaaaaaaaaaaaaaaaa[", "{", 0, true), kNotFound);
 }
 
+TEST(RuleConfirm, RepetitionsDoNotHideAMatch) {
+  // Attackers repeat what a rule's content matches in front of what its expression matches.
+  for (const int repetitions : {30, 31, 300}) {
+    std::string payload;
+    for (int i = 0; i < repetitions; ++i) payload += "user=x&";
+    EXPECT_TRUE(matches("content:\"user=\"; pcre:\"/^admin[0-9]/R\";", payload + "user=admin1")) << repetitions;
+    EXPECT_TRUE(matches("pcre:\"/user=/\"; content:\"admin\"; within:5;", payload + "user=admin1")) << repetitions;
+    EXPECT_FALSE(matches("content:\"user=\"; pcre:\"/^admin[0-9]/R\";", payload + "user=admin")) << repetitions;
+  }
+}
+
 TEST(RuleConfirm, WorkIsLimited) {
   const std::string a(1460, 'a');
   // Each content tries each place of the one before it.

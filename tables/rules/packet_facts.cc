@@ -47,87 +47,40 @@ uint32_t option_bit(uint8_t type) {
 }  // namespace
 
 PacketFacts::PacketFacts(const PacketBytes& packet) {
-  const auto end = static_cast<int32_t>(packet.length);
-  int32_t at = packet.network;
-  if (at == PacketBytes::kNone) {
-    if (end < 14) return;
-    uint32_t type = packet.half(12);
-    at = 14;
-    while ((type == 0x8100 || type == 0x88a8 || type == 0x9100) && at + 4 <= end) {
-      type = packet.half(at + 2);
-      at += 4;
-    }
-    if (type != 0x0800 && type != 0x86dd) return;
-  }
-  if (at >= end) return;
-  const uint32_t version = packet.byte(at) >> 4;
-  if (version == 4 && end - at >= 20)
-    read_ip4(packet, at);
-  else if (version == 6 && end - at >= 40)
-    read_ip6(packet, at);
-  if (!is_ip()) return;
-  const PayloadBytes payload = l4_payload(packet);
-  payload_ = {reinterpret_cast<const char*>(payload.data), payload.length};
-  read_transport();
-}
-
-void PacketFacts::read_ip4(const PacketBytes& packet, int32_t at) {
-  auto end = static_cast<int32_t>(packet.length);
-  network_ = packet.data + at;
-  const int32_t header = (network_[0] & 15) * 4;
-  if (header < 20 || at + header > end) return;
-  const int32_t total = half(network_ + 2);
-  if (total >= header && at + total < end) end = at + total;
-  version_ = 4;
-  protocol_ = network_[9];
-  id_ = half(network_ + 4);
-  has_id_ = true;
-  fragment_ = half(network_ + 6);
-  src4_ = word(network_ + 12);
-  dst4_ = word(network_ + 16);
-  if ((fragment_ & kFragmentOffsetMask) != 0) return;
-  transport_ = network_ + header;
-  transport_length_ = static_cast<uint32_t>(end - at - header);
-}
-
-void PacketFacts::read_ip6(const PacketBytes& packet, int32_t at) {
-  auto end = static_cast<int32_t>(packet.length);
-  network_ = packet.data + at;
-  const int32_t length = half(network_ + 4);
-  if (length != 0 && at + 40 + length < end) end = at + 40 + length;
-  version_ = 6;
-  src6_ = address6(network_ + 8);
-  dst6_ = address6(network_ + 24);
-  protocol_ = network_[6];
-  at += 40;
-  while (protocol_ == 0 || protocol_ == 43 || protocol_ == 44 || protocol_ == 51 || protocol_ == 60 ||
-         protocol_ == 135 || protocol_ == 139 || protocol_ == 140) {
-    if (end - at < 8) return;
-    const uint8_t* const header = packet.data + at;
-    if (protocol_ == 44) {
+  const TransportPlace place = find_transport(packet);
+  if (place.protocol == TransportPlace::kNotIp) return;
+  version_ = static_cast<uint8_t>(place.version);
+  protocol_ = static_cast<uint8_t>(place.protocol);
+  network_ = packet.data + place.network;
+  if (version_ == 4) {
+    id_ = half(network_ + 4);
+    has_id_ = true;
+    fragment_ = half(network_ + 6);
+    src4_ = word(network_ + 12);
+    dst4_ = word(network_ + 16);
+  } else {
+    src6_ = address6(network_ + 8);
+    dst6_ = address6(network_ + 24);
+    if (place.fragment_header != 0) {
+      const uint8_t* const header = packet.data + place.fragment_header;
       // The bits lie in another order than in IPv4.
       const uint16_t bits = half(header + 2);
       fragment_ = static_cast<uint16_t>(bits >> 3 | (bits & 1) << 13);
       id_ = word(header + 4);
       has_id_ = true;
-      at += 8;
-    } else {
-      at += protocol_ == 51 ? (header[1] + 2) * 4 : (header[1] + 1) * 8;
     }
-    protocol_ = header[0];
-    if ((fragment_ & kFragmentOffsetMask) != 0) return;
   }
-  if (at > end) return;
-  transport_ = packet.data + at;
-  transport_length_ = static_cast<uint32_t>(end - at);
-}
-
-void PacketFacts::read_transport() {
-  if (!transport_ || transport_length_ < 4) return;
-  if (protocol_ != kTcp && protocol_ != kUdp && protocol_ != kSctp) return;
-  has_ports_ = true;
-  src_port_ = half(transport_);
-  dst_port_ = half(transport_ + 2);
+  if (place.has_header) {
+    transport_ = packet.data + place.at;
+    transport_length_ = static_cast<uint32_t>(place.end - place.at);
+  }
+  if (place.has_ports()) {
+    has_ports_ = true;
+    src_port_ = half(transport_);
+    dst_port_ = half(transport_ + 2);
+  }
+  const PayloadBytes payload = l4_payload(packet);
+  payload_ = {reinterpret_cast<const char*>(payload.data), payload.length};
 }
 
 uint32_t PacketFacts::ip_options() const {

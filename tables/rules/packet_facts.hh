@@ -39,9 +39,6 @@ class PacketFacts {
   bool meets(const Rule& rule) const;
 
  private:
-  void read_ip4(const PacketBytes& packet, int32_t at);
-  void read_ip6(const PacketBytes& packet, int32_t at);
-  void read_transport();
   bool tcp_field(Field field, uint32_t& value) const;
   bool icmp_field(Field field, uint32_t& value) const;
   uint32_t ip_options() const;

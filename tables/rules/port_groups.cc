@@ -129,7 +129,7 @@ PortGroups::PortGroups(const RuleProgram& program, size_t most_bytes)
       builder.group_of([](const Rule& rule) { return rule.is_about(kUdp) && asks_for_no_port(rule); });
   view_.without_ports[PortGroupsView::kIcmp] = builder.group_of(
       [](const Rule& rule) { return (rule.is_about(kIcmp4) || rule.is_about(kIcmp6)) && asks_for_no_port(rule); });
-  // SCTP has ports, which are left to those who confirm.
+  // SCTP has ports, which are checked when rules are confirmed.
   view_.without_ports[PortGroupsView::kOther] = builder.group_of(is_about_others);
   for (uint32_t table = 0; table < PortGroupsView::kTables; ++table)
     builder.fill(table == PortGroupsView::kTcpSource || table == PortGroupsView::kTcpDestination ? kTcp : kUdp,

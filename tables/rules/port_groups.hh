@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tables/pattern/device_array.hh"
+#include "tables/memory/device_array.hh"
 #include "tables/rules/port_groups_view.hh"
 #include "tables/rules/rule_program.hh"
 

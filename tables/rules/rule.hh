@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tables/pattern/pcre_expression.hh"
+#include "tables/regex/pcre_expression.hh"
 #include "tables/rules/interval_set.hh"
 
 namespace headrace::rules {
@@ -80,7 +80,7 @@ struct Content {
   bool ends_with = false;
   /// The match begins here or later: `offset`, or `distance`, which may be negative.
   int32_t from = 0;
-  /// The match lies within so many bytes from there: `depth` or `within`. -1: no bound.
+  /// The match lies within this many bytes from there: `depth` or `within`. -1: no bound.
   int32_t room = -1;
 };
 

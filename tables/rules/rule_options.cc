@@ -202,6 +202,29 @@ int rarity(std::string_view bytes) {
   return sum;
 }
 
+/// Where the first option ends: at the next ';' that is neither escaped nor quoted; npos: it does not end. A `pcre` may
+/// hold quotation marks that are not escaped, as in Suricata: it ends at a ';' behind its last one.
+size_t option_end(std::string_view options) {
+  const bool expression = trimmed(options.substr(0, options.find_first_of(":;"))) == "pcre";
+  bool in_quotes = false;
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == '\\') {
+      ++i;
+    } else if (options[i] == '"') {
+      in_quotes = !in_quotes;
+    } else if (options[i] == ';') {
+      if (!expression && !in_quotes) return i;
+      if (!expression) continue;
+      const std::string_view value = options.substr(0, i);
+      const size_t open = value.find('"'), close = value.rfind('"');
+      if (open == std::string_view::npos) return i;
+      const std::string_view behind = trimmed(value.substr(close + 1));
+      if (open != close && (behind.empty() || behind.starts_with(','))) return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
 /// The position of the quotation mark that ends a text whose first is before `from`.
 size_t closing_quote(std::string_view text, size_t from) {
   for (size_t i = from; i < text.size(); ++i) {
@@ -226,24 +249,18 @@ void OptionReader::miss(std::string keyword) {
 }
 
 bool OptionReader::read(std::string_view options) {
-  size_t begin = 0;
-  bool in_quotes = false;
-  for (size_t i = 0; i < options.size(); ++i) {
-    if (options[i] == '\\') {
-      ++i;
-    } else if (options[i] == '"') {
-      in_quotes = !in_quotes;
-    } else if (options[i] == ';' && !in_quotes) {
-      std::string_view value = trimmed(options.substr(begin, i - begin));
-      begin = i + 1;
-      if (value.empty()) continue;
-      const std::string_view name = take_until(value, ':');
-      if (!option(name, trimmed(value))) return false;
+  while (!trimmed(options).empty()) {
+    const size_t end = option_end(options);
+    std::string_view value = trimmed(options.substr(0, end));
+    if (end == std::string_view::npos) {
+      const bool odd = std::count(value.begin(), value.end(), '"') % 2 != 0;
+      return fail(odd ? "a quotation mark is missing" : fmt::format("';' is missing behind '{}'", value.substr(0, 40)));
     }
+    options.remove_prefix(end + 1);
+    if (value.empty()) continue;
+    const std::string_view name = take_until(value, ':');
+    if (!option(name, trimmed(value))) return false;
   }
-  if (in_quotes) return fail("a quotation mark is missing");
-  if (!trimmed(options.substr(begin)).empty())
-    return fail(fmt::format("';' is missing behind '{}'", trimmed(options.substr(begin)).substr(0, 40)));
   return finish();
 }
 
@@ -309,7 +326,8 @@ bool OptionReader::quoted(std::string_view name, std::string_view& value, std::s
     *negated = true;
     value = trimmed(value.substr(1));
   }
-  const size_t end = value.starts_with('"') ? closing_quote(value, 1) : std::string_view::npos;
+  size_t end = value.starts_with('"') ? closing_quote(value, 1) : std::string_view::npos;
+  if (name == "pcre" && end != std::string_view::npos) end = value.rfind('"');
   if (end == std::string_view::npos) return fail(fmt::format("{}: expected a text in quotation marks", name));
   text = value.substr(1, end - 1);
   value = trimmed(value.substr(end + 1));

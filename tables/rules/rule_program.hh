@@ -68,7 +68,7 @@ class RuleProgram {
   void add_with_ports(uint32_t number, int group);
 
   std::vector<Rule> rules_;
-  std::vector<uint8_t> look_for_literal_;  // by rule: nobody has searched for its literal
+  std::vector<uint8_t> look_for_literal_;  // by rule: its literal has not been searched for
   std::vector<Pattern> patterns_;
   std::vector<uint32_t> begins_;  // by pattern, into of_pattern_
   std::vector<uint32_t> of_pattern_;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "tables/files/text_lines.hh"
 #include "tables/rules/rule_options.hh"
 #include "tables/rules/rule_text.hh"
-#include "tables/text_lines.hh"
 
 namespace headrace::rules {
 
@@ -87,7 +87,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// Whether a comment is a rule that somebody switched off, not a sentence.
+/// Whether a comment is a disabled rule, not a sentence.
 bool looks_like_rule(std::string_view text) {
   const std::string_view action = take_word(text);
   const std::string_view protocol = take_word(text);

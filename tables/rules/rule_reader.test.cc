@@ -96,6 +96,18 @@ TEST(RuleReader, ChoosesTheFastPattern) {
   EXPECT_FALSE(with_options("content:\"abc\"; pcre:\"/d/\";").fast_is_all);
 }
 
+TEST(RuleReader, ExpressionsMayHoldQuotationMarks) {
+  const auto expression = [](const std::string& options) {
+    const Rule r = with_options(options);
+    return r.steps.empty() ? "" : std::get<Regex>(r.steps[0]).text;
+  };
+  // From Emerging Threats: one quotation mark, two, and one behind a quoted semicolon.
+  EXPECT_EQ(expression("pcre:\"/name=[\\x22']u\"/Rsi\"; msg:\"a\";"), "/name=[\\x22']u\"/Rsi");
+  EXPECT_EQ(expression("pcre:\"/=\\s*[\"']?(['\"])((?!\\1).|['\"]){2}/Ri\"; dsize:5;"),
+            "/=\\s*[\"']?(['\"])((?!\\1).|['\"]){2}/Ri");
+  EXPECT_EQ(expression("pcre:\"/a\\;\"b/\" ; msg:\"c;d\";"), "/a\\;\"b/");
+}
+
 TEST(RuleReader, FieldOptions) {
   const auto holds = [](const std::string& option, uint32_t v) {
     const Rule r = with_options(option + ";");
@@ -217,6 +229,7 @@ TEST(RuleReader, EveryBadLineIsNamed) {
       {"alert tcp any any -> any any (sid:1; content:\"abc\"; fast_pattern:best;)", "fast_pattern: bad value 'best'"},
       {"alert tcp any any -> any any (sid:1; pcre:\"abc\";)", "pcre: expected \"/expression/flags\""},
       {"alert tcp any any -> any any (sid:1; pcre:\"/abc\";)", "pcre: the closing '/' is missing"},
+      {"alert tcp any any -> any any (sid:1; pcre:/abc/i\"; msg:\"a\";)", "pcre: expected a text in quotation marks"},
       {"alert tcp any any -> any any (sid:1; pcre:\"/abc/j\";)", "pcre: unknown flag 'j'"},
       {"alert tcp any any -> any any (sid:1; pcre:\"/a(b/\";)", "pcre: missing closing parenthesis (at offset 3)"},
       {"alert tcp any any -> any any (sid:1; isdataat:x y;)", nullptr},

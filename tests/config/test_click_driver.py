@@ -82,7 +82,7 @@ def test_libraries(click):
 
 
 def test_packages_that_are_missing(click):
-    assert "required package 'nosuch' not available" in click("-q", "-e", "require(package nosuch) Idle -> Idle", status=1).stderr
+    assert "required package 'nosuch' not found" in click("-q", "-e", "require(package nosuch) Idle -> Idle", status=1).stderr
 
 
 def test_simulated_time(click):

@@ -49,7 +49,7 @@ def closing_table(text):
     ports = {f"{way} {name}": number(n) for way, name, n in re.findall(r"^(in|out) +(\S+) +([\d,]+) +[\d,]+ ", text, re.M)}
     workers = [number(n) for n in re.findall(r"^\d+ +([\d,]+) +[\d.]+% ", text, re.M)]
     drops = {}
-    if "\nno drops\n" not in text:
+    if "\nno drops\n" not in text and "\nno packets came in\n" not in text:
         _, _, table = text.partition("\ndrops at ")
         for name, n, reason in re.findall(r"^(\S+) +([\d,]+)  (.+)$", table, re.M):
             drops[name, reason] = number(n)
@@ -107,7 +107,7 @@ def test_router_on_a_full_table(headrace, conf, prefixes):
     text = headrace("run", "--duration", "2", "--interval", "0.5", CONF / f"{conf}.click").stdout
     routes = number(re.search(r"^rt :: \w+: ([\d,]+) routes", text, re.M).group(1))
     assert routes == prefixes + 1  # and the default route
-    lines = re.findall(r"^ +\d+ s   in +([\d.]+) Mpps .* out +([\d.]+) Mpps", text, re.M)
+    lines = re.findall(r"^ +\d+ s  in +([\d.]+) [kM]?pps .* out +([\d.]+) [kM]?pps", text, re.M)
     assert len(lines) >= 2 and all(float(way_in) > 0 for way_in, _ in lines[1:])
     ports, workers, drops = closing_table(text)
     received = ports.pop("in TrafficSource@1")
@@ -172,8 +172,8 @@ def test_limit_is_exact(headrace, workers, limit):
 
 
 BROKEN = [
-    ("misspelled element", "Idle\n  -> TrafficSnk;", "2: ELEMENT 'TrafficSnk'"),
-    ("unknown class", "Idle\n  -> TrafficSnk();", "2: ELEMENT 'TrafficSnk'"),
+    ("misspelled element", "Idle\n  -> TrafficSnk;", "2: undeclared element 'TrafficSnk'"),
+    ("unknown class", "Idle\n  -> TrafficSnk();", "2: undeclared element 'TrafficSnk'"),
     ("syntax", "Idle\n  -> -> Discard;", "2: syntax error near '->'"),
     ("missing route file", "Idle\n  -> r :: RadixIPLookup(FILE none.txt)\n  -> Discard;",
      "2: While configuring 'r :: RadixIPLookup':\n  none.txt: No such file or directory"),
@@ -207,9 +207,7 @@ def test_errors_name_place_and_element(headrace, text, message):
     for command in ("run", "click", "check"):
         if command == "check" and "While initializing" in message:
             continue  # it opens no files
-        # `click` and `check` know the classes while they read a configuration, and use Click's words.
-        element = "unknown element class" if command == "run" else "undeclared element"
-        assert f"broken.click:{message.replace('ELEMENT', element)}" in headrace(command, "broken.click", status=1).stderr
+        assert f"broken.click:{message}" in headrace(command, "broken.click", status=1).stderr
 
 
 def test_push_into_pull_is_named(headrace):
@@ -220,7 +218,7 @@ def test_push_into_pull_is_named(headrace):
 
 def test_missing_file(headrace):
     assert headrace("run", "none.click", status=1).stderr == "none.click: No such file or directory\n"
-    assert "no configuration file given" in headrace("run", "X=1", status=1).stderr
+    assert "no configuration given" in headrace("run", "X=1", status=2).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -230,7 +228,7 @@ def test_signal_ends_run_with_the_closing_table(headrace, number):
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if re.match(r" +\d+ s   in", line):
+        if re.match(r" +\d+ s  in", line):
             process.send_signal(number)
             break
     rest, error = process.communicate(timeout=60)

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -268,9 +269,119 @@ def test_a_hundred_swaps_under_load(running, headrace, tmp_path):
     number = lambda pattern: sum(int(x.replace(",", "")) for x in re.findall(pattern, out, re.M))
     came = number(r"^in  s +([\d,]+)")
     went = number(r"^out k +([\d,]+)")
-    dropped = number(r"^q +([\d,]+)  dropped")
+    dropped = number(r"^q +([\d,]+)  queue full")
     assert came > 100_000 and went > 0
     assert 0 <= came - went - dropped <= queued, out
+
+
+def swap_often(client, text, count):
+    """Writes `text` to hotconfig; a router that hangs does not answer within the client's 20 s."""
+    for _ in range(count):
+        assert client.write_text("hotconfig", text)[0] == 200
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_swaps_while_a_script_writes_handlers_and_workers_sleep(running, headrace, tmp_path, workers):
+    """A worker in a handler waits for the others to stand, a swap holds those that sleep: both must go on."""
+    path = str(tmp_path / "socket")
+    text = ("RatedSource(RATE 100) -> c :: Counter -> q :: Queue -> Idle;"
+            "Script(label again, write c.reset, write q.reset, wait 0.2ms, goto again);")
+    (tmp_path / "conf.click").write_text(text)
+    process = running("run", str(tmp_path / "conf.click"), "-u", path, "-R", "-q", "-w", str(workers))
+    client = Client(path)
+    swap_often(client, text, 100)
+    assert client.read("hotswaps").splitlines()[0] == "count 100"
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+
+
+def test_a_script_run_by_a_client_may_replace_the_configuration(running, headrace, tmp_path):
+    """The control thread runs the handler as the exclusive thread, for which a worker's timer script waits."""
+    path = str(tmp_path / "socket")
+    text = ("Idle -> c :: Counter -> Idle;"
+            "s :: Script(TYPE PASSIVE, write hotconfig 'Idle -> d :: Counter -> Discard');"
+            "t :: Script(label again, write c.reset, wait 0.1ms, goto again);")
+    (tmp_path / "conf.click").write_text(text)
+    process = running("run", str(tmp_path / "conf.click"), "-u", path, "-R", "-q", "-w", "2")
+    client = Client(path)
+    for _ in range(10):
+        assert client.ask("WRITE s.run")[0] == 200
+        deadline = time.monotonic() + 20
+        while "Discard" not in client.read("flatconfig"):
+            assert time.monotonic() < deadline, "the configuration did not take over"
+        assert client.write_text("hotconfig", text)[0] == 200
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+
+
+def test_many_more_workers_than_cpus_end_in_time(running, headrace, tmp_path):
+    """Threads that wait for one that lost its CPU must let it have one; this took minutes when they did not."""
+    (tmp_path / "conf.click").write_text("TrafficSource(uniform) -> c :: Counter -> TrafficSink;")
+    process = running("run", str(tmp_path / "conf.click"), "-q", "-w", "200", "-d", "1")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert re.search(r"200 workers on \d+ CPUs?", err), err
+
+
+def test_swaps_scripts_sleeping_workers_and_clients_on_a_device(running, headrace, tmp_path):
+    """Everything at once. HEADRACE_SOAK_SWAPS makes it long."""
+    swaps = int(os.environ.get("HEADRACE_SOAK_SWAPS", "120"))
+    path = str(tmp_path / "socket")
+    # Two flows are sent by two workers at most; the others sleep, or run scripts.
+    text = """
+        s :: TrafficSource(uniform, FLOWS 2) -> Strip(14) -> check :: CheckIPHeader -> {between}
+          rt :: RadixIPLookup(0.0.0.0/0 0, 1.0.0.0/8 0) -> DecIPTTL -> Unstrip(14) -> k :: TrafficSink;
+        Idle -> c :: Counter -> Idle;
+        a :: Script(label again, write c.reset, write rt.set 1.0.0.0/8 0, wait 0.5ms, goto again);
+        b :: Script(label again, write c.reset, wait 0.3ms, goto again);
+        StaticThreadSched(a 1, b 2);
+        """
+    (tmp_path / "conf.click").write_text(text.format(between=""))
+    process = running("run", str(tmp_path / "conf.click"), "-u", path, "-R", "-q", "-w", "4", "--backend", "reference",
+                      "--mode", "device", "--delay", "30")
+    stop = threading.Event()
+    failures = []
+
+    def come_and_go(number):
+        try:
+            while not stop.is_set():
+                client = Client(path)
+                assert client.greeting.startswith(b"Click::ControlSocket/")
+                for _ in range(1 + number):
+                    client.read("rt.count")
+                    assert client.ask("WRITE rt.set 1.0.0.0/8 0")[0] == 200
+                    assert client.ask("WRITE c.reset")[0] == 200
+                client.file.close()
+                client.socket.close()
+        except Exception as e:  # reported by the test
+            failures.append(e)
+
+    clients = [threading.Thread(target=come_and_go, args=(n,)) for n in range(4)]
+    control = Client(path)
+    for thread in clients:
+        thread.start()
+    try:
+        for n in range(swaps):
+            between = ["", "Paint(3) -> ", f"d{n} :: Counter -> "][n % 3]
+            assert control.write_text("hotconfig", text.format(between=between))[0] == 200
+    finally:
+        stop.set()
+        for thread in clients:
+            thread.join(60)
+    assert not failures, failures
+    assert control.read("hotswaps").splitlines()[0] == f"count {swaps}"
+    assert "failed" not in control.read("offload")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    number = lambda pattern: sum(int(x.replace(",", "")) for x in re.findall(pattern, out, re.M))
+    came = number(r"^in  s +([\d,]+)")
+    went = number(r"^out k +([\d,]+)")
+    dropped = number(r"^[a-z]\S* +([\d,]+)  \S")
+    assert came > 10_000 and went > 0, out
+    assert came == went + dropped, out
 
 
 def test_hangup_reads_the_file_again(running, headrace, tmp_path):

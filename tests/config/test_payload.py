@@ -2,6 +2,8 @@
 
 import struct
 
+import pytest
+
 
 def payloads(path, header):
     data, at, all_of_them = path.read_bytes(), 24, []
@@ -66,3 +68,21 @@ def test_without_a_second_output_matches_leave_by_the_first(headrace):
     assert "c.count: 500" in out
     matches = int(out.split("m.matches: ")[1].split()[0])
     assert 450 < matches <= 500
+
+
+@pytest.mark.parametrize("mode", ["cpu", "device"])
+def test_the_payload_ends_where_udp_does(headrace, mode):
+    """UDP says 6 bytes; IP carries 11."""
+    (headrace.folder / "dsize.rules").write_text(
+        'alert udp any any -> any any (msg:"six"; dsize:6; sid:1;)\n'
+        'alert udp any any -> any any (msg:"behind"; content:"CRET"; sid:2;)\n'
+        'alert udp any any -> any any (msg:"last"; content:"def"; isdataat:!1,relative; sid:3;)\n')
+    (headrace.folder / "udp.click").write_text(
+        "InfiniteSource(DATA \\<4500 0027 0000 0000 1111 a6c4 01000001 02000002 0400 0035 000e 0000 616263646566 4352455458>,\n"
+        "  LIMIT 40, STOP true)\n"
+        "-> CheckIPHeader(CHECKSUM false) -> s :: StringMatcher(CRET) -> f :: StringMatcher(def)\n"
+        "-> i :: IDSMatcher(RULES dsize.rules, ALERTS alerts.json) -> Discard;\n")
+    out = headrace("run", "-q", "-w", "1", "--mode", mode, "--backend", "reference", "udp.click",
+                   "-r", "s.matches", "-r", "f.matches", "-r", "i.alerts").stdout
+    assert "s.matches: 0\n" in out and "f.matches: 40\n" in out, out
+    assert "i.alerts: 1 40 six\n3 40 last\n" in out and "behind" not in out, out

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tables/pattern/regex_table.hh"
+#include "tables/regex/regex_table.hh"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/argument_text.hh"
 #include "control/script_functions.hh"
 #include "control/script_program.hh"
 #include "headrace/element.hh"
-#include "lang/argument_text.hh"
 
 namespace {
 

@@ -69,6 +69,8 @@ class Runner:
         self.links.mkdir()
         for name in NAMES:
             (self.links / name).symlink_to(pathlib.Path(binary).resolve())
+        # Click installs its runner beside the programs, and some tests test that.
+        (self.links / "clicktest").symlink_to(self.checkout / "test" / "clicktest")
 
     def __enter__(self):
         return self

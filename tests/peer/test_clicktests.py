@@ -43,7 +43,7 @@ def test_fake_iprouter_forwards_everything(runner):
 
 
 def test_make_ip_conf_is_configured(runner, tmp_path):
-    """Its devices are not here, so that initialising ends there; but every element must have understood its arguments."""
+    """Its devices are not here, so that initializing ends there; but every element must have understood its arguments."""
     text = subprocess.run(["perl", CHECKOUT / "conf" / "make-ip-conf.pl"], capture_output=True, text=True, check=True).stdout
     assert "ARPQuerier" in text
     (tmp_path / "ip.click").write_text(text.replace("eth0", "nodev0").replace("eth1", "nodev1"))

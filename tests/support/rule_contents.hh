@@ -11,8 +11,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "tables/files/text_lines.hh"
 #include "tables/pattern/pattern_set.hh"
-#include "tables/text_lines.hh"
 
 namespace headrace::testing {
 

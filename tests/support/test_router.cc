@@ -1,24 +1,13 @@
 #include "support/test_router.hh"
 
 #include <cctype>
-#include <cstdlib>
+#include <optional>
+
+#include "support/carrier.hh"
 
 namespace headrace::testing {
 
 HEADRACE_ELEMENT(Capture)
-
-namespace {
-
-RouterOptions with_backend(RouterOptions options) {
-  const char* backend = std::getenv("HEADRACE_TEST_BACKEND");
-  if (backend && options.offload.backend == "auto") {
-    options.offload.backend = backend;
-    options.offload.mode = OffloadOptions::Mode::kDevice;
-  }
-  return options;
-}
-
-}  // namespace
 
 TestRouter::TestRouter(std::string_view text, int threads, bool profile)
     : TestRouter(text, RouterOptions{.profile = profile, .offload = {}}, threads) {}
@@ -29,7 +18,17 @@ TestRouter::TestRouter(std::string_view text, RouterOptions options, int threads
   clock::set_simulated_now(Timestamp::from_sec(1000000000), Timestamp::from_sec(1000));
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
-  router_ = Router::create(configuration, runtime_, errors_, with_backend(std::move(options)));
+  std::optional<CarrierDevices> devices;
+  const Carrier carrier = test_carrier();
+  if (carrier != Carrier::kCpu && options.offload.backend == "auto") {
+    options.offload.backend = carrier == Carrier::kCuda ? "cuda" : "reference";
+    options.offload.mode = OffloadOptions::Mode::kDevice;
+    options.offload.deadline_ms = 20000;  // a test machine may be slow
+    devices.emplace(carrier);
+  }
+  router_ = Router::create(configuration, runtime_, errors_, options);
+  if (router_ && devices)
+    for (const auto& element : router_->elements()) expect_carried(*element);
 }
 
 TestRouter::~TestRouter() {

@@ -19,7 +19,7 @@ namespace headrace::testing {
 class TestRouter {
  public:
   explicit TestRouter(std::string_view text, int threads = 1, bool profile = false);
-  /// With HEADRACE_TEST_BACKEND in the environment chains run on that backend, unless `options` say otherwise.
+  /// Chains run on test_carrier(), unless `options` name a backend.
   TestRouter(std::string_view text, RouterOptions options, int threads = 1);
   ~TestRouter();
 

@@ -22,11 +22,19 @@ expect() { grep -qF -- "$1" "$2" || { cat "$2"; fail "'$1' is missing in the out
 
 cmake --install "$HEADRACE_BUILD" --prefix "$prefix" >"$scratch/install.log" || { cat "$scratch/install.log"; exit 1; }
 for file in bin/headrace include/headrace/shader.hh include/headrace/tables/lpm4/lpm4_view.hh \
+  share/man/man1/headrace.1 share/bash-completion/completions/headrace \
   share/headrace/conf/data/bgp-full-ipv4.txt.xz share/doc/headrace/LICENSE share/doc/headrace/NOTICE; do
   [ -e "$prefix/$file" ] || fail "$file was not installed"
 done
 if grep -rlF "$HEADRACE_SOURCE" "$prefix" --include='*.cmake' --include='*.hh'; then
   fail "the files above name the source tree"
+fi
+
+if [ -x "$HEADRACE_SOURCE/tools/uninstall" ] && [ "$HEADRACE_BUILD" = "$HEADRACE_SOURCE/build" ]; then
+  cmake --install "$HEADRACE_BUILD" --prefix "$scratch/gone" >"$scratch/install.log"
+  "$HEADRACE_SOURCE/tools/uninstall" "$scratch/gone" >"$scratch/uninstall.log" || { cat "$scratch/uninstall.log"; fail "uninstall"; }
+  left=$(find "$scratch/gone" -type f -o -type l)
+  [ -z "$left" ] || fail "left behind by make uninstall: $left"
 fi
 
 cd "$scratch"
@@ -56,3 +64,11 @@ if HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check wrong.click >wrong
   fail "SetIPTTL(0) was taken"
 fi
 expect "SetIPTTL" wrong.txt
+
+# A misspelt hook does not build.
+cp -r "$HEADRACE_SOURCE/tests/system/module" misspelt-source
+sed -i '/^struct SetIPTTL/a void add_handler(Handlers\& handlers);' misspelt-source/SetIPTTL.hh
+cmake -S misspelt-source -B misspelt -DCMAKE_PREFIX_PATH="$prefix" >misspelt.log 2>&1 ||
+  { cat misspelt.log; fail "the misspelt module does not configure"; }
+if cmake --build misspelt >misspelt.log 2>&1; then fail "a misspelt hook was built"; fi
+expect "SetIPTTL.hh:13: error: 'add_handler' is not a hook of a shader" misspelt.log

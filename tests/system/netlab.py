@@ -53,6 +53,22 @@ def call(*command, check=True, timeout=60, **options):
     return done
 
 
+def memory_kib(pid):
+    """The memory of a process: what is resident of ordinary mappings, and the whole size of those that ask for huge pages.
+    The packet pool and large tables are such mappings. How many of their pages have been touched says nothing: buffers are
+    used in turn, so a faster machine has touched more of them."""
+    total = size = resident = 0
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key == "Size":
+            size = int(value.split()[0])
+        elif key == "Rss":
+            resident = int(value.split()[0])
+        elif key == "VmFlags":
+            total += size if {"hg", "ht"} & set(value.split()) else resident
+    return total
+
+
 class Lab:
     def __init__(self):
         self.hosts = []

@@ -9,7 +9,7 @@ import dataclasses
 import ipaddress
 import struct
 
-from scapy.layers.inet import ICMP, IP, fragment
+from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import checksum
@@ -24,6 +24,7 @@ ROUTES = [(ipaddress.ip_network(network), gateway, port) for network, gateway, p
     ("255.255.255.255/32", None, LOCAL), ("0.0.0.0/32", None, LOCAL),
     ("10.0.0.0/24", None, 0), ("10.0.1.0/24", None, 1),
     ("20.0.0.0/8", "10.0.1.2", 1), ("30.0.0.0/8", "10.0.0.2", 0)]]
+NO_HOSTS = {"0.0.0.0", "255.255.255.255", "10.0.0.0", "10.0.0.255", "10.0.1.0", "10.0.1.255"}
 ICMP_ERRORS = {3, 4, 5, 11, 12}
 ERROR_TTL = 65
 ERROR_TOS = 0xc0  # precedence: internetwork control
@@ -70,6 +71,7 @@ class Case:
     copied: bytes = b""  # the options of fragments but the first
     pointer: int = None  # of the ICMP parameter problem
     reversed_route: bytes = b""  # the options of an ICMP error
+    return_hop: str = None  # where an ICMP error goes that follows a source route back
     broadcast: bool = False  # arrived as a broadcast or multicast of the link
 
 
@@ -128,18 +130,19 @@ class Router:
         self.out[port] += [bytes(Ether(src=OWN_MAC[port], dst=PEER_MAC[port], type=0x0800)) + piece for piece in pieces]
 
     def _fragments(self, packet, copied):
+        # Scapy copies all options to each fragment, and lets the last one end at a multiple of 8 bytes, too.
         length = header_length(packet)
-        if length == 20:
-            return [bytes(piece) for piece in fragment(IP(packet), fragsize=(self.mtu - 20) // 8 * 8)]
-        # Scapy copies all options to each fragment.
         pieces, data = [], packet[length:]
         while data:
             offset = len(packet) - length - len(data)
             options = packet[20:length] if offset == 0 else copied
-            room = (self.mtu - 20 - len(options)) // 8 * 8
+            room = self.mtu - 20 - len(options)
+            if len(data) > room:
+                room = room // 8 * 8
             ip = IP(packet)
             pieces.append(ip_packet(data[:room], options, src=ip.src, dst=ip.dst, id=ip.id, ttl=ip.ttl, proto=ip.proto,
-                                    tos=ip.tos, frag=offset // 8, flags="MF" if len(data) > room else 0))
+                                    tos=ip.tos, frag=ip.frag + offset // 8,
+                                    flags="MF" if len(data) > room or ip.flags.MF else 0))
             data = data[room:]
         return pieces
 
@@ -148,7 +151,7 @@ class Router:
         if ip.proto != 1 or ip.frag or ip[ICMP].type != 8:
             self.drops["local", "count"] += 1
             return
-        if case.broadcast:
+        if case.broadcast or ip.dst in NO_HOSTS:
             self.drops["ping", "not an echo request to one host"] += 1
             return
         request = ip[ICMP]
@@ -173,7 +176,7 @@ class Router:
             return
         options = case.reversed_route
         quoted = about[: ERROR_LENGTH - 28 - len(options)]
-        error = ip_packet(bytes(ICMP(**fields) / Raw(quoted)), options, src="0.0.0.0", dst=ip.src, proto=1,
+        error = ip_packet(bytes(ICMP(**fields) / Raw(quoted)), options, src="0.0.0.0", dst=case.return_hop or ip.src, proto=1,
                           ttl=ERROR_TTL, tos=ERROR_TOS, id=self._next_id)
         self._next_id += 1
         self._route(error, case, made_here=True)

@@ -221,7 +221,7 @@ def test_elements_of_the_page_compile_for_devices(elements_page, prefix, tmp_pat
     (tmp_path / "elements").mkdir()
     (tmp_path / "elements" / package).symlink_to(elements_page.folder)
     folders = [tmp_path, prefix / "include", prefix / "include" / "headrace", ROOT]
-    source += '\n#include "headrace/device_kernels.hh"\n'
+    source += '\n#include "headrace/device/kernels.hh"\n'
     assert compile_for_device(library, source, folders) == ""
 
 

@@ -172,11 +172,11 @@ def test_frames_cross_both_ways(pairs, tmp_path, driver):
     """What veth allows: the same bytes in the same order."""
     conf = BETWEEN.replace("net_af_packet", driver)
     with Running(tmp_path, conf) as router:
-        while router.process.poll() is None and not re.search(r"in +0\.00 Mpps", router.text):
+        while router.process.poll() is None and not re.search(r"in +0 pps", router.text):
             time.sleep(0.05)
         if driver == "net_af_xdp" and router.process.poll() is not None:
             pytest.skip(f"AF_XDP does not work here:\n{router.text}")
-        router.wait_for(r"in +0\.00 Mpps")
+        router.wait_for(r"in +0 pps")
         ha, hb = raw_socket("ha"), raw_socket("hb")
         there, back = frames(400, 3), frames(400, 11)
         assert cross(ha, hb, there) == there
@@ -192,7 +192,7 @@ def test_frames_cross_both_ways(pairs, tmp_path, driver):
 @needs_root
 def test_an_interface_that_goes_down_or_away_comes_back(pairs, tmp_path):
     with Running(tmp_path, BETWEEN) as router:
-        router.wait_for(r"in +0\.00 Mpps")
+        router.wait_for(r"in +0 pps")
         ha, hb = raw_socket("ha"), raw_socket("hb")
         some = frames(20, 7)
         assert cross(ha, hb, some) == some
@@ -227,7 +227,7 @@ def test_an_interface_that_goes_down_or_away_comes_back(pairs, tmp_path):
 def test_a_port_lives_on_in_the_next_configuration(pairs, tmp_path):
     """Configurations that follow each other share the port; what it cannot change leaves the running one alone."""
     with Running(tmp_path, BETWEEN) as router:
-        router.wait_for(r"in +0\.00 Mpps")
+        router.wait_for(r"in +0 pps")
         ha, hb = raw_socket("ha"), raw_socket("hb")
         some = frames(100, 13)
         arrived = []
@@ -256,7 +256,7 @@ def test_a_tap_is_an_interface_of_linux(pairs, tmp_path):
     FromDPDKDevice(net_tap0,iface=hrtap) -> Print(got, MAXLENGTH 0) -> ToDPDKDevice(net_tap0);
     """
     with Running(tmp_path, conf) as router:
-        router.wait_for(r"in +0\.00 Mpps")
+        router.wait_for(r"in +0 pps")
         ip("-n", SPACE, "link", "set", "hrtap", "up")
         tap = raw_socket("hrtap")
         some = frames(50, 9)
@@ -293,8 +293,8 @@ def test_memory_shared_by_two_processes(tmp_path):
             b.wait_for(r"net_memif0: link up")
             end = time.monotonic() + 60
             while time.monotonic() < end:
-                rates = re.findall(r"out +([\d.]+) Mpps", a.text)
-                if any(float(r) > 0 for r in rates) and rates[-2:] == ["0.00", "0.00"]:
+                rates = re.findall(r"out +([\d.]+) [kMG]?pps", a.text)
+                if any(float(r) > 0 for r in rates) and rates[-2:] == ["0", "0"]:
                     break
                 time.sleep(0.1)
             sent = a.stop()

@@ -208,6 +208,30 @@ def test_the_best_method_is_chosen_and_said(hosts, tmp_path):
             assert f"a :: FromDevice: left by {method}" in headrace.text
 
 
+def test_it_says_why_af_xdp_is_not_used(hosts, tmp_path):
+    _, router, _ = hosts
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir(), second.mkdir()
+    text = "FromDevice(left, SNIFFER false) -> Queue -> ToDevice(left);"
+    with wire(router, first, text=text) as one:
+        assert one.text.count(": left by af_xdp (") == 2
+        with wire(router, second, text=text) as two:
+            refused = ": left by af_packet, not by af_xdp: another program has queue 0\n"
+            assert two.text.count(refused) == 2, two.text
+
+
+def test_a_tap_has_a_line_for_each_direction(hosts, tmp_path):
+    _, router, _ = hosts
+    text = "s :: InfiniteSource(LIMIT 40, LENGTH 60) -> k :: KernelTap(10.9.0.1/24) -> c :: Counter -> Discard;"
+    with wire(router, tmp_path, "-r", "c.count", "-r", "k.sent", text=text) as headrace:
+        time.sleep(0.5)
+        text = headrace.stop()
+    lines = {way: number(n) for way, n in re.findall(r"^(in|out) +k +([\d,]+) ", text, re.M)}
+    assert lines["in"] == int(value(text, "c.count")), text
+    assert lines["out"] == int(value(text, "k.sent")), text
+    assert lines["out"] + sum(n for (name, _), n in drops(text).items() if name == "k") == 40, text
+
+
 def test_the_kernel_is_kept_out_of_it(hosts, tmp_path):
     """With SNIFFER true the router's kernel answers for its own address, with false it does not, whatever the method."""
     left, router, _ = hosts
@@ -245,7 +269,7 @@ def test_filter_snaplen_and_outbound(hosts, tmp_path):
     assert struct.unpack_from("<II", data, 24 + 8) == (100, len(frame)) and data[40:] == frame[:100]
 
 
-# --- Offloads of the neighbours
+# --- Offloads of the neighbors
 
 
 def transfer(left, right, size):
@@ -643,5 +667,5 @@ def test_idle_router_sleeps(hosts, tmp_path):
 
         time.sleep(0.5)
         before = cpu_seconds()
-        time.sleep(2)
-        assert cpu_seconds() - before < 0.05 * 2
+        time.sleep(1)
+        assert cpu_seconds() - before < 0.05

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from router_model import OWN_MAC, PEER_MAC, Case, Router, header_length, ip_packet, with_checksum
 
 CONF = pathlib.Path(__file__).resolve().parent.parent.parent / "conf" / "ip-router-pcap.click"
-HOST = "10.0.0.9"  # a neighbour on interface 0
+HOST = "10.0.0.9"  # a neighbor on interface 0
 FAR = "20.1.2.3"  # by a gateway on interface 1
 NEAR = "10.0.1.77"  # on the link of interface 1
 BACK = "30.1.2.3"  # by a gateway on interface 0
@@ -58,6 +58,8 @@ def forwarded():
 def local():
     yield Case("ping the router", ether(IP(src=HOST, dst="10.0.0.1", ttl=1, id=5) / ICMP(id=1, seq=2) / payload(56)))
     yield Case("ping its other side", ether(IP(src="20.5.5.5", dst="10.0.1.1", flags="DF") / ICMP(id=3, seq=4)))
+    for to in ("10.0.0.255", "10.0.1.0", "0.0.0.0", "255.255.255.255"):
+        yield Case(f"ping {to}", ether(IP(src=HOST, dst=to) / ICMP() / b"x"))
     yield Case("for the router", ether(IP(src=HOST, dst="10.0.0.1") / UDP()))
     yield Case("no route", ether(IP(src=HOST, dst="99.0.0.1") / UDP()))
     question = ARP(op=1, hwsrc=PEER_MAC[0], psrc=HOST, pdst="10.0.0.1")
@@ -104,6 +106,7 @@ def with_options():
     yield case("record route behind a NOP", b"\1\7\7\4" + bytes(4), b"\1\7\7\x08" + mine)
     yield case("record route, half full", b"\7\x0b\x08" + bytes(8) + b"\0", b"\7\x0b\x0c" + bytes(4) + mine + b"\0")
     yield case("record route, full", b"\7\7\x08" + bytes(4) + b"\0")
+    yield case("record route, pointer beyond it", b"\7\7\x0c" + bytes(4) + b"\0")
     yield case("timestamps", b"\x44\x0c\5\0" + bytes(8), b"\x44\x0c\x09\0" + now + bytes(4))
     yield case("timestamps, full", b"\x44\x08\x09\x00" + bytes(4), b"\x44\x08\x09\x10" + bytes(4))
     yield case("timestamp and address", b"\x44\x0c\5\1" + bytes(8), b"\x44\x0c\x0d\1" + mine + now)
@@ -111,19 +114,22 @@ def with_options():
     yield case("timestamp of another", b"\x44\x0c\5\3" + address("1.2.3.4") + bytes(4))
     route = b"\x83\x0b\x08" + address("10.0.0.8") + address("20.9.9.9") + b"\0"
     yield case("source route in transit", route)
-    yield case("source route, expired", route, ttl=1, reversed_route=b"\x83\x07\4" + address("10.0.0.8") + b"\0")
+    yield case("source route, expired", route, ttl=1, return_hop="10.0.0.8",
+               reversed_route=b"\x83\x07\4" + address(HOST) + b"\0")
+    yield case("source route that has not begun, expired", b"\x83\x07\4" + address("20.9.9.9") + b"\0", ttl=1)
     # What is wrong, by the offset from the header's beginning (RFC 792).
     yield case("record route, pointer too small", b"\7\7\3" + bytes(5), pointer=22)
     yield case("record route, room for half an address", b"\7\x09\x08" + bytes(9), pointer=22)
     yield case("record route, too short", b"\7\2\4\0", pointer=21)
     yield case("record route, longer than the header", b"\7\x20\4" + bytes(5), pointer=21)
     yield case("behind a NOP", b"\1\7\7\3" + bytes(4), pointer=23)
-    yield case("no length", b"\1\1\1\7", pointer=24)
+    yield case("no length", b"\1\1\1\7", pointer=23)
     yield case("length 0", b"\x5e\0\0\0", pointer=21)
     yield case("length 1", b"\x5e\1\0\0", pointer=21)
     yield case("timestamps, too short", b"\x44\3\5\0", pointer=21)
     yield case("timestamps, pointer too small", b"\x44\x0c\4\0" + bytes(8), pointer=22)
     yield case("timestamps, no such flag", b"\x44\x0c\5\2" + bytes(8), pointer=23)
+    yield case("timestamps, room for half of one", b"\x44\x08\x07\0" + bytes(4), pointer=22)
     yield case("timestamps, overflow", b"\x44\x08\x09\xf0" + bytes(4), pointer=23)
     yield case("large, with options for each fragment", b"\x88\4ab" + b"\7\7\4" + bytes(4) + b"\0",
                b"\x88\4ab" + b"\7\7\x08" + mine + b"\0", copied=b"\x88\4ab", length=3000)
@@ -138,6 +144,8 @@ def large():
     yield Case("large fragment", ether(IP(src=HOST, dst=FAR, id=9, flags="MF", frag=50, proto=17) / payload(3200)))
     yield Case("large last fragment", ether(IP(src=HOST, dst=FAR, id=9, frag=50, proto=17) / payload(3201)))
     yield Case("large fragment that must not be cut", ether(IP(src=HOST, dst=FAR, frag=50, flags="DF", proto=17) / payload(3201)))
+    # At an MTU of 576 the last 4 bytes fit behind 552, and at 68 there is no such room.
+    yield Case("large, last fragment full", ether(IP(src=HOST, dst=FAR, id=11, proto=253) / payload(552 + 556)))
     yield Case("large, back", ether(IP(src=HOST, dst=BACK, id=10) / UDP() / payload(2000)))
 
 

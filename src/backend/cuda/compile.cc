@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "backend/cuda/driver.hh"
-#include "headrace/embedded.hh"
+#include "headrace/device/embedded.hh"
 
 namespace headrace::cuda {
 namespace {

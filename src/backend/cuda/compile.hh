@@ -17,8 +17,9 @@ struct Image {
 };
 
 /// Compiles CUDA C++ for compute capability `capability` (90 for sm_90). Its #includes name embedded headers
-/// (<headrace/embedded.hh>). With `cache` the result is kept in $XDG_CACHE_HOME/headrace (~/.cache/headrace) and found
-/// there again; a cache that cannot be read or written does no harm. Errors: no compiler; the compiler's log.
+/// (<headrace/device/embedded.hh>). With `cache` the result is kept in $XDG_CACHE_HOME/headrace (~/.cache/headrace)
+/// and found there again; a cache that cannot be read or written does no harm. Errors: no compiler; the compiler's
+/// log.
 Status compile_program(const std::string& source, int capability, bool cache, Image& image, Errors& errors);
 
 /// "NVRTC 13.0 from PATH", or why there is none.

@@ -72,6 +72,7 @@ CudaBackend::~CudaBackend() {
   kernel_.reset();
   if (device_->failed()) return;
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return;
   device_->use();
   packets_.reset();
   there_.reset();
@@ -84,7 +85,7 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   if (device_->failed()) return failed(errors);
   if (!check_limits(program, options, errors)) return Status::failed();
   Image image;
-  const std::string source = program.source + "#include \"headrace/device_kernels.hh\"\n";
+  const std::string source = program.source + "#include \"headrace/device/kernels.hh\"\n";
   if (!compile_program(source, device_->capability(), true, image, errors)) return Status::failed();
   compiled_ = image.note + (image.cached ? ", from the cache" : "");
 
@@ -95,6 +96,7 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   }
   // Everything below may wait for a kernel that stays; the new one starts when this ends.
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return failed(errors);
   device_->copy_rates();
   if (program_.stage_bytes != 0) {
     packets_ = PacketMemory::share(device_, errors);

@@ -242,4 +242,10 @@ bool Stream::synchronize() const {
   return device_->check(device_->driver().cuStreamSynchronize(stream_), "waiting for a stream");
 }
 
+bool Stream::wait(const char* doing) const {
+  if (device_->failed()) return false;
+  device_->use();
+  return device_->wait([this] { return device_->driver().cuStreamQuery(stream_); }, doing);
+}
+
 }  // namespace headrace::cuda

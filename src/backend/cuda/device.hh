@@ -3,9 +3,11 @@
 /// A CUDA device of this process: its context, its failure, and the kernels that stay on it.
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,19 +16,20 @@
 
 namespace headrace::cuda {
 
-/// A kernel that stays on a device. Calls that allocate, free or load wait for all kernels, so they ask it to leave
-/// first.
+/// Kernels of one owner. Calls that allocate, free or load wait for all kernels, without a limit, so before them a
+/// kernel that stays is asked to leave, and it is seen whether the others end.
 class Staying {
  public:
   virtual ~Staying() = default;
-  /// Returns when the kernel has ended; it does not start until resume(). Calls nest.
+  /// Returns when the kernels that run now have ended, or the device has failed since they do not. One that stays does
+  /// not start until resume(). Calls nest.
   virtual void pause() = 0;
   virtual void resume() = 0;
 };
 
 class Device {
  public:
-  /// The device with this number, shared by all who use it; null with a message when there is none.
+  /// The device with this number, shared by all users; null with a message if there is none.
   static std::shared_ptr<Device> open(int ordinal, Errors& errors);
   ~Device();
   Device(const Device&) = delete;
@@ -53,10 +56,27 @@ class Device {
     return false;
   }
 
+  /// How long a device may take for what it does at once when it works.
+  static constexpr std::chrono::milliseconds kPatience{2000};
+  /// Polls `query` (cuStreamQuery or cuEventQuery) until it is not "not ready" any more. False when the device has
+  /// failed; it has when that takes longer than kPatience. Nothing of a stuck kernel may block the process.
+  template <typename Query>
+  bool wait(Query&& query, const char* doing) {
+    const auto limit = std::chrono::steady_clock::now() + kPatience;
+    while (!failed()) {
+      const CUresult state = query();
+      if (state != CUresult::kNotReady) return check(state, doing);
+      if (std::chrono::steady_clock::now() > limit) fail(std::string(doing) + ": no end after 2 s");
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
   void add(Staying* kernel);
   void remove(Staying* kernel);
 
-  /// While it lives, no kernel stays on the device.
+  /// While it lives, no kernel stays on the device, and none is stuck there unless the device has failed: look after
+  /// making one.
   class Quiet {
    public:
     explicit Quiet(Device& device);
@@ -76,7 +96,7 @@ class Device {
   CopyRates copy_rates();
   /// "0000:17:00.0"; empty where it is not known.
   std::string pci_address() const;
-  /// The NUMA node that the kernel counts it to; -1 where nobody knows.
+  /// The NUMA node that the kernel reports for it; -1 if unknown.
   int numa_node() const;
   /// "PCIe Gen5 x16", or "unknown".
   std::string link() const;
@@ -146,8 +166,10 @@ class Stream {
 
   bool create(std::shared_ptr<Device> device);
   CUstream get() const { return stream_; }
-  /// Waits for all that was put into it; false when the device has failed.
+  /// Waits for all that was put into it, however long it takes; false when the device has failed.
   bool synchronize() const;
+  /// The same for work that does not take long: see Device::wait().
+  bool wait(const char* doing) const;
 
  private:
   std::shared_ptr<Device> device_;

@@ -8,6 +8,7 @@ namespace headrace::cuda {
 CudaMemory::~CudaMemory() {
   if (device_->failed()) return;
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return;
   device_->use();
   for (const CUevent event : sent_)
     if (event != nullptr) device_->driver().cuEventDestroy(event);
@@ -27,17 +28,19 @@ Status CudaMemory::open(Errors& errors) {
 uint64_t CudaMemory::allocate(size_t bytes) {
   if (device_->failed() || stream_.get() == nullptr) return 0;
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return 0;
   device_->use();
   const Driver& driver = device_->driver();
   CUdeviceptr address = 0;
   if (driver.cuMemAlloc(&address, std::max<size_t>(bytes, 1)) != CUresult::kSuccess) return 0;
   if (!device_->check(driver.cuMemsetD8Async(address, 0, bytes, stream_.get()), "clearing memory")) return 0;
-  return stream_.synchronize() ? address : 0;
+  return stream_.wait("clearing memory") ? address : 0;
 }
 
 void CudaMemory::release(uint64_t address) {
   if (address == 0 || device_->failed()) return;
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return;
   device_->use();
   device_->check(device_->driver().cuMemFree(address), "releasing memory");
 }
@@ -51,7 +54,8 @@ Status CudaMemory::upload(uint64_t to, const void* from, size_t bytes) {
     const size_t n = std::min(bytes, kPiece);
     const size_t half = i % 2;
     uint8_t* const piece = staging_.host() + half * kPiece;
-    if (i >= 2 && !device_->check(driver.cuEventSynchronize(sent_[half]), "uploading")) return Status::failed();
+    if (i >= 2 && !device_->wait([&] { return driver.cuEventQuery(sent_[half]); }, "uploading"))
+      return Status::failed();
     std::memcpy(piece, source, n);
     if (!device_->check(driver.cuMemcpyHtoDAsync(to, piece, n, stream_.get()), "uploading") ||
         !device_->check(driver.cuEventRecord(sent_[half], stream_.get()), "uploading"))
@@ -60,7 +64,7 @@ Status CudaMemory::upload(uint64_t to, const void* from, size_t bytes) {
     to += n;
     bytes -= n;
   }
-  return stream_.synchronize() ? Status() : Status::failed();
+  return stream_.wait("uploading") ? Status() : Status::failed();
 }
 
 std::pair<size_t, size_t> CudaMemory::info() const {

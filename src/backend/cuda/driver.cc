@@ -70,6 +70,7 @@ struct OpenedDriver {
     symbols.find(d.cuEventCreate, "cuEventCreate");
     symbols.find(d.cuEventDestroy, "cuEventDestroy_v2");
     symbols.find(d.cuEventRecord, "cuEventRecord");
+    symbols.find(d.cuEventQuery, "cuEventQuery");
     symbols.find(d.cuEventSynchronize, "cuEventSynchronize");
     symbols.find(d.cuEventElapsedTime, "cuEventElapsedTime");
     symbols.find(d.cuModuleLoadData, "cuModuleLoadData");
@@ -85,7 +86,7 @@ struct OpenedDriver {
     }
     // A module that is loaded in parts, as kernels are first called, would wait for a kernel that stays.
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-    // The streams of workers share so many ways into the device, where one waits for the other; by default there are 8.
+    // The workers' streams share this many hardware queues, in which they wait for each other; the default is 8.
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (const CUresult error = d.cuInit(0); error != CUresult::kSuccess) {
       problem = fmt::format("the CUDA driver does not start: {}", d.text(error));

@@ -75,6 +75,7 @@ struct Driver {
   CUresult (*cuEventCreate)(CUevent* event, unsigned flags);
   CUresult (*cuEventDestroy)(CUevent event);
   CUresult (*cuEventRecord)(CUevent event, CUstream stream);
+  CUresult (*cuEventQuery)(CUevent event);
   CUresult (*cuEventSynchronize)(CUevent event);
   CUresult (*cuEventElapsedTime)(float* milliseconds, CUevent from, CUevent to);
 
@@ -91,7 +92,7 @@ struct Driver {
 
   int version = 0;  ///< 12040: CUDA 12.4
 
-  /// The driver, initialised, or null; then `why_not` says what is missing. Safe from several threads.
+  /// The driver, initialized, or null; then `why_not` says what is missing. Safe from several threads.
   static const Driver* get(std::string* why_not);
   /// "CUDA_ERROR_X: what it means".
   std::string text(CUresult error) const;

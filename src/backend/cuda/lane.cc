@@ -33,14 +33,33 @@ offload::Lane::State ResidentLane::poll(int job) {
 }
 
 StreamLane::~StreamLane() {
-  for (const Stream& stream : streams_)
-    if (stream.get() != nullptr) stream.synchronize();
+  device_->remove(this);
+  pause();
+  if (device_->failed()) return;
+  for (const CUevent event : reached_)
+    if (event != nullptr) device_->driver().cuEventDestroy(event);
 }
 
 bool StreamLane::open() {
   for (Stream& stream : streams_)
     if (!stream.create(device_)) return false;
+  for (CUevent& event : reached_)
+    if (!device_->check(device_->driver().cuEventCreate(&event, 0), "making an event")) return false;
+  device_->add(this);
   return true;
+}
+
+void StreamLane::pause() {
+  if (device_->failed()) return;
+  device_->use();
+  const Driver& driver = device_->driver();
+  // Waits only for work already in the streams: their worker continues.
+  for (int i = 0; i < kStreams; ++i)
+    if (reached_[i] != nullptr &&
+        !device_->check(driver.cuEventRecord(reached_[i], streams_[i].get()), "waiting for jobs"))
+      return;
+  for (const CUevent event : reached_)
+    if (event != nullptr) device_->wait([&] { return driver.cuEventQuery(event); }, "waiting for jobs");
 }
 
 bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {

@@ -9,7 +9,7 @@
 
 namespace headrace::cuda {
 
-/// Job places in pinned memory; one after the other, see headrace/device_jobs.hh for what is in each.
+/// Job places in pinned memory; one after the other, see headrace/device/jobs.hh for what is in each.
 struct Places {
   uint8_t* host = nullptr;
   CUdeviceptr address = 0;
@@ -38,7 +38,7 @@ class CudaLane : public offload::Lane {
     uint32_t sequence = 0;  // of the last job handed over here
     uint32_t polls = 0;     // for it
   };
-  /// Looks whether the device still works once in so many polls: about every few milliseconds.
+  /// Number of polls between checks that the device still works: a check every few milliseconds.
   static constexpr uint32_t kPollsBetweenChecks = 4096;
 
   bool done(int job) const {
@@ -74,9 +74,9 @@ struct StreamProgram {
   bool write_values = false;  ///< cuStreamWriteValue32 works here
 };
 
-class StreamLane final : public CudaLane {
+class StreamLane final : public CudaLane, public Staying {
  public:
-  /// Jobs of a lane share so many streams: one copies in while another computes and a third copies out.
+  /// Number of streams shared by a lane's jobs: one copies in while another computes and a third copies out.
   static constexpr int kStreams = 4;
 
   /// `there` is device memory for the same places.
@@ -84,17 +84,21 @@ class StreamLane final : public CudaLane {
              const StreamProgram& program)
       : CudaLane(std::move(device), places, jobs), there_(there), program_(program) {}
 
-  /// Waits for jobs under way: their memory goes next.
+  /// Waits for jobs under way, because their memory goes next. When they do not end, the device has failed and all that
+  /// they use stays where it is.
   ~StreamLane() override;
 
   bool open();
   bool submit(int job, int plan, int slots, uint64_t parameters) override;
   State poll(int job) override;
+  void pause() override;
+  void resume() override {}
 
  private:
   CUdeviceptr there_;
   const StreamProgram& program_;
   Stream streams_[kStreams];
+  CUevent reached_[kStreams] = {};  // for pause()
 };
 
 }  // namespace headrace::cuda

@@ -39,6 +39,7 @@ std::shared_ptr<PacketMemory> PacketMemory::share(std::shared_ptr<Device> device
 PacketMemory::~PacketMemory() {
   if (device_->failed()) return;
   const Device::Quiet quiet(*device_);
+  if (device_->failed()) return;
   device_->use();
   device_->driver().cuMemHostUnregister(base_);
 }

@@ -1,8 +1,5 @@
 #include "backend/cuda/resident_kernel.hh"
 
-#include <chrono>
-#include <thread>
-
 namespace headrace::cuda {
 
 ResidentKernel::ResidentKernel(std::shared_ptr<Device> device, CUfunction function, unsigned blocks,
@@ -56,21 +53,7 @@ void ResidentKernel::pause() {
     auto* bell = reinterpret_cast<Doorbell*>(places_ + i * arguments_.place_stride);
     __atomic_store_n(&bell->leave, uint64_t{arguments_.generation}, __ATOMIC_RELEASE);
   }
-  device_->use();
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  for (;;) {
-    const CUresult state = device_->driver().cuStreamQuery(stream_.get());
-    if (state == CUresult::kSuccess) return;
-    if (state != CUresult::kNotReady) {
-      device_->check(state, "the resident kernel");
-      return;
-    }
-    if (std::chrono::steady_clock::now() > limit) {
-      device_->fail("the resident kernel does not leave");
-      return;
-    }
-    std::this_thread::yield();
-  }
+  stream_.wait("the resident kernel was asked to leave");
 }
 
 void ResidentKernel::resume() {

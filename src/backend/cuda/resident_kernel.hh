@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "backend/cuda/device.hh"
-#include "headrace/device_jobs.hh"
+#include "headrace/device/jobs.hh"
 
 namespace headrace::cuda {
 
@@ -21,7 +21,7 @@ class ResidentKernel final : public Staying {
 
   /// Makes its stream and starts it.
   bool start();
-  /// Asks it to leave and waits. A kernel that does not leave within 2 s means that the device has failed.
+  /// Asks it to leave and waits. If it does not, the device has failed.
   void pause() override;
   void resume() override;
 

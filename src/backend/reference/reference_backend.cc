@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "offload/job_queue.hh"
+#include "offload/clock.hh"
 
 namespace headrace::offload {
 
@@ -37,66 +37,52 @@ Status ReferenceMemory::upload(uint64_t to, const void* from, size_t bytes) {
   return {};
 }
 
-/// Jobs are done when somebody asks for them and their delay is over.
+/// A job runs when its worker asks for it and its delay is over. Rows change in place, as on a device.
 class ReferenceBackend::ReferenceLane final : public Lane {
  public:
   ReferenceLane(ReferenceBackend& backend, const LaneOptions& options, size_t stride, size_t counters)
-      : backend_(backend),
-        row_bytes_(stride * static_cast<size_t>(options.job_size)),
-        jobs_(static_cast<size_t>(options.jobs)) {
+      : backend_(backend), jobs_(static_cast<size_t>(options.jobs)) {
     for (Job& job : jobs_) {
-      job.in.resize(row_bytes_);
-      job.out.resize(row_bytes_);
+      job.rows.resize(stride * static_cast<size_t>(options.job_size));
       job.counts.resize(counters);
     }
   }
 
-  uint8_t* rows_in(int job) override { return jobs_[static_cast<size_t>(job)].in.data(); }
-  const uint8_t* rows_out(int job) override { return jobs_[static_cast<size_t>(job)].out.data(); }
+  uint8_t* rows_in(int job) override { return jobs_[static_cast<size_t>(job)].rows.data(); }
+  const uint8_t* rows_out(int job) override { return jobs_[static_cast<size_t>(job)].rows.data(); }
   void counts(int job, uint64_t* counts, int n) override {
     std::copy_n(jobs_[static_cast<size_t>(job)].counts.begin(), n, counts);
   }
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
-    const OffloadOptions& o = backend_.options_;
-    if (o.fail_after >= 0 && backend_.jobs_done_.load() >= o.fail_after) return false;
     Job& j = jobs_[static_cast<size_t>(job)];
     j.plan = plan;
     j.slots = slots;
     j.parameters = parameters;
-    j.ready = now_ns() + int64_t{o.delay_us} * 1000;
-    j.lost = backend_.jobs_taken_.fetch_add(1) == o.lose_after;
+    j.ready = now_ns() + int64_t{backend_.options_.delay_us} * 1000;
     j.done = false;
     return true;
   }
   State poll(int job) override {
-    const OffloadOptions& o = backend_.options_;
     Job& j = jobs_[static_cast<size_t>(job)];
     if (j.done) return State::kDone;
-    if (o.fail_after >= 0 && backend_.jobs_done_.load() >= o.fail_after) return State::kFailed;
-    const int64_t now = now_ns();
-    // A lost job comes back long after its deadline, and writes then.
-    if (now < j.ready + (j.lost ? 3'000'000 * int64_t{o.deadline_ms} : 0)) return State::kPending;
-    j.out = j.in;
+    if (backend_.options_.delay_us > 0 && now_ns() < j.ready) return State::kPending;
     std::fill(j.counts.begin(), j.counts.end(), 0);
-    backend_.run(j.plan, j.slots, j.out.data(), j.counts.data(), reinterpret_cast<const uint8_t*>(j.parameters));
-    backend_.jobs_done_.fetch_add(1);
+    backend_.run(j.plan, j.slots, j.rows.data(), j.counts.data(), reinterpret_cast<const uint8_t*>(j.parameters));
     j.done = true;
     return State::kDone;
   }
 
  private:
   struct Job {
-    std::vector<uint8_t> in, out;
+    std::vector<uint8_t> rows;
     std::vector<uint64_t> counts;
     int plan = 0;
     int slots = 0;
     uint64_t parameters = 0;
     int64_t ready = 0;
-    bool lost = false;
     bool done = false;
   };
   ReferenceBackend& backend_;
-  const size_t row_bytes_;
   std::vector<Job> jobs_;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 /// \file
-/// The device that every machine has: jobs are packed, delayed, lost and failed like those of a real one, and run by
-/// this process.
+/// The device that every machine has: jobs are packed and delayed like those of a real one, and run by this process.
 
 #include <atomic>
 #include <deque>
@@ -60,8 +59,6 @@ class ReferenceBackend final : public Backend {
   const OffloadOptions options_;
   const std::vector<Plan>* plans_ = nullptr;
   Runner runner_ = nullptr;
-  std::atomic<int> jobs_done_{0};
-  std::atomic<int> jobs_taken_{0};
   std::atomic<bool> blamed_{false};
   mutable std::mutex fault_lock_;
   std::string fault_;

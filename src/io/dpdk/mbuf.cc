@@ -96,8 +96,7 @@ void initialize_mbuf(rte_mbuf* m) {
 std::string make_mempool() {
   if (rte_eal_iova_mode() == RTE_IOVA_PA)
     return "DPDK wants to use physical addresses, which packet memory does not have: bind devices to vfio-pci, with "
-           "the "
-           "IOMMU on, and leave out --iova-mode=pa";
+           "the IOMMU on, and leave out --iova-mode=pa";
 
   rte_mempool_ops ops{};
   std::snprintf(ops.name, sizeof ops.name, "%s", kOps);

@@ -160,7 +160,7 @@ int Port::send_burst(TransmitQueue& queue, void** mbufs, int n) {
                           static_cast<uint16_t>(n));
 }
 
-/// Sends what waits; only for who is busy. True if the driver took anything.
+/// Sends waiting packets; only for the thread that holds the queue. True if the driver took anything.
 bool Port::drain(TransmitQueue& queue) {
   bool any = false;
   for (;;) {
@@ -201,14 +201,14 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
 
   int taken = 0;
   if (!queue.waiting() && queue.enter()) {
-    // Again, for somebody may have left packets meanwhile, which come first.
+    // Again: other threads may have queued packets meanwhile, which come first.
     if (!queue.waiting()) taken = send_burst(queue, mbufs, ready);
     queue.leave();
   }
   if (taken < ready)
     taken += static_cast<int>(
         queue.backlog.enqueue(reinterpret_cast<rte_mbuf**>(mbufs) + taken, static_cast<uint32_t>(ready - taken)));
-  // Whoever leaves looks once more: packets left for one that was busy are nobody else's.
+  // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
   if (queue.waiting()) flush(queue_id);
 
   for (int i = 0; i < taken; ++i) result.bytes += lengths[i];

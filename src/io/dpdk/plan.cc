@@ -128,7 +128,7 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
   for (size_t q = 0; q < taken.size(); ++q)
     if (!taken[q])
       wants.front()->warnings.push_back(
-          fmt::format("{}: nobody reads receive queue {}, what the port puts there is lost", port->name(), q));
+          fmt::format("{}: no element reads receive queue {}, so its packets are lost", port->name(), q));
 
   for (const Want* want : wants) {
     if (want->receive) {

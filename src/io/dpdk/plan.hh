@@ -15,7 +15,7 @@ namespace headrace::io::dpdk {
 
 /// What one element that receives wants.
 struct ReceiveWants {
-  int queue = -1;   // the first; -1: the next that nobody has
+  int queue = -1;   // the first; -1: the next one that is free
   int queues = -1;  // -1: one for each worker where the port distributes, else one
   int least_queues = 1, most_queues = 128;
   int descriptors = 0;
@@ -35,10 +35,10 @@ struct SendWants {
   bool l4_checksums = false;
 };
 
-/// Elements add what they want when they are configured; the first that is initialised starts all ports.
+/// Elements add what they want when they are configured; the first that is initialized starts all ports.
 class Plan {
  public:
-  /// The plan of the configuration that `router` stands for; it lives as long as somebody holds it.
+  /// The plan of the configuration that `router` stands for; it lives as long as it has a holder.
   static std::shared_ptr<Plan> of(const void* router);
 
   /// Both return a number for grant().

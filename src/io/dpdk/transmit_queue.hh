@@ -11,8 +11,8 @@
 
 namespace headrace::io::dpdk {
 
-/// The driver takes packets from one thread at a time. Whoever finds it busy leaves its packets in the backlog, and the
-/// one who is busy sends them before it goes: nobody waits.
+/// The driver takes packets from one thread at a time. A thread that finds the queue busy leaves its packets in the
+/// backlog, and the thread that holds the queue sends them before it leaves: no thread waits.
 struct Port::TransmitQueue {
   TransmitQueue(uint16_t id, uint32_t room) : id(id), backlog(room < 2 ? 2 : room, room < 2 ? 2 : room) {}
   ~TransmitQueue() {
@@ -22,17 +22,15 @@ struct Port::TransmitQueue {
   }
 
   bool enter() { return !busy.exchange(true, std::memory_order_seq_cst); }
-  void leave() {
-    busy.store(false, std::memory_order_seq_cst);
-    // Before the caller looks at the backlog: who found it busy left packets there, and looks at `busy` then.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
+  /// An exchange, not a store: it comes before or after another thread's enter(). Before, and that thread gets in;
+  /// after, and the caller then sees what that thread put into the backlog.
+  void leave() { busy.exchange(false, std::memory_order_seq_cst); }
   bool waiting() const { return front_waits.load(std::memory_order_seq_cst) || backlog.size() > 0; }
 
   static constexpr uint32_t kFront = 64;
   const uint16_t id;
   alignas(64) std::atomic<bool> busy{false};
-  /// Taken out of the backlog, but not taken by the driver. Only for who is busy.
+  /// Taken out of the backlog, but not taken by the driver. Only for the thread that holds the queue.
   rte_mbuf* front[kFront];
   uint32_t front_at = 0, front_size = 0;
   std::atomic<bool> front_waits{false};

@@ -118,7 +118,7 @@ bool Watch::restart(Watched& w) {
   if (port.device_arguments_.empty()) return false;
   if (!makes_interface(port.name_) && if_nametoindex(port.interface_name_.c_str()) == 0) return false;
   const rcu::Epoch grace = rcu::start_grace();
-  // Not for ever: who waits for us may be whom the workers wait for.
+  // Bounded: the thread waiting for us may be the one the workers are waiting for (deadlock).
   for (int i = 0; !rcu::elapsed(grace); ++i) {
     if (i == 100) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

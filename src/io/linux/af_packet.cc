@@ -6,7 +6,7 @@
 // segmentation.
 //
 // Sending: sendmmsg(), which copies. A shared ring would save that copy, but its slots come back only when the receiver
-// of a frame has read it, and on veth that may be a socket that nobody reads.
+// of a frame has read it, and on veth that may be a socket without a reader.
 
 #include <linux/filter.h>
 #include <linux/if_ether.h>

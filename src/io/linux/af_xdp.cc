@@ -191,7 +191,7 @@ Status XdpPort::open_queues(Errors& errors) {
         queues_.clear();
         if (mode == XDP_ZEROCOPY) break;
         return errors.error("{}: AF_XDP: {}", interface_.name,
-                            error == EBUSY ? "another program has the queue" : explain_errno(error));
+                            error == EBUSY ? "another program has queue " + std::to_string(n) : explain_errno(error));
       }
     }
     if (!queues_.empty()) break;

@@ -54,7 +54,7 @@ class Promiscuity {
 /// same.
 class KernelSilence {
  public:
-  /// The silence of this interface, shared by all who want it at a time; null, with an error, when it cannot be had.
+  /// The silence of this interface, shared by all current users; null, with an error, when it cannot be had.
   static std::shared_ptr<KernelSilence> begin(const std::string& interface, Errors& errors);
   ~KernelSilence();
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "headrace/headers_of.hh"
+
 namespace headrace::io {
 
 namespace {
@@ -44,40 +46,21 @@ bool finish_checksum(uint8_t* data, uint32_t length, uint32_t start, uint32_t of
 }
 
 bool finish_partial_checksum(uint8_t* frame, uint32_t length) {
-  uint32_t at = 12;
-  if (length < 14 + 20) return false;
-  uint32_t type = get16(frame + at);
-  while ((type == 0x8100 || type == 0x88a8) && at + 6 + 20 <= length) {
-    at += 4;
-    type = get16(frame + at);
-  }
-  at += 2;
-  const uint8_t* ip = frame + at;
-  uint32_t header, segment, protocol, pseudo;
-  if (type == 0x0800) {
-    header = (ip[0] & 15) * 4u;
-    const uint32_t total = get16(ip + 2);
-    if (ip[0] >> 4 != 4 || header < 20 || total < header || at + total > length || (get16(ip + 6) & 0x3fff))
-      return false;
-    segment = total - header;
-    protocol = ip[9];
-    pseudo = sum16(ip + 12, 8, protocol + segment);
-  } else if (type == 0x86dd && at + 40 <= length && ip[0] >> 4 == 6) {
-    header = 40;
-    segment = get16(ip + 4);
-    if (at + header + segment > length) return false;
-    protocol = ip[6];
-    pseudo = sum16(ip + 8, 32, protocol + segment);
-  } else {
-    return false;
-  }
-  if (protocol != kTcp && protocol != kUdp) return false;
-  const uint32_t offset = protocol == kTcp ? 16 : 6;
-  if (segment < (protocol == kTcp ? 20u : 8u)) return false;
-  uint8_t* field = frame + at + header + offset;
+  const PacketBytes bytes{frame, length};
+  const TransportPlace place = find_transport_in_frame(bytes);
+  if (!place.has_header || place.fragment || (place.protocol != kTcp && place.protocol != kUdp)) return false;
+  const uint8_t* const ip = frame + place.network;
+  const auto total = static_cast<uint32_t>(place.end - place.network);
+  if (total != (place.version == 4 ? get16(ip + 2) : 40 + get16(ip + 4))) return false;  // cut short
+  const auto segment = static_cast<uint32_t>(place.end - place.at);
+  if (segment < (place.protocol == kTcp ? 20u : 8u)) return false;
+  const uint32_t pseudo =
+      place.version == 4 ? sum16(ip + 12, 8, place.protocol + segment) : sum16(ip + 8, 32, place.protocol + segment);
+  uint8_t* const transport = frame + place.at;
+  uint8_t* const field = transport + (place.protocol == kTcp ? 16 : 6);
   const uint32_t value = get16(field);
   if (value != pseudo || value == 0) return false;
-  const uint32_t sum = sum16(frame + at + header, segment);
+  const uint32_t sum = sum16(transport, segment);
   if (sum16(nullptr, 0, sum + pseudo) == 0xffff) return false;  // right as it is
   store_checksum(field, sum);
   return true;

@@ -37,31 +37,52 @@ bool allows_xdp(const Interface& interface, const PortRequest& request) {
          (request.link_type < 0 || request.link_type == DLT_EN10MB);
 }
 
+/// What PortChoice::refusal() says after the attempt to use AF_XDP ended with these errors.
+std::string refusal_of(const Errors& tried, const std::string& device) {
+  if (tried.lines().empty()) return {};
+  std::string_view reason = tried.lines().back();
+  for (const std::string& prefix : {device + ": ", std::string("AF_XDP: ")})
+    if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
+  return ", not by af_xdp: " + std::string(reason);
+}
+
+/// Adds to a port what kept it from another method.
+template <typename P>
+std::unique_ptr<P> with_refusal(std::unique_ptr<P> port, std::string refusal) {
+  if (port) port->set_refusal(std::move(refusal));
+  return port;
+}
+
 std::unique_ptr<PortReceiver> open_new_receiver(const PortRequest& request, Errors& errors) {
   const std::optional<Interface> interface = find_interface(request.device, errors);
   if (!interface) return nullptr;
   std::optional<PortMethod> method = request.method;
+  std::string refusal;
   if (method == PortMethod::kAfXdp || (!method && allows_xdp(*interface, request))) {
-    Errors unused;
-    if (auto port = open_xdp_receiver(*interface, request, method ? errors : unused)) return port;
+    Errors tried;
+    if (auto port = open_xdp_receiver(*interface, request, method ? errors : tried)) return port;
     if (method) return nullptr;
+    refusal = refusal_of(tried, request.device);
   }
   if (!method) method = method_without_xdp(*interface, request);
-  if (method == PortMethod::kAfPacket) return open_packet_receiver(*interface, request, errors);
-  return open_pcap_receiver(*interface, request, errors);
+  if (method == PortMethod::kAfPacket)
+    return with_refusal(open_packet_receiver(*interface, request, errors), std::move(refusal));
+  return with_refusal(open_pcap_receiver(*interface, request, errors), std::move(refusal));
 }
 
 std::unique_ptr<PortSender> open_new_sender(const PortRequest& request, int ordinal, Errors& errors) {
   const std::optional<Interface> interface = find_interface(request.device, errors);
   if (!interface) return nullptr;
   const std::optional<PortMethod> method = request.method;
+  std::string refusal;
   if (method == PortMethod::kAfXdp || (!method && interface->link_type == DLT_EN10MB)) {
-    Errors unused;
-    if (auto port = open_xdp_sender(*interface, ordinal, method ? errors : unused)) return port;
+    Errors tried;
+    if (auto port = open_xdp_sender(*interface, ordinal, method ? errors : tried)) return port;
     if (method) return nullptr;
+    refusal = refusal_of(tried, request.device);
   }
   if (method == PortMethod::kPcap) return open_pcap_sender(*interface, errors);
-  return open_packet_sender(*interface, errors);
+  return with_refusal(open_packet_sender(*interface, errors), std::move(refusal));
 }
 
 DeviceRegistry<PortReceiver>& receivers() {

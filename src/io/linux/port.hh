@@ -51,8 +51,19 @@ struct ReceiveLosses {
   uint64_t too_long = 0;
 };
 
+/// Why a port has its method.
+class PortChoice {
+ public:
+  /// ", not by af_xdp: another program has queue 0" where AF_XDP was to be used and could not; else empty.
+  const std::string& refusal() const { return refusal_; }
+  void set_refusal(std::string refusal) { refusal_ = std::move(refusal); }
+
+ private:
+  std::string refusal_;
+};
+
 /// What a FromDevice has of an interface. One thread receives at a time.
-class PortReceiver {
+class PortReceiver : public PortChoice {
  public:
   virtual ~PortReceiver() = default;
 
@@ -89,7 +100,7 @@ class PortReceiver {
 };
 
 /// What a ToDevice has of an interface. One thread sends at a time.
-class PortSender {
+class PortSender : public PortChoice {
  public:
   virtual ~PortSender() = default;
   const Interface& interface() const { return interface_; }

@@ -102,7 +102,7 @@ Descriptor HostDevice::open_device(Errors& errors) {
 bool HostDevice::reopen() {
   Errors unused;
   const Descriptor made = open_device(unused);
-  // The number of the descriptor stays, for those who send by it.
+  // The descriptor keeps its number, for the threads that send with it.
   return made && dup3(made.get(), socket_.get(), O_CLOEXEC) >= 0 && set_up(kNothing, unused).ok();
 }
 

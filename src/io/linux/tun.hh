@@ -39,7 +39,7 @@ class HostDevice {
   /// For a device that is shared: sets what differs.
   Status change(const Options& options, Errors& errors);
 
-  /// Makes the interface again after somebody deleted it; others may send meanwhile.
+  /// Creates the interface again after it was deleted; other threads may send meanwhile.
   bool reopen();
 
   enum class Got { kPacket, kNothing, kNoBuffer, kGone };

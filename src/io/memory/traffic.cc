@@ -3,48 +3,17 @@
 #include <pcap/pcap.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
+
+#include "headrace/flow_hash.hh"
 
 namespace headrace {
 
 namespace {
 
-constexpr uint8_t kRssKey[40] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
-                                 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
-                                 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
-
 constexpr uint32_t kSource = 0xc6120101;  // 198.18.1.1
 constexpr uint16_t kDstPort = 53;
-
-/// For each input byte position and value the XOR of the key windows of its set bits.
-using Tables = std::array<std::array<uint32_t, 256>, 36>;
-
-const Tables& toeplitz_tables() {
-  static const Tables tables = [] {
-    Tables t{};
-    for (int byte = 0; byte < 36; ++byte) {
-      for (int bit = 0; bit < 8; ++bit) {
-        // The 32 bits of the key that begin at this input bit.
-        uint64_t window = 0;
-        for (int i = 0; i < 5; ++i) window = window << 8 | kRssKey[byte + i];
-        const uint32_t word = static_cast<uint32_t>(window >> (8 - bit));
-        for (int value = 0; value < 256; ++value)
-          if (value & (0x80 >> bit)) t[byte][value] ^= word;
-      }
-    }
-    return t;
-  }();
-  return tables;
-}
-
-uint32_t toeplitz(const uint8_t* input, int n) {
-  const Tables& t = toeplitz_tables();
-  uint32_t hash = 0;
-  for (int i = 0; i < n; ++i) hash ^= t[i][input[i]];
-  return hash;
-}
 
 void put32(uint8_t* at, uint32_t value) {
   value = __builtin_bswap32(value);
@@ -190,69 +159,6 @@ Status load_frames(const TrafficSpec& spec, std::vector<TrafficShare>& shares, E
   pcap_close(pcap);
   return status;
 }
-
-}  // namespace
-
-uint32_t toeplitz_ip4(uint32_t src, uint32_t dst, uint16_t src_port, uint16_t dst_port) {
-  uint8_t input[12];
-  put32(input, src);
-  put32(input + 4, dst);
-  put16(input + 8, src_port);
-  put16(input + 10, dst_port);
-  return toeplitz(input, 12);
-}
-
-uint32_t toeplitz_ip4(uint32_t src, uint32_t dst) {
-  uint8_t input[8];
-  put32(input, src);
-  put32(input + 4, dst);
-  return toeplitz(input, 8);
-}
-
-uint32_t toeplitz_ip6(const uint8_t src[16], const uint8_t dst[16], uint16_t src_port, uint16_t dst_port) {
-  uint8_t input[36];
-  std::memcpy(input, src, 16);
-  std::memcpy(input + 16, dst, 16);
-  put16(input + 32, src_port);
-  put16(input + 34, dst_port);
-  return toeplitz(input, 36);
-}
-
-uint32_t toeplitz_ip(const uint8_t* ip, uint32_t length) {
-  if (length >= 20 && ip[0] >> 4 == 4) {
-    const uint32_t header = (ip[0] & 15) * 4u;
-    const bool ports =
-        (ip[9] == 6 || ip[9] == 17) && (get16(ip + 6) & 0x3fff) == 0 && header >= 20 && header + 4 <= length;
-    uint8_t input[12];
-    std::memcpy(input, ip + 12, 8);
-    if (!ports) return toeplitz(input, 8);
-    std::memcpy(input + 8, ip + header, 4);
-    return toeplitz(input, 12);
-  }
-  if (length >= 40 && ip[0] >> 4 == 6) {
-    const bool ports = (ip[6] == 6 || ip[6] == 17) && length >= 44;
-    uint8_t input[36];
-    std::memcpy(input, ip + 8, 32);
-    if (!ports) return toeplitz(input, 32);
-    std::memcpy(input + 32, ip + 40, 4);
-    return toeplitz(input, 36);
-  }
-  return 0;
-}
-
-uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
-  uint32_t at = 12;
-  if (length < 14) return 0;
-  uint16_t type = get16(frame + at);
-  while ((type == 0x8100 || type == 0x88a8) && at + 6 <= length) {
-    at += 4;
-    type = get16(frame + at);
-  }
-  at += 2;
-  return type == 0x0800 || type == 0x86dd ? toeplitz_ip(frame + at, length - at) : 0;
-}
-
-namespace {
 
 /// Fills the shares with records, of which make(length) makes a random one.
 template <typename Record, typename Make>

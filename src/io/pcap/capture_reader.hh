@@ -35,15 +35,21 @@ class CaptureReader {
 
   /// A libpcap DLT_ value.
   int link_type() const { return link_type_; }
-  InputFile& file() { return file_; }
-  /// Where the packet returned last begins.
-  uint64_t record_position() const { return record_position_; }
+  /// The file's name, for messages.
+  const std::string& name() const { return file_.name(); }
+  /// Continues at a position of the decompressed file, where a record must begin.
+  Status seek(uint64_t position, Errors& errors);
+  /// The handlers of InputFile, and `packet_filepos`: where the packet returned last begins.
+  void add_handlers(Handlers& handlers);
 
  private:
   static ssize_t read_cookie(void* cookie, char* to, size_t n);
+  static int seek_cookie(void* cookie, off64_t* offset, int whence);
+  uint64_t position() const;
 
   InputFile file_;
-  Errors* errors_ = nullptr;  // of the call under way
+  Errors* errors_ = nullptr;     // of the call under way
+  std::FILE* stream_ = nullptr;  // libpcap closes it
   pcap* pcap_ = nullptr;
   int link_type_ = -1;
   uint64_t record_position_ = 0;

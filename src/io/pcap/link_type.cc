@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "headrace/args.hh"
+#include "headrace/headers_of.hh"
 
 namespace headrace::io {
 
@@ -44,6 +45,8 @@ constexpr int kNotIp = -1;
 class Bytes {
  public:
   Bytes(const uint8_t* data, int length) : data_(data), length_(length) {}
+  PacketBytes bytes() const { return {data_, static_cast<uint32_t>(length_)}; }
+  int length() const { return length_; }
   bool has(int end) const { return end <= length_; }
   int u8(int at) const { return at < length_ ? data_[at] : kNotIp; }
   int u16(int at) const { return at + 2 <= length_ ? data_[at] << 8 | data_[at + 1] : kNotIp; }
@@ -57,12 +60,10 @@ bool is_ip_type(int ethertype) { return ethertype == 0x0800 || ethertype == 0x86
 
 /// Offset behind an Ethernet type at `at`, past VLAN tags.
 int behind_ethertype(const Bytes& b, int at) {
-  for (int tags = 0; tags < 2; ++tags) {
-    const int type = b.u16(at);
-    if (type != 0x8100 && type != 0x88a8) break;
-    at += 4;
-  }
-  return is_ip_type(b.u16(at)) ? at + 2 : kNotIp;
+  if (!b.has(at + 2)) return kNotIp;
+  uint32_t type;
+  at = behind_tags(b.bytes(), at, b.length(), type);
+  return is_ip_type(static_cast<int>(type)) ? at : kNotIp;
 }
 
 int behind_fddi(const Bytes& b, int at);

@@ -25,7 +25,7 @@ using offload::Run;
 
 /// Plan 0 has rows of 80 bytes, plan 1 rows of 48: each adds a parameter to the length in the header, changes every
 /// byte behind it by another one, and counts rows and lengths; plan 1 counts odd lengths besides.
-constexpr const char* kSource = R"(#include "headrace/lane_view.hh"
+constexpr const char* kSource = R"(#include "headrace/device/lane_view.hh"
 inline __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters) {
   const int stride = plan == 0 ? 80 : 48;
   const uint32_t length = slot.header.length;
@@ -36,7 +36,7 @@ inline __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const u
   slot.header.at = headrace::kExit + (slot.window_at == slot.header.data);
   for (int i = 16; i < stride; ++i) slot.row[i] = static_cast<uint8_t>(slot.row[i] ^ (parameters[1] + i));
 }
-#include "headrace/device_kernels.hh"
+#include "headrace/device/kernels.hh"
 )";
 constexpr int kStrides[] = {80, 48};
 constexpr int kCounters[] = {2, 3};

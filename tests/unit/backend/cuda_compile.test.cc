@@ -11,8 +11,8 @@
 
 #include "backend/cuda/compile.hh"
 #include "backend/cuda/driver.hh"
+#include "headrace/device/embedded.hh"
 #include "headrace/element.hh"
-#include "headrace/embedded.hh"
 #include "support/side_by_side.hh"
 
 namespace headrace::cuda {
@@ -38,7 +38,7 @@ inline __device__ void headrace_run_plan(int, headrace::Slot& slot, const unsign
   const Layout layout;
   slot.header.at = headrace::shade_slot(*reinterpret_cast<const headrace::{}*>(parameters), slot, layout, 0);
 }}
-#include "headrace/device_kernels.hh"
+#include "headrace/device/kernels.hh"
 )",
                        header, shader);
   }

@@ -47,7 +47,7 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
   const std::vector<offload::Plan> made =
       offload::make_plans(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved, images);
   plans = static_cast<int>(made.size());
-  return offload::program_source(made) + "#include \"headrace/device_kernels.hh\"\n";
+  return offload::program_source(made) + "#include \"headrace/device/kernels.hh\"\n";
 }
 
 TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {

@@ -1,101 +1,16 @@
 #include "offload_fixture.hh"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <ostream>
 
 #include "backend/devices.hh"
 #include "backend/reference/reference_backend.hh"
-#include "headrace/embedded.hh"
 #include "headrace/shader.hh"
 
 namespace headrace::testing {
 
 namespace {
-
-/// All embedded headers as files, for as long as the process runs.
-class Workshop {
- public:
-  static Workshop& get() {
-    static Workshop workshop;
-    return workshop;
-  }
-  ~Workshop() {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-
-  const std::string& why_not() const { return why_not_; }
-  /// Runs the compiler on `source`; its messages, empty when all is well.
-  std::string compile(const std::string& source, const std::string& options, std::string& output) {
-    const std::string base = (folder_ / fmt::format("source{}", ++number_)).string();
-    output = base + ".so";
-    std::ofstream(base + ".cc") << source;
-    std::string messages;
-    const int status =
-        run(fmt::format("g++ -std=c++20 -I{} {} {}.cc -o {} 2>&1", folder_.string(), options, base, output), messages);
-    if (status != 0 && messages.empty()) messages = "the compiler failed";
-    return messages;
-  }
-  offload::ReferenceBackend::Runner runner(const std::string& source, std::string& messages) {
-    const auto known = runners_.find(source);
-    if (known != runners_.end()) return known->second;
-    std::string library;
-    messages = compile(source + R"(
-extern "C" void headrace_test_slot(int plan, headrace::Slot* slot, const unsigned char* parameters) {
-  headrace_run_plan(plan, *slot, parameters);
-}
-)",
-                       "-O1 -Wall -fPIC -shared " + std::string(kAsProgram), library);
-    if (!messages.empty()) return nullptr;
-    void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* symbol = handle ? dlsym(handle, "headrace_test_slot") : nullptr;
-    if (!symbol) messages = dlerror();
-    const auto function = reinterpret_cast<offload::ReferenceBackend::Runner>(symbol);
-    if (function) runners_.emplace(source, function);
-    return function;
-  }
-  /// What a device's compiler defines, but for its own functions.
-  static constexpr const char* kAsProgram = "-D__CUDACC_RTC__ -D__host__= -D__device__=";
-
- private:
-  Workshop() {
-    std::string text = (std::filesystem::temp_directory_path() / "headrace-offload-XXXXXX").string();
-    if (!mkdtemp(text.data())) {
-      why_not_ = "no temporary folder";
-      return;
-    }
-    folder_ = text;
-    if (run("g++ --version 2>&1", text) != 0) why_not_ = "no g++ here";
-    if (find_embedded_header("headrace/shader.hh").text.empty()) why_not_ = "no embedded headers";
-    for (const EmbeddedText& header : embedded_headers()) {
-      const std::filesystem::path path = folder_ / header.path;
-      std::filesystem::create_directories(path.parent_path());
-      std::ofstream(path) << header.text;
-    }
-  }
-  static int run(const std::string& command, std::string& output) {
-    FILE* pipe = popen(command.c_str(), "r");
-    if (!pipe) return -1;
-    output.clear();
-    std::array<char, 4096> piece;
-    while (const size_t n = fread(piece.data(), 1, piece.size(), pipe)) output.append(piece.data(), n);
-    return pclose(pipe);
-  }
-
-  std::filesystem::path folder_;
-  std::string why_not_;
-  int number_ = 0;
-  std::map<std::string, offload::ReferenceBackend::Runner> runners_;
-};
 
 class ControlledLane final : public offload::Lane {
  public:
@@ -125,6 +40,10 @@ class ControlledLane final : public offload::Lane {
     if (at(job).done) return State::kDone;
     if (failed(at(job).number)) return State::kFailed;
     if (controls_.hold || (at(job).number == controls_.lose && !controls_.found)) return State::kPending;
+    if (controls_.pending.load() > 0) {
+      controls_.pending.fetch_sub(1);
+      return State::kPending;
+    }
     const State state = lane_.poll(job);
     at(job).done = state == State::kDone;
     return state;
@@ -146,17 +65,37 @@ class ControlledLane final : public offload::Lane {
   std::vector<Job> jobs_;
 };
 
+class ControlledMemory final : public offload::DeviceMemory {
+ public:
+  ControlledMemory(offload::DeviceMemory& memory, DeviceControls& controls) : memory_(memory), controls_(controls) {}
+
+  uint64_t allocate(size_t bytes) override { return controls_.refuse ? 0 : memory_.allocate(bytes); }
+  void release(uint64_t address) override { memory_.release(address); }
+  Status upload(uint64_t to, const void* from, size_t bytes) override {
+    return controls_.refuse ? Status::failed() : memory_.upload(to, from, bytes);
+  }
+  size_t free_bytes() const override { return memory_.free_bytes(); }
+  size_t total_bytes() const override { return memory_.total_bytes(); }
+
+ private:
+  offload::DeviceMemory& memory_;
+  DeviceControls& controls_;
+};
+
 class ControlledBackend final : public offload::Backend {
  public:
   ControlledBackend(const OffloadOptions& options, std::shared_ptr<DeviceControls> controls, bool compiled,
                     size_t memory_limit)
-      : inner_(options, memory_limit), controls_(std::move(controls)), compiled_(compiled) {}
+      : inner_(options, memory_limit),
+        controls_(std::move(controls)),
+        memory_(inner_.memory(), *controls_),
+        compiled_(compiled) {}
 
-  offload::DeviceMemory& memory() override { return inner_.memory(); }
+  offload::DeviceMemory& memory() override { return memory_; }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
     if (compiled_) {
       std::string messages;
-      const auto runner = Workshop::get().runner(program.source, messages);
+      const auto runner = compile_program(program.source, messages);
       if (!runner) return errors.error("the program does not compile:\n{}\n{}", messages, program.source);
       inner_.set_runner(runner);
     }
@@ -171,6 +110,7 @@ class ControlledBackend final : public offload::Backend {
  private:
   offload::ReferenceBackend inner_;
   std::shared_ptr<DeviceControls> controls_;
+  ControlledMemory memory_;
   const bool compiled_;
   std::vector<std::unique_ptr<ControlledLane>> lanes_;
 };
@@ -195,31 +135,6 @@ std::string without_id(std::string bytes) {
 }
 
 }  // namespace
-
-std::string carrier_name(Carrier carrier) {
-  switch (carrier) {
-    case Carrier::kCpu:
-      return "cpu";
-    case Carrier::kReference:
-      return "reference";
-    case Carrier::kProgram:
-      return "program";
-    case Carrier::kCuda:
-      return "cuda";
-  }
-  return {};
-}
-
-void PrintTo(Carrier carrier, std::ostream* out) { *out << carrier_name(carrier); }
-
-const std::string& why_no_compiler() { return Workshop::get().why_not(); }
-
-std::string compile_text(const std::string& source, bool as_program) {
-  std::string output;
-  return Workshop::get().compile(
-      source, as_program ? fmt::format("-fsyntax-only {}", Workshop::kAsProgram) : std::string("-fsyntax-only"),
-      output);
-}
 
 // --- Devices
 

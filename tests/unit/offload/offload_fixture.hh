@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,24 +17,16 @@
 #include "offload/backend.hh"
 #include "offload/engine.hh"
 #include "runtime/runtime.hh"
+#include "support/carrier.hh"
 #include "support/test_router.hh"
 
 namespace headrace::testing {
 
-/// What carries a chain out.
-enum class Carrier {
-  kCpu,        ///< no engine
-  kReference,  ///< the plans, on rows
-  kProgram,    ///< the generated program, compiled for the host, on rows
-  kCuda        ///< the generated program on a device
-};
-
-std::string carrier_name(Carrier carrier);
-void PrintTo(Carrier carrier, std::ostream* out);
-
 /// How a test's devices behave. Shared between the test and all lanes of a device.
 struct DeviceControls {
   std::atomic<bool> hold{false};        ///< no job is done
+  std::atomic<int> pending{0};          ///< so many polls find their job pending
+  std::atomic<bool> refuse{false};      ///< the device takes no tables
   std::atomic<int> fail_from{-1};       ///< this job and later ones: the device has failed
   std::atomic<int> lose{-1};            ///< this job is not done before `found` is set
   std::atomic<bool> found{false};       ///< the lost job is done, late
@@ -60,12 +51,6 @@ class TestDevices {
  private:
   std::vector<std::shared_ptr<DeviceControls>> controls_;
 };
-
-/// Why generated programs cannot be compiled here; empty when they can.
-const std::string& why_no_compiler();
-/// Compiles a source that includes embedded headers. \param as_program without the standard library, as for a device
-/// \return the compiler's messages, empty if there are none
-std::string compile_text(const std::string& source, bool as_program);
 
 /// One packet of an outcome.
 struct Arrival {

@@ -2,7 +2,7 @@
 /// \file
 /// Shaders for tests. Their text is made known like that of built-in ones, so that programs can contain them.
 
-#include "headrace/embedded.hh"
+#include "headrace/device/embedded.hh"
 #include "headrace/shader.hh"
 
 /// Defines shader `Name` and embeds its definition.
@@ -121,5 +121,40 @@ HEADRACE_TEST_SHADER(
         if (found.first == ~0u) return 0;
         p.set(anno::pattern, found.first);
         return 1;
+      }
+    };)
+
+namespace headrace {
+
+/// Tables that handler `set` changes together.
+struct OffloadTwinOwner {
+  static constexpr size_t kSize = 64;
+  uint32_t first[kSize] = {};
+  uint32_t second[kSize] = {};
+  const uint32_t* tables[3] = {first, first, second};
+};
+
+}  // namespace headrace
+
+// Paints packets with the first number of one table. The tables' addresses lie in an object, and half of the first table
+// is mirrored a second time. Packets for which the tables differ go to output 1.
+HEADRACE_TEST_SHADER(
+    OffloadTwins, struct OffloadTwinOwner; struct OffloadTwins
+    : Shader<OffloadTwins> {
+      static constexpr Ports kPorts{"1/1-2"};
+      static constexpr auto kRegions = regions(Write{anno::paint});
+      using Owner = OffloadTwinOwner;
+      const uint32_t* const* tables = nullptr;
+      void refresh(const Owner& owner);
+      void mirror(Mirror & mirror, const Owner& owner);
+      void add_handlers(Handlers & handlers, Owner & owner);
+      HEADRACE_SHADER Next shade(auto& p) const {
+        const uint32_t* part = tables[0];
+        const uint32_t* first = tables[1];
+        const uint32_t* second = tables[2];
+        p.set(anno::paint, static_cast<uint8_t>(first[0]));
+        for (int i = 0; i < 64; ++i)
+          if (first[i] != second[i] || part[i / 2] != second[i]) return 1;
+        return 0;
       }
     };)

@@ -10,7 +10,9 @@
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "lang/lang.hh"
+#include "offload/engine.hh"
 #include "runtime/runtime.hh"
+#include "support/hang_guard.hh"
 #include "support/test_router.hh"
 
 namespace headrace {
@@ -40,9 +42,11 @@ class HotSwap : public ::testing::Test {
   std::string read(const std::string& name) {
     Element* element = nullptr;
     std::string value;
-    const Handler* h = router_->find_handler(name, nullptr, element, errors_);
+    const size_t space = name.find(' ');
+    const Handler* h = router_->find_handler(name.substr(0, space), nullptr, element, errors_);
     EXPECT_TRUE(h) << name;
-    if (h) (void)router_->call_read(element, *h, "", value, errors_);
+    const std::string parameters = space == std::string::npos ? "" : name.substr(space + 1);
+    if (h) (void)router_->call_read(element, *h, parameters, value, errors_);
     return value;
   }
   struct Account {
@@ -94,6 +98,8 @@ TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
   OffloadOptions offload;
   offload.backend = "reference";
   offload.mode = OffloadOptions::Mode::kDevice;
+  // Longer than a round, so that there are jobs to wait for.
+  offload.delay_us = 500;
   const auto text = [](int paint) {
     return std::string(kSource) + "Strip(14) -> CheckIPHeader -> Paint(" + std::to_string(paint) +
            ") -> DecIPTTL -> Unstrip(14) -> s :: TrafficSink;";
@@ -111,6 +117,53 @@ TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
   EXPECT_EQ(a.in, a.out + a.drops);
   router_.reset();
   EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+/// A worker in a handler waits until all others stand; the swap holds the one that sleeps. Both must go on.
+TEST_F(HotSwap, WhileAScriptWritesHandlersAndAWorkerSleeps) {
+  const testing::HangGuard guard(120);
+  const std::string text =
+      "Idle -> c :: Counter -> Discard; Script(label x, write c.reset, wait 0.1ms, write c.reset, goto x);";
+  start(2, text);
+  constexpr uint64_t kSwaps = 400;
+  uint64_t swaps = 0;
+  run([&] {
+    swap(text);
+    return ++swaps < kSwaps;
+  });
+  EXPECT_EQ(runtime_->swaps().count, kSwaps);
+}
+
+/// Until the take-over, handlers of the old router change a table that the new one shares; the devices of the new one
+/// got their copy before.
+TEST_F(HotSwap, DevicesGetWhatChangedInSharedTablesBeforeTheSwap) {
+  const testing::HangGuard guard(60);
+  OffloadOptions offload;
+  offload.backend = "reference";
+  offload.mode = OffloadOptions::Mode::kDevice;
+  const auto text = [](const std::string& active) {
+    return "TimedSource(INTERVAL 20ms, DATA \\<45000014000000004011000001010101 01020304>, LIMIT -1, ACTIVE " + active +
+           ") -> MarkIPHeader(0) -> GetIPAddress(16) -> rt :: RadixIPLookup(1.0.0.0/8 0);"
+           "rt[0] -> c0 :: Counter -> Discard; rt[1] -> c1 :: Counter -> Discard;";
+  };
+  start(2, text("false"), offload);
+  ASSERT_TRUE(router_->engine());
+  int step = 0;
+  run([&] {
+    if (step == 0) {
+      std::unique_ptr<Router> next = build(text("true"), router_.get());
+      EXPECT_TRUE(next) << errors_.str();
+      Element* rt = nullptr;
+      const Handler* set = router_->find_handler("rt.set", nullptr, rt, errors_);
+      EXPECT_TRUE(router_->call_write(rt, *set, "1.0.0.0/8 1", errors_).ok()) << errors_.str();
+      (void)runtime_->replace(std::move(next));
+    }
+    return ++step < 2000 && read("c1.count") == "0";
+  });
+  EXPECT_EQ(read("rt.lookup 1.2.3.4"), "1");
+  // The first packets may be sent before the devices have the change.
+  EXPECT_NE(read("c1.count"), "0");
+  EXPECT_GT(router_->engine()->event(offload::kJobPackets), 0u);
 }
 
 TEST_F(HotSwap, SleepingWorkersAreNotWaitedFor) {

@@ -10,7 +10,7 @@ namespace {
 TEST(RegexCompile, AWarpSearches) {
   std::string why_not;
   if (Nvrtc::get(&why_not) == nullptr) GTEST_SKIP() << why_not;
-  const std::string source = R"(#include "tables/pattern/regex_view.hh"
+  const std::string source = R"(#include "tables/regex/regex_view.hh"
 extern "C" __global__ void search(headrace::RegexView view, const unsigned char* text, unsigned length,
                                   headrace::RegexFound* found) {
   const headrace::WarpTeam team;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tables/pattern/regex_table.hh"
+#include "tables/regex/regex_table.hh"
 
 namespace headrace {
 

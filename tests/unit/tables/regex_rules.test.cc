@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "tables/text_lines.hh"
+#include "tables/files/text_lines.hh"
 #include "tests/support/source_dir.hh"
 #include "tests/unit/tables/regex_oracles.hh"
 

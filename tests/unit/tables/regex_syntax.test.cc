@@ -1,8 +1,8 @@
-#include "tables/pattern/regex_syntax.hh"
+#include "tables/regex/regex_syntax.hh"
 
 #include <gtest/gtest.h>
 
-#include "tables/pattern/regex_literals.hh"
+#include "tables/regex/regex_literals.hh"
 
 namespace headrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "tables/pattern/regex_table.hh"
+#include "tables/regex/regex_table.hh"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,244 @@
+#include "elements/devices/ToDPDKDevice.hh"
+
+#include <thread>
+
+#include "headrace/packet_pool.hh"
+#include "src/io/dpdk/eal.hh"
+#include "support/element_test.hh"
+#include "support/temporary_file.hh"
+
+namespace headrace::testing {
+namespace {
+
+// Ethernet, IPv4 10.0.0.9 to 20.0.0.1 with a wrong header checksum, UDP with a wrong checksum, 4 bytes of payload.
+constexpr const char* kWrong =
+    "020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0 000c4321 61626364";
+constexpr const char* kRightIp =
+    "020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c4321 61626364";
+
+TEST(ToDPDKDevice, WhatIsSentToARingComesBack) {
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    TestRouter r(
+        "TrafficSource(imix, LIMIT 5000, BURST 50) -> t :: ToDPDKDevice(net_ring10);"
+        "f :: FromDPDKDevice(net_ring10) -> c :: Counter(COUNT_CALL 5000 stop) -> s :: TrafficSink(CHECK true, TTL "
+        "64);");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    r.run();
+    EXPECT_EQ(r.read("t.count"), "5000");
+    EXPECT_EQ(r.read("s.count"), "5000");
+    EXPECT_EQ(r.read("s.bad"), "0") << r.read("s.bad_details");
+    EXPECT_EQ(r.read("s.byte_count"), r.read("t.bytes"));
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST(ToDPDKDevice, NothingIsCopied) {
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring11); FromDPDKDevice(net_ring11) -> Counter(COUNT_CALL 1 stop) -> c :: "
+      "Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  Packet* p = Packet::make("................................", 32);
+  r.push("t", p);
+  r.run();
+  ASSERT_EQ(capture(r, "c").seen().size(), 1u);
+  EXPECT_EQ(capture(r, "c").seen()[0].packet, p);
+}
+
+TEST(ToDPDKDevice, LargePacketsTakeSeveralBuffers) {
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    TestRouter r(
+        "i :: Idle -> t :: ToDPDKDevice(net_ring12, MTU 9000);"
+        "FromDPDKDevice(net_ring12) -> Counter(COUNT_CALL 3 stop) -> c :: Capture;");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    std::string large, largest(9014, 'x');
+    for (int i = 0; i < 8000; ++i) large += static_cast<char>(i % 251);
+    r.push("t", large);
+    r.push("t", std::string(9100, 'y'));  // longer than the MTU
+    r.push("t", "short but long enough");
+    r.push("t", largest);
+    r.run();
+    const Capture& c = capture(r, "c");
+    ASSERT_EQ(c.seen().size(), 3u);
+    EXPECT_EQ(c.bytes(0), large);
+    EXPECT_EQ(c.bytes(1), "short but long enough");
+    EXPECT_EQ(c.bytes(2), largest);
+    EXPECT_EQ(r.read("t.dropped"), "1");
+    EXPECT_EQ(r.read("t.drop_reasons"), "1\ttoo long or too short\n");
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST(ToDPDKDevice, WhatFindsNoRoomWaitsThenIsDropped) {
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    // The ring holds 1023 packets; nobody takes them out.
+    TestRouter r(
+        "InfiniteSource(LIMIT 2000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring13, IQUEUE 512, "
+        "BLOCKING false);");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    r.run();
+    EXPECT_EQ(r.read("t.hw_count"), "1023");
+    const uint64_t sent = std::stoull(r.read("t.count")), dropped = std::stoull(r.read("t.dropped"));
+    EXPECT_EQ(sent + dropped, 2000u);
+    EXPECT_GE(sent, 1023u + 512u);
+    EXPECT_LE(sent, 1023u + 512u + 64u);
+    EXPECT_EQ(r.read("t.drop_reasons"), std::to_string(dropped) + "\tno room\n");
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST(ToDPDKDevice, BlockingWaitsForRoomButNotForEver) {
+  TestRouter r(
+      "InfiniteSource(LIMIT 3000, BURST 100, STOP true, LENGTH 60) -> t :: ToDPDKDevice(net_ring14, IQUEUE 64);");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto begin = std::chrono::steady_clock::now();
+  r.run();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  // Once it has seen that the port takes nothing it does not wait again.
+  EXPECT_GE(took, std::chrono::milliseconds(10));
+  EXPECT_LT(took, std::chrono::seconds(5));
+  EXPECT_GT(std::stoull(r.read("t.dropped")), 1000u);
+}
+
+TEST(ToDPDKDevice, WaitingPacketsAreSentInOrder) {
+  const TemporaryFile out;
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    TestRouter r(
+        "s :: TrafficSource(LIMIT 20000, BURST 200) -> t :: ToDPDKDevice(net_ring15, IQUEUE 32768, BLOCKING false);"
+        "f :: FromDPDKDevice(net_ring15, BURST 32) -> c :: Counter(COUNT_CALL 20000 stop)"
+        " -> k :: TrafficSink(LATENCY true);");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    r.run();
+    EXPECT_EQ(r.read("k.count"), "20000");
+    EXPECT_EQ(r.read("k.reordered"), "0");
+    EXPECT_EQ(r.read("t.dropped"), "0");
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST(ToDPDKDevice, PullsAsMuchAsThePortTakes) {
+  TestRouter r(
+      "InfiniteSource(LIMIT 3000, LENGTH 60, STOP true) -> q :: Queue(5000) -> t :: ToDPDKDevice(net_ring16, IQUEUE "
+      "64);");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.run();
+  EXPECT_EQ(r.read("t.dropped"), "0");
+  const int sent = std::stoi(r.read("t.count"));
+  EXPECT_GE(sent, 1023);
+  EXPECT_EQ(std::stoi(r.read("q.length")), 3000 - sent);
+}
+
+TEST(ToDPDKDevice, PacketsWaitForABurst) {
+  TestRouter r("i :: Idle -> t :: ToDPDKDevice(net_ring17, BURST 4, TIMEOUT 20); Script(wait 30ms, stop);");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  for (int i = 0; i < 6; ++i) r.push("t", "................................");
+  EXPECT_EQ(r.read("t.hw_count"), "4");
+  EXPECT_EQ(r.router().find("t")->held_packets(), 2u);
+  r.run();
+  EXPECT_EQ(r.read("t.hw_count"), "6");
+  EXPECT_EQ(r.router().find("t")->held_packets(), 0u);
+}
+
+TEST(ToDPDKDevice, ChecksumsAreSetWherePortsCannot) {
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring18, IPCO true); i2 :: Idle -> t;"
+      "FromDPDKDevice(net_ring18) -> Counter(COUNT_CALL 2 stop) -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("t", from_hex(kWrong));
+  r.push("t", from_hex("020000000001 020000000101 0806 0000000000000000"));
+  r.run();
+  EXPECT_EQ(captured(r, "c"), plain_hex({kRightIp, "020000000001 020000000101 0806 0000000000000000"}));
+}
+
+TEST(ToDPDKDevice, TransportChecksumsToo) {
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring19, TCO true);"
+      "FromDPDKDevice(net_ring19) -> Counter(COUNT_CALL 5 stop) -> n :: Null -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  r.push("t", from_hex(kWrong));
+  // The same behind a VLAN tag, as a fragment, without a UDP checksum, and cut short: only the first gets one.
+  r.push("t", from_hex("020000000001 020000000101 8100 0007 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0 "
+                       "000c4321 61626364"));
+  r.push("t", from_hex("020000000001 020000000101 0800 45000020 00002000 40111234 0a000009 14000001 03e807d0 000c4321 "
+                       "61626364"));
+  r.push("t", from_hex("020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0 000c0000 "
+                       "61626364"));
+  r.push("t", from_hex("020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0"));
+  r.run();
+  EXPECT_EQ(
+      captured(r, "c"),
+      plain_hex(
+          {"020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c114e 61626364",
+           "020000000001 020000000101 8100 0007 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c114e "
+           "61626364",
+           "020000000001 020000000101 0800 45000020 00002000 40113cc4 0a000009 14000001 03e807d0 000c4321 61626364",
+           "020000000001 020000000101 0800 45000020 00000000 40115cc4 0a000009 14000001 03e807d0 000c0000 61626364",
+           "020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0"}));
+}
+
+TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {
+  // More threads than transmit queues: one queue, four senders, one receiver.
+  constexpr int kSenders = 4;
+  constexpr int kEach = 20000;
+  Errors errors;
+  ASSERT_TRUE(io::dpdk::start_eal(errors)) << errors.str();
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    const std::shared_ptr<io::dpdk::Port> port = io::dpdk::Port::open("net_ring9", errors);
+    ASSERT_NE(port, nullptr) << errors.str();
+    ASSERT_TRUE(port->start({}, errors)) << errors.str();
+    std::vector<std::thread> senders;
+    for (int s = 0; s < kSenders; ++s)
+      senders.emplace_back([&, s] {
+        detail::t_thread_id = 1 + s;  // each its own cache of buffers
+        io::dpdk::attach_thread();
+        for (uint32_t i = 0; i < kEach;) {
+          const uint32_t words[8] = {0, 0, 0, static_cast<uint32_t>(s), i};
+          Packet* p = Packet::make(words, sizeof words);
+          if (!p) continue;
+          while (port->transmit(0, &p, 1).left > 0) std::this_thread::yield();
+          ++i;
+        }
+      });
+    uint32_t next[kSenders] = {}, wrong = 0, got = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (got < kSenders * kEach && std::chrono::steady_clock::now() < end) {
+      Packet* packets[32];
+      port->flush(0);
+      const auto r = port->receive(0, packets, 32, nullptr);
+      for (int i = 0; i < r.packets; ++i) {
+        uint32_t words[8];
+        std::memcpy(words, packets[i]->data(), sizeof words);
+        wrong += words[3] >= kSenders || next[words[3]]++ != words[4];
+        packets[i]->kill();
+      }
+      got += static_cast<uint32_t>(r.packets);
+    }
+    for (std::thread& t : senders) t.join();
+    EXPECT_EQ(got, static_cast<uint32_t>(kSenders * kEach));
+    EXPECT_EQ(wrong, 0u);
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+TEST(ToDPDKDevice, MistakesAreNamed) {
+  const auto errors = [](const std::string& text) {
+    TestRouter r(text);
+    EXPECT_FALSE(r.ok()) << text;
+    return r.errors();
+  };
+  const auto expect = [](const std::string& all, const std::string& part) {
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+  };
+  expect(errors("Idle -> ToDPDKDevice;"), "PORT: required argument missing");
+  expect(errors("Idle -> ToDPDKDevice(63);"), "no DPDK port 63; ports: ");
+  expect(errors("Idle -> ToDPDKDevice(net_null0, IQUEUE -1);"), "IQUEUE: ");
+  expect(errors("Idle -> ToDPDKDevice(net_null0, TIMEOUT -2);"), "TIMEOUT: out of range, bound -1");
+  expect(errors("Idle -> ToDPDKDevice(net_null0, COLOUR 2);"), "COLOUR");
+}
+
+}  // namespace
+}  // namespace headrace::testing

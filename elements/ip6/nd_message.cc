@@ -1,0 +1,65 @@
+#include "elements/ip6/nd_message.hh"
+
+#include "headrace/checksum.hh"
+
+namespace headrace {
+
+namespace {
+
+constexpr uint8_t kIcmp6 = 58, kNdHopLimit = 255;
+constexpr size_t kIcmpAt = sizeof(EtherHeader) + sizeof(Ip6Header);
+/// Up to the target.
+constexpr size_t kFixedLength = offsetof(NdMessage, option);
+
+/// The checksum of an ICMPv6 message with its pseudo header (RFC 8200, 8.1).
+uint16_t icmp6_checksum(const Ip6Header& ip6, const void* message, uint16_t length) {
+  return ChecksumSum().add(ip6.src, 32).add16(length).add16(kIcmp6).add(message, length).checksum();
+}
+
+}  // namespace
+
+const NdMessage* nd_message(const Packet& p, uint8_t type) {
+  if (p.length() < kFixedLength) return nullptr;
+  const auto& nd = *reinterpret_cast<const NdMessage*>(p.data());
+  const uint16_t length = nd.ip6.payload_length;
+  if (nd.ether.type != eth::kTypeIp6 || nd.ip6.version_class_flow >> 28 != 6 || nd.ip6.next_header != kIcmp6 ||
+      nd.ip6.hop_limit != kNdHopLimit || nd.type != type || nd.code != 0 || length < kFixedLength - kIcmpAt ||
+      length > p.length() - kIcmpAt || Ip6Address::from_bytes(nd.target).is_multicast())
+    return nullptr;
+  return icmp6_checksum(nd.ip6, &nd.type, length) == 0 ? &nd : nullptr;
+}
+
+bool has_nd_option(const Packet& p, uint8_t option) {
+  const auto& nd = *reinterpret_cast<const NdMessage*>(p.data());
+  return p.length() >= sizeof(NdMessage) && nd.ip6.payload_length >= NdMessage::kIcmpLength && nd.option == option &&
+         nd.option_units == 1;
+}
+
+Packet* make_nd_message(uint8_t type, uint8_t flags, const EtherAddress& from_ether, const Ip6Address& from,
+                        const EtherAddress& to_ether, const Ip6Address& to, const Ip6Address& target, uint8_t option) {
+  Packet* p = Packet::make(sizeof(NdMessage));
+  if (!p) return nullptr;
+  std::memset(p->data(), 0, sizeof(NdMessage));
+  auto& nd = *reinterpret_cast<NdMessage*>(p->data());
+  nd.ether.dst = to_ether;
+  nd.ether.src = from_ether;
+  nd.ether.type = eth::kTypeIp6;
+  nd.ip6.version_class_flow = uint32_t{6} << 28;
+  nd.ip6.payload_length = NdMessage::kIcmpLength;
+  nd.ip6.next_header = kIcmp6;
+  nd.ip6.hop_limit = kNdHopLimit;
+  from.copy_to(nd.ip6.src);
+  to.copy_to(nd.ip6.dst);
+  nd.type = type;
+  nd.flags = flags;
+  target.copy_to(nd.target);
+  nd.option = option;
+  nd.option_units = 1;
+  nd.option_ether = from_ether;
+  nd.checksum = icmp6_checksum(nd.ip6, &nd.type, NdMessage::kIcmpLength);
+  p->set_mac_header();
+  p->set_network_header(sizeof(EtherHeader), sizeof(Ip6Header));
+  return p;
+}
+
+}  // namespace headrace

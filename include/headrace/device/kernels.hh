@@ -1,0 +1,272 @@
+#pragma once
+/// \file
+/// The kernels that run jobs; included behind a generated program, which defines
+///
+///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
+///
+/// Both kernels bring a tile of rows into shared memory, let each thread run one row through the plan, and bring the
+/// tile back. `headrace_stream` runs one job whose rows lie in device memory. `headrace_resident` stays: its blocks
+/// poll doorbells in the host's memory and read and write rows where the host has them.
+
+#include "headrace/device/jobs.hh"
+#include "headrace/device/lane_view.hh"
+#include "headrace/device/loads.hh"
+
+namespace headrace::device {
+
+inline __device__ uint64_t nanoseconds() {
+  uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+/// Rows of one stride on their way between memory, where they lie one behind the other, and shared memory, where each
+/// has kRowPadding bytes more. Neighboring threads move neighboring 16 bytes.
+class Tile {
+ public:
+  __device__ Tile(uint32_t* shared, uint32_t stride)
+      : shared_(shared), pieces_(stride / 16), magic_((65535 + pieces_) / pieces_), turn_(threadIdx.x >> 3 & 3) {}
+
+  __device__ void load(const unsigned char* rows, uint32_t n) const {
+    const uint32_t end = n * pieces_;
+    for (uint32_t first = threadIdx.x; first < end; first += kInFlight * kJobThreads) {
+      uint4 v[kInFlight];
+#pragma unroll
+      for (uint32_t i = 0; i < kInFlight; ++i)
+        if (first + i * kJobThreads < end) v[i] = load_fresh(rows + size_t{16} * (first + i * kJobThreads));
+#pragma unroll
+      for (uint32_t i = 0; i < kInFlight; ++i)
+        if (first + i * kJobThreads < end) put(first + i * kJobThreads, v[i]);
+    }
+  }
+  __device__ void store(unsigned char* rows, uint32_t n) const {
+    const uint32_t end = n * pieces_;
+    for (uint32_t piece = threadIdx.x; piece < end; piece += kJobThreads)
+      *reinterpret_cast<uint4*>(rows + size_t{16} * piece) = take(piece);
+  }
+  __device__ uint32_t* row(uint32_t index) const { return shared_ + index * (4 * pieces_ + kRowPadding / 4); }
+
+ private:
+  /// Loads that a thread has under way at once.
+  static constexpr uint32_t kInFlight = 8;
+
+  /// Word of shared memory where a piece begins. The row is piece / pieces_, exactly: there are at most 256 x 64
+  /// pieces.
+  __device__ uint32_t begin(uint32_t piece) const { return 4 * piece + (piece * magic_ >> 16) * (kRowPadding / 4); }
+
+  // The four words of a piece are moved in an order that differs between the quarters of a warp, so that the 32 words
+  // of a step lie on different banks.
+  __device__ void put(uint32_t piece, uint4 v) const {
+    if (turn_ & 1) v = {v.y, v.z, v.w, v.x};
+    if (turn_ & 2) v = {v.z, v.w, v.x, v.y};
+    uint32_t* const at = shared_ + begin(piece);
+    at[turn_] = v.x;
+    at[(turn_ + 1) & 3] = v.y;
+    at[(turn_ + 2) & 3] = v.z;
+    at[(turn_ + 3) & 3] = v.w;
+  }
+  __device__ uint4 take(uint32_t piece) const {
+    const uint32_t* const at = shared_ + begin(piece);
+    uint4 v = {at[turn_], at[(turn_ + 1) & 3], at[(turn_ + 2) & 3], at[(turn_ + 3) & 3]};
+    if (turn_ & 1) v = {v.w, v.x, v.y, v.z};
+    if (turn_ & 2) v = {v.z, v.w, v.x, v.y};
+    return v;
+  }
+
+  uint32_t* shared_;
+  uint32_t pieces_;  // of a row
+  uint32_t magic_;
+  uint32_t turn_;
+};
+
+/// A block's shared memory: counts, payloads on their way, the parameter block if it is small enough, a tile.
+struct Shared {
+  uint64_t* counts;
+  unsigned char* stage;       // this warp's
+  unsigned char* parameters;  // null: they stay where they are
+  uint32_t* tile;
+
+  __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes, uint32_t stage_bytes) {
+    unsigned char* const begin = reinterpret_cast<unsigned char*>(memory);
+    counts = reinterpret_cast<uint64_t*>(begin);
+    unsigned char* const stages = begin + job_counts_bytes(counters);
+    stage = stages + threadIdx.x / 32 * (stage_bytes / kJobWarps);
+    unsigned char* const behind = stages + stage_bytes;
+    const uint32_t copied = job_parameter_bytes(parameter_bytes);
+    parameters = copied != 0 ? behind : nullptr;
+    tile = reinterpret_cast<uint32_t*>(behind + copied);
+  }
+
+  /// Zeroes the counts and fetches the parameters. Synchronize the block before using them.
+  __device__ void prepare(uint32_t counters, const unsigned char* from, uint32_t parameter_bytes) const {
+    for (uint32_t i = threadIdx.x; i < counters; i += kJobThreads) counts[i] = 0;
+    if (parameters == nullptr) return;
+    for (uint32_t i = 16 * threadIdx.x; i < parameter_bytes; i += 16 * kJobThreads)
+      *reinterpret_cast<uint4*>(parameters + i) = load_fresh(from + i);
+  }
+};
+
+/// Runs the rows `first` to `end` - 1 of a job, a tile at a time, every `step` rows. All threads of a block.
+inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
+                                uint32_t step, uint32_t stride, bool scans, const unsigned char* parameters) {
+  const Tile tile(shared.tile, stride);
+  for (; first < end; first += step) {
+    const uint32_t n = end - first < kJobThreads ? end - first : kJobThreads;
+    unsigned char* const at = rows + size_t{first} * stride;
+    tile.load(at, n);
+    __syncthreads();
+    // Warps scan payloads together, one packet after the other: rows are dealt out evenly, and threads without one come
+    // along.
+    const uint32_t mine =
+        scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
+    uint32_t* const row = tile.row(mine);
+    Slot slot;
+    slot.header = RowHeader{};
+    slot.header.at = kExit;
+    slot.row = reinterpret_cast<unsigned char*>(row);
+    slot.counts = shared.counts;
+    slot.stage = shared.stage;
+    slot.stopped = false;
+    if (mine < n) {
+      const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
+      static_assert(sizeof slot.header == sizeof words);
+      memcpy(&slot.header, words, sizeof words);
+    }
+    slot.window_at = slot.header.data;
+    if (scans || mine < n) headrace_run_plan(plan, slot, parameters);
+    if (mine < n) {
+      uint32_t after[4];
+      memcpy(after, &slot.header, sizeof after);
+      for (int i = 0; i < 4; ++i) row[i] = after[i];
+    }
+    __syncthreads();
+    tile.store(at, n);
+    // The next tile takes the place of this one.
+    __syncthreads();
+  }
+}
+
+/// What the first warp of a block of the resident kernel found at its doorbells.
+struct Call {
+  uint64_t job;
+  uint64_t parameters;
+  unsigned char* place;  // null: leave
+};
+
+/// The doorbells of a block. Lane l of the first warp looks at those of place l modulo 16: the lower half of the warp
+/// at the words of a job, the upper half at the word that asks to leave. Both are in one 32-byte sector of the host's
+/// memory.
+class Doorbells {
+ public:
+  __device__ Doorbells(const ResidentArguments& a)
+      : arguments_(a),
+        activity_(reinterpret_cast<ResidentActivity*>(a.activity)),
+        half_(threadIdx.x >> 4 & 1),
+        start_ns_(nanoseconds()) {
+    const uint32_t place = blockIdx.x + (threadIdx.x & 15) * gridDim.x;
+    mine_ = place < a.place_count;
+    place_ = reinterpret_cast<unsigned char*>(a.places + place * a.place_stride);
+    if (mine_) seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + kDoneAt));
+  }
+
+  /// Waits for a job, or for a reason to leave. All lanes of the first warp; the answer goes to `call`.
+  __device__ void wait(Call* call) {
+    for (uint32_t polls = 0;; ++polls) {
+      uint64_t first = 0, second = 0;
+      // One block that leaves takes all with it, also those with work: the next kernel starts when the last one has
+      // left.
+      const bool leaving = load_relaxed(&activity_->leaving) == arguments_.generation;
+      if (mine_) load_acquire(place_ + 16 * half_, first, second);
+      const uint32_t sequence = static_cast<uint32_t>(first >> 32);
+      const bool ready = mine_ && half_ == 0 && sequence != seen_ && (sequence & 0xffff) == second >> 48;
+      const bool asked = mine_ && half_ == 1 && first == arguments_.generation;
+      const uint32_t readies = __ballot_sync(~0u, ready);
+      if (__any_sync(~0u, asked || leaving)) break;
+      if (readies != 0) {
+        // In turn, so that no place waits for another one for ever.
+        const uint32_t turned = (readies >> turn_ | readies << (16 - turn_)) & 0xffff;
+        const uint32_t chosen = (static_cast<uint32_t>(__ffs(static_cast<int>(turned))) - 1 + turn_) & 15;
+        turn_ = (chosen + 1) & 15;
+        if (threadIdx.x == chosen) {
+          seen_ = sequence;
+          *call = {first, second << 16 >> 12, place_};
+        }
+        return;
+      }
+      if (polls % 16 == 15 && idle()) break;
+      // The longer nothing came, the longer the next poll may wait: polls take room on the link.
+      __nanosleep(polls < 64 ? 20 : polls < 4096 ? 100 : 250);
+    }
+    if (threadIdx.x == 0) {
+      store_relaxed(&activity_->leaving, arguments_.generation);
+      store_release(reinterpret_cast<uint32_t*>(arguments_.left), arguments_.generation);
+      *call = {0, 0, nullptr};
+    }
+  }
+
+ private:
+  __device__ bool idle() const {
+    const uint64_t last = load_relaxed(&activity_->last_ns);
+    const uint64_t now = nanoseconds();
+    const auto since = [&](uint64_t t) { return static_cast<int64_t>(now - t); };
+    const int64_t limit = static_cast<int64_t>(arguments_.idle_ns);
+    return __all_sync(~0u, since(last) > limit && since(start_ns_) > limit);
+  }
+
+  const ResidentArguments& arguments_;
+  ResidentActivity* activity_;
+  unsigned char* place_;
+  uint32_t half_;
+  uint64_t start_ns_;
+  bool mine_;
+  uint32_t seen_ = 0;
+  uint32_t turn_ = 0;
+};
+
+}  // namespace headrace::device
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads) headrace_stream(const headrace::StreamArguments a) {
+  using namespace headrace;
+  extern __shared__ uint4 headrace_memory[];
+  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
+  const unsigned char* parameters = reinterpret_cast<const unsigned char*>(a.parameters);
+  shared.prepare(a.counters, parameters, a.parameter_bytes);
+  if (shared.parameters != nullptr) parameters = shared.parameters;
+  device::run_rows(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
+                   a.slots, gridDim.x * kJobThreads, a.stride, a.scans != 0, parameters);
+  for (uint32_t i = threadIdx.x; i < a.counters; i += kJobThreads)
+    if (shared.counts[i] != 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(a.counts) + i, static_cast<unsigned long long>(shared.counts[i]));
+}
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_resident(const __grid_constant__ headrace::ResidentArguments a) {
+  using namespace headrace;
+  extern __shared__ uint4 headrace_memory[];
+  __shared__ device::Call call;
+  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
+  const DevicePlan* const plans = reinterpret_cast<const DevicePlan*>(a.plans);
+  device::Doorbells doorbells(a);
+  for (;;) {
+    if (threadIdx.x < 32) doorbells.wait(&call);
+    __syncthreads();
+    const device::Call job = call;
+    if (job.place == nullptr) return;
+    const uint32_t low = static_cast<uint32_t>(job.job);
+    const uint32_t plan = low >> Doorbell::kSlotBits;
+    const uint32_t slots = low & ((1u << Doorbell::kSlotBits) - 1);
+    const DevicePlan layout = plans[plan];
+    const unsigned char* parameters = reinterpret_cast<const unsigned char*>(job.parameters);
+    shared.prepare(layout.counters, parameters, a.parameter_bytes);
+    if (shared.parameters != nullptr) parameters = shared.parameters;
+    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, 0, slots, kJobThreads, layout.stride,
+                     layout.scans != 0, parameters);
+    uint64_t* const counts = reinterpret_cast<uint64_t*>(job.place + kCountsAt);
+    for (uint32_t i = threadIdx.x; i < layout.counters; i += kJobThreads) counts[i] = shared.counts[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      device::store_release(reinterpret_cast<uint32_t*>(job.place + kDoneAt), static_cast<uint32_t>(job.job >> 32));
+      device::store_relaxed(&reinterpret_cast<ResidentActivity*>(a.activity)->last_ns, device::nanoseconds());
+    }
+  }
+}

@@ -1,0 +1,72 @@
+#pragma once
+/// \file
+/// What a packet looks like on its way to a device and back. Read by the host compiler and by NVRTC.
+///
+/// A row holds what the shaders of a plan read and write of one packet:
+///
+///     [ RowHeader 16 | address 8 | annotations, 4 bytes each | window: bytes around the packet's beginning ]
+///
+/// The address of the packet's buffer is only there when a shader of the plan scans payloads, which a device reads
+/// where they lie.
+///
+/// It goes to the device and comes back in the same form. What a row does not hold is looked at by the host: a shader
+/// that needs it stops the slot, unchanged, in front of its element.
+
+#include "headrace/shader_types.hh"
+
+namespace headrace {
+
+/// Most bytes of a packet that a row may hold.
+inline constexpr int kMaxWindow = 128;
+
+/// Where the parts of a plan's rows lie.
+struct RowLayout {
+  int32_t stride = 0;        ///< bytes of a row, a multiple of 16
+  int32_t annotations = 0;   ///< bit g: annotation bytes 4g to 4g+3 travel
+  int32_t window_begin = 0;  ///< first byte that travels, counted from where the packet begins; may be negative
+  int32_t window_size = 0;   ///< bytes, a multiple of 4
+  int32_t address_size = 0;  ///< 8 if the address of the packet's buffer travels, else 0
+
+  HEADRACE_SHADER static constexpr int ones(uint32_t bits) {
+    int n = 0;
+    for (; bits != 0; bits &= bits - 1) ++n;
+    return n;
+  }
+  /// Where annotation byte `offset` lies in a row. It must travel.
+  HEADRACE_SHADER constexpr int annotation(int offset) const {
+    const uint32_t before = static_cast<uint32_t>(annotations) & ((1u << (offset >> 2)) - 1);
+    return kAddressAt + address_size + 4 * ones(before) + (offset & 3);
+  }
+  HEADRACE_SHADER constexpr bool has_annotations(int offset, int size) const {
+    for (int g = offset >> 2; g <= (offset + size - 1) >> 2; ++g)
+      if (!(annotations >> g & 1)) return false;
+    return true;
+  }
+  HEADRACE_SHADER constexpr int window() const {
+    return kAddressAt + address_size + 4 * ones(static_cast<uint32_t>(annotations));
+  }
+  static constexpr int kAddressAt = 16;
+};
+
+/// The state of a packet beside its bytes, as Packet has it: positions count from the beginning of the buffer.
+struct RowHeader {
+  static constexpr uint16_t kNone = 0xffff;  ///< no element has marked the header
+
+  uint32_t length;
+  uint16_t data;
+  uint16_t mac;
+  uint16_t network;
+  uint16_t transport;
+  uint8_t type;
+  uint8_t reserved;
+  /// The element of the plan that comes next or, from kExit on, how the slot left (see Plan).
+  uint16_t at;
+
+  HEADRACE_SHADER bool has_mac_header() const { return mac != kNone; }
+  HEADRACE_SHADER bool has_network_header() const { return network != kNone; }
+  HEADRACE_SHADER bool has_transport_header() const { return transport != kNone; }
+};
+static_assert(sizeof(RowHeader) == 16);
+inline constexpr uint16_t kExit = 0x8000;
+
+}  // namespace headrace

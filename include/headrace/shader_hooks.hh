@@ -1,0 +1,147 @@
+#pragma once
+/// \file
+/// The contract of a shader: the functions that an element calls if the shader has them, its hooks. A hook of another
+/// type than those given here does not compile, and the build refuses a public member function of any other name, which
+/// could only be a misspelt hook (EmbedHeaders.cmake, which reads the names below). Helpers of a shader are private.
+
+#include <string>
+#include <type_traits>
+
+#include "headrace/payload_shader.hh"
+#include "headrace/shader_base.hh"
+
+namespace headrace {
+
+namespace detail {
+
+struct NoOwner {};
+template <typename S>
+struct OwnerOf {
+  using Type = NoOwner;
+};
+template <typename S>
+requires requires { typename S::Owner; }
+struct OwnerOf<S> {
+  using Type = typename S::Owner;
+};
+
+/// What `scan` returns; void without one.
+template <typename S>
+struct FoundOf {
+  using Type = void;
+};
+template <typename S>
+requires(scans_payload<S>()) struct FoundOf<S> {
+  using Type = FoundBy<S>;
+};
+
+/// The type of a member function without its class.
+template <typename F>
+struct MemberFunction {
+  using Type = void;
+  static constexpr bool kConst = false;
+};
+template <typename C, typename R, typename... A>
+struct MemberFunction<R (C::*)(A...)> {
+  using Type = R(A...);
+  static constexpr bool kConst = false;
+};
+template <typename C, typename R, typename... A>
+struct MemberFunction<R (C::*)(A...) const> {
+  using Type = R(A...);
+  static constexpr bool kConst = true;
+};
+template <typename C, typename R, typename... A>
+struct MemberFunction<R (C::*)(A...) noexcept> : MemberFunction<R (C::*)(A...)> {};
+template <typename C, typename R, typename... A>
+struct MemberFunction<R (C::*)(A...) const noexcept> : MemberFunction<R (C::*)(A...) const> {};
+template <typename R, typename... A>
+struct MemberFunction<R (*)(A...)> {
+  using Type = R(A...);
+  static constexpr bool kConst = true;
+};
+
+enum class Const : bool { kNo, kYes };
+
+template <typename F, Const C, typename... Allowed>
+inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, Allowed> || ...) &&
+                              (MemberFunction<F>::kConst || C == Const::kNo);
+
+}  // namespace detail
+
+/// HOOK(name, what it looks like, whether it must be const, its types).
+// clang-format off
+#define HEADRACE_SHADER_HOOKS(HOOK)                                                                                   \
+  HOOK(configure, "Status configure(Args&) or Status configure(Args&, Owner&)", kNo,                                  \
+       Status(Args&), Status(Args&, Owner&))                                                                          \
+  HOOK(initialize, "Status initialize(Errors&), with Owner& and Element& as further arguments if wanted", kNo,        \
+       Status(Errors&), Status(Errors&, Owner&), Status(Errors&, Owner&, Element&),                                   \
+       Status(Errors&, Owner&, ShaderElementBase&), Status(Errors&, Owner&, ShaderElement<S>&))                       \
+  HOOK(add_handlers, "void add_handlers(Handlers&), with Owner& and ShaderElement<...>& as further arguments if "     \
+       "wanted", kNo,                                                                                                 \
+       void(Handlers&), void(Handlers&, Owner&), void(Handlers&, Element&), void(Handlers&, ShaderElementBase&),      \
+       void(Handlers&, ShaderElement<S>&), void(Handlers&, Owner&, Element&),                                         \
+       void(Handlers&, Owner&, ShaderElementBase&), void(Handlers&, Owner&, ShaderElement<S>&))                       \
+  HOOK(note, "std::string note(const Owner&) const", kYes, std::string(const Owner&))                                 \
+  HOOK(refresh, "void refresh(const Owner&)", kNo, void(const Owner&))                                                \
+  HOOK(mirror, "void mirror(Mirror&) or void mirror(Mirror&, const Owner&)", kNo,                                     \
+       void(Mirror&), void(Mirror&, const Owner&))                                                                    \
+  HOOK(move, "void move(Offsets&) const", kYes, void(Offsets&))                                                       \
+  HOOK(extent, "Extent extent(Anchor) const", kYes, Extent(Anchor))                                                   \
+  HOOK(escape, "Next escape(Packet*&, Emitter&) or Next escape(Packet*&, Emitter&, Owner&)", kNo,                     \
+       Next(Packet*&, Emitter&), Next(Packet*&, Emitter&, Owner&))                                                    \
+  HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const", kYes,                 \
+       void(Packet* const*, int, Next*, uint64_t*))                                                                   \
+  HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
+  HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \
+       "scan_on_cpu(const PayloadBytes&, const PacketBytes&, const Owner&) const", kYes,                              \
+       Found(const PayloadBytes&, const Owner&), Found(const PayloadBytes&, const PacketBytes&, const Owner&))        \
+  HOOK(scan, "Found scan(const Team&, const PayloadBytes&) const or Found scan(const Team&, const PayloadBytes&, "    \
+       "const PacketBytes&) const, a template of Team", kYes, )                                                       \
+  HOOK(shade, "HEADRACE_SHADER Next shade(auto& p) const, with const Found& beside scan", kYes, )
+// clang-format on
+
+namespace detail {
+
+// A name that two bases have is ambiguous, whatever its type, and whether it may be used from here or not.
+#define HEADRACE_FIND_HOOK(hook, expected, constness, ...)                                 \
+  struct Named_##hook {                                                                    \
+    int hook;                                                                              \
+  };                                                                                       \
+  template <typename S>                                                                    \
+  struct Both_##hook : S, Named_##hook {};                                                 \
+  template <typename S>                                                                    \
+  inline constexpr bool kHas_##hook = !requires {                                          \
+    &Both_##hook<S>::hook;                                                                 \
+  };                                                                                       \
+  template <typename S, Const C, typename... Allowed>                                      \
+  consteval bool fits_##hook() {                                                           \
+    if constexpr (sizeof...(Allowed) == 0) return true;                                    \
+    if constexpr (requires { &S::hook; }) return kFits<decltype(&S::hook), C, Allowed...>; \
+    return false;                                                                          \
+  }
+HEADRACE_SHADER_HOOKS(HEADRACE_FIND_HOOK)
+#undef HEADRACE_FIND_HOOK
+
+}  // namespace detail
+
+/// Which hooks a shader has: `Hooks<S>::refresh` and so on. Naming it checks all of them.
+template <typename S>
+struct Hooks {
+  using Owner = typename detail::OwnerOf<S>::Type;
+  using Found = typename detail::FoundOf<S>::Type;
+
+#define HEADRACE_CHECK_HOOK(hook, expected, constness, ...)                                             \
+  static constexpr bool hook = detail::kHas_##hook<S>;                                                  \
+  static_assert(!hook || detail::fits_##hook<S, detail::Const::constness __VA_OPT__(, ) __VA_ARGS__>(), \
+                "wrong hook of a shader, " #hook ": " expected);
+  HEADRACE_SHADER_HOOKS(HEADRACE_CHECK_HOOK)
+#undef HEADRACE_CHECK_HOOK
+
+  static_assert(shade, "a shader needs shade: HEADRACE_SHADER Next shade(auto& p) const");
+  static_assert(!scan || scans_payload<S>(),
+                "wrong hook of a shader, scan: Found scan(const Team&, const PayloadBytes&) const or Found scan(const "
+                "Team&, const PayloadBytes&, const PacketBytes&) const, a template of Team");
+};
+
+}  // namespace headrace

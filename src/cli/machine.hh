@@ -1,0 +1,24 @@
+#pragma once
+/// \file
+/// The machine that commands run on.
+
+#include <string>
+#include <vector>
+
+#include "runtime/runtime.hh"
+
+namespace headrace::cli {
+
+/// CPUs that this process may use, in order.
+std::vector<int> usable_cpus();
+
+/// Sets options.real_time for options.threads workers. False, with a message that begins with `program`, where these
+/// workers must not run under the real-time policy that the process was started with.
+bool plan_scheduling(const char* program, Runtime::Options& options);
+
+/// "AMD EPYC, 2 CPUs, Linux 6.18.5".
+std::string machine_name();
+/// Cycles of the time-stamp counter in a second, measured once.
+double tsc_hz();
+
+}  // namespace headrace::cli

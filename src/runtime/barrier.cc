@@ -1,0 +1,7 @@
+#include "runtime/barrier.hh"
+
+namespace headrace {
+
+template class BasicBarrier<SystemSync>;
+
+}  // namespace headrace

@@ -1,0 +1,188 @@
+// What the threads of a runtime do while a router runs: workers, the control thread, and the one thread of a simulation.
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include "headrace/packet_pool.hh"
+#include "headrace/rcu.hh"
+#include "headrace/router.hh"
+#include "headrace/worker.hh"
+#include "runtime/runtime.hh"
+
+namespace headrace {
+
+void Runtime::pin(int id) {
+  if (options_.cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu_of(id), &set);
+  // A CPU that is not ours to use leaves the worker where it is.
+  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void Runtime::control_step(int timeout_ms) {
+  replaced_.clear();
+  std::vector<pollfd> fds;
+  {
+    const std::lock_guard guard(control_lock_);
+    for (const Watch& w : watches_) fds.push_back({w.fd, POLLIN, 0});
+    if (!posted_.empty()) timeout_ms = 0;
+  }
+  fds.push_back({control_.wake_fd(), POLLIN, 0});
+  const int ready = poll(fds.data(), fds.size(), timeout_ms);
+  if (fds.back().revents) control_.clear_wake();
+  for (;;) {
+    std::function<void()> action;
+    {
+      const std::lock_guard guard(control_lock_);
+      if (posted_.empty()) break;
+      action = std::move(posted_.front());
+      posted_.pop_front();
+    }
+    action();
+  }
+  if (ready <= 0) return;
+  fds.pop_back();
+  for (const pollfd& fd : fds) {
+    if (!fd.revents) continue;
+    std::function<void()> action;
+    {
+      // One that was called before may have ended this watch.
+      const std::lock_guard guard(control_lock_);
+      for (const Watch& w : watches_)
+        if (w.fd == fd.fd) action = w.ready;
+    }
+    if (action) action();
+  }
+}
+
+void Runtime::control_loop(const std::function<bool()>& control, int period_ms) {
+  while (!stopping()) {
+    control_step(period_ms);
+    if (signals_.stop_wanted()) stop();
+    rcu::reclaim();
+    if (control && !control()) stop();
+  }
+}
+
+Router& Runtime::between_rounds(int id) {
+  if (barrier_.wanted()) [[unlikely]]
+    barrier_.pass([this] { current_.load(std::memory_order_acquire)->drain(); });
+  Router& router = *current_.load(std::memory_order_acquire);
+  if (id == 0 && router.run_count() <= 0) [[unlikely]] {
+    if (!router.consult_stop_listener()) stop();
+  }
+  return router;
+}
+
+void Runtime::loop(int id) {
+  detail::t_thread_id = id;
+  if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
+  pin(id);
+  rcu::Reader reader;
+  WorkerThread& thread = *threads_[static_cast<size_t>(id)];
+  barrier_.enter();
+  thread.generation.store(barrier_.generation());
+  while (!stopping()) {
+    // Read before the router, so that a router is never taken for a younger one.
+    const uint64_t generation = barrier_.generation();
+    Router& router = between_rounds(id);
+    if (thread.generation.load(std::memory_order_relaxed) != generation) [[unlikely]]
+      thread.generation.store(generation, std::memory_order_release);
+    if (stopping()) break;
+    reader.quiescent();
+    Worker& worker = router.worker(id);
+    if (!worker.step()) worker.idle(reader);
+  }
+  current_.load(std::memory_order_acquire)->drain();
+  thread.generation.store(UINT64_MAX, std::memory_order_release);
+  barrier_.leave();
+  // run() waits for one of them, and wakes the others.
+  threads_[0]->wake();
+  control_.wake();
+}
+
+void Runtime::loop_simulated() {
+  // One thread plays all workers in turn, so that a simulation always goes the same way.
+  rcu::Reader reader;
+  constexpr uint64_t kRoundsPerControl = 64;
+  for (uint64_t round = 0; !stopping(); ++round) {
+    bool worked = false, runnable = false;
+    const Router* const router = current_.load();
+    for (int id = 0; id < threads() && router == current_.load(); ++id) {
+      detail::t_thread_id = id;
+      Router& current = between_rounds(id);
+      if (stopping()) break;
+      reader.quiescent();
+      Worker& worker = current.worker(id);
+      worked |= worker.step();
+      runnable |= worker.has_runnable();
+    }
+    detail::t_thread_id = 0;
+    if (control_needed() && round % kRoundsPerControl == 0) control_step(0);
+    if (worked || runnable || stopping() || router != current_.load()) continue;
+    Timestamp next{INT64_MAX};
+    for (int id = 0; id < threads(); ++id) next = std::min(next, current_.load()->worker(id).next_expiry());
+    if (next.ns != INT64_MAX) {
+      clock::jump_steady(next);
+    } else if (control_needed()) {
+      control_step(5);
+    } else {
+      current_.load()->worker(0).idle(reader);
+    }
+  }
+  for (int id = 0; id < threads(); ++id) {
+    detail::t_thread_id = id;
+    current_.load()->drain();
+  }
+  detail::t_thread_id = 0;
+}
+
+void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& control, int control_period_ms) {
+  // Here and not in the first worker that makes a packet, so that the caller hears of too little memory.
+  PacketPool::instance().prepare();
+  stopping_.store(false, std::memory_order_release);
+  owner_ = &router;
+  current_.store(router.get(), std::memory_order_release);
+  signals_.catch_stop_signals(true);
+  running_.store(true, std::memory_order_release);
+  simulated_ = clock::warp() == clock::Warp::kSimulation;
+  if (simulated_) {
+    loop_simulated();
+  } else {
+    std::vector<std::thread> threads;
+    // Before there are workers: the first of them could take the CPU for good.
+    if (options_.control_thread) options_.real_time.apply(options_.real_time.control_priority);
+    for (int id = options_.control_thread ? 0 : 1; id < this->threads(); ++id)
+      threads.emplace_back([this, id] { loop(id); });
+    if (options_.control_thread) {
+      control_loop(control, control_period_ms);
+    } else {
+      if (control_needed())
+        threads.emplace_back([this] {
+          detail::t_thread_id = this->threads();
+          control_loop({}, 100);
+        });
+      loop(0);
+    }
+    stop();
+    for (auto& t : threads_) t->wake();
+    control_.wake();
+    for (std::thread& t : threads) t.join();
+    detail::t_thread_id = options_.control_thread ? options_.threads : 0;
+  }
+  running_.store(false, std::memory_order_release);
+  replaced_.clear();
+  simulated_ = false;
+  owner_ = nullptr;
+  signals_.catch_stop_signals(false);
+  rcu::reclaim();
+}
+
+}  // namespace headrace

@@ -1,0 +1,309 @@
+// What comes out of a chain is what the CPU makes of it, to the last byte, annotation and count.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "offload_fixture.hh"
+#include "packets.hh"
+#include "test_shaders.hh"
+
+namespace headrace::testing {
+namespace {
+
+class OffloadChain : public OffloadTest {
+ protected:
+  /// Runs the same packets through `text` on the CPU, one by one, and on the carrier, in jobs. Of these, the host has to
+  /// finish at most the share `most_resumed_`.
+  void compare(const std::string& text, const std::string& entry, uint64_t seed, int n, int job = 256,
+               std::vector<Packet*> (RandomPackets::*packets_of)(int) = &RandomPackets::make) {
+    Outcome expected;
+    {
+      OffloadOptions cpu;
+      cpu.mode = OffloadOptions::Mode::kCpu;
+      cpu.backend = "reference";
+      TestRouter r(text, RouterOptions{.profile = false, .offload = cpu});
+      ASSERT_TRUE(r.ok()) << r.errors();
+      RandomPackets random(seed);
+      for (Packet* p : (random.*packets_of)(n)) inject(r, entry, {p});
+      expected = outcome_of(r);
+    }
+    OffloadOptions o = options();
+    o.job = job;
+    const auto r = make(text, o);
+    ASSERT_TRUE(r->ok());
+    RandomPackets again(seed);
+    const std::vector<Packet*> packets = (again.*packets_of)(n);
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    for (size_t i = 0; i < packets.size();) {
+      const size_t k = std::min<size_t>(packets.size() - i, 1 + random() % 300);
+      inject(*r, entry, {packets.begin() + static_cast<ptrdiff_t>(i), packets.begin() + static_cast<ptrdiff_t>(i + k)});
+      i += k;
+      if (random() % 3 == 0) poll(*r);
+    }
+    r->router().drain();
+    expect_same(outcome_of(*r), expected);
+    if (!on_cpu()) {
+      EXPECT_EQ(event(*r, offload::kJobPackets), static_cast<uint64_t>(n));
+      EXPECT_EQ(event(*r, offload::kCpuPackets), 0u);
+      EXPECT_LE(static_cast<double>(event(*r, offload::kResumed)), most_resumed_ * n) << "the device did nothing";
+    }
+  }
+
+  double most_resumed_ = 0.25;
+};
+HEADRACE_OFFLOAD_CARRIERS(OffloadChain);
+
+/// One interface's way out, as in the routers of Click's papers.
+constexpr const char* kOutput = R"(
+elementclass Output { $router, $paint, $mtu |
+  input -> DropBroadcasts -> redirect :: PaintTee($paint) -> options :: IPGWOptions($router, 10.0.2.1)
+    -> FixIPSrc($router) -> ttl :: DecIPTTL -> fragmenter :: IPFragmenter($mtu)
+    -> EtherEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:01:01) -> output;
+  redirect[1] -> ICMPError($router, redirect, host) -> [1] output;
+  options[1] -> ICMPError($router, parameterproblem) -> [1] output;
+  ttl[1] -> ICMPError($router, timeexceeded) -> [1] output;
+  fragmenter[1] -> ICMPError($router, unreachable, needfrag) -> [1] output;
+}
+)";
+
+TEST_P(OffloadChain, Payloads) {
+  // Behind whole frames, tags and all; behind headers that the chain itself marks, checks and strips; and two of them
+  // behind one classifier, in one chain with the lookup.
+  const std::string text = R"(
+Idle -> first :: OffloadScan(0x41) -> c :: Classifier(12/0800, 12/86dd, -);
+cap :: Capture;
+first[1] -> cap; Idle -> [1] cap;
+c[0] -> Strip(14) -> check :: CheckIPHeader -> b :: Classifier(9/11, -);
+c[1] -> Strip(14) -> CheckIP6Header -> six :: OffloadScan(7) -> [2] cap; six[1] -> [3] cap;
+c[2] -> other :: OffloadScan(3) -> [4] cap; other[1] -> [5] cap;
+b[0] -> udp :: OffloadScan(1) -> rt :: DirectIPLookup(0.0.0.0/0 0) -> DecIPTTL -> [6] cap; udp[1] -> [7] cap;
+b[1] -> tcp :: OffloadScan(2) -> ttl :: DecIPTTL -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> last :: OffloadScan(9)
+  -> [8] cap; tcp[1] -> [9] cap; ttl[1] -> [10] cap; last[1] -> [11] cap;
+check[1] -> [12] cap;
+)";
+  compare(text, "first", 31, 3000);
+  compare(text, "first", 32, 700, 16);
+  compare(text, "first", 33, 800, 256, &RandomPackets::make_ip6);
+}
+
+/// A header that the chain has pushed is not in the packet's memory yet: the host looks for it.
+TEST_P(OffloadChain, PayloadBehindAPushedHeader) {
+  most_resumed_ = 1;
+  const std::string text = R"(
+Idle -> first :: Strip(14) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> s :: OffloadScan(0x11) -> cap :: Capture;
+s[1] -> [1] cap;
+)";
+  compare(text, "first", 34, 500);
+}
+
+TEST_P(OffloadChain, TheStandardRouter) {
+  const std::string text = std::string(kOutput) + R"(
+Idle -> c0 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+cap :: Capture;
+c0[0] -> ARPResponder(10.0.0.1 02:00:00:00:00:01) -> cap;
+c0[1] -> [1] cap;
+c0[3] -> [2] cap;
+c0[2] -> Paint(1) -> Strip(14)
+  -> check :: CheckIPHeader(INTERFACES 10.0.0.1/24 10.0.1.1/24 10.0.2.1/24 10.0.3.1/24)
+  -> rt :: DirectIPLookup(1.0.0.0/8 0, 4.0.0.0/6 10.0.1.9 1, 16.0.0.0/4 2, 10.0.0.0/8 1, 192.168.0.0/16 0, 32.0.0.0/3 3);
+check[1] -> [3] cap;
+rt[0] -> p0 :: Output(10.0.0.1, 1, 1500) -> [4] cap;
+rt[1] -> p1 :: Output(10.0.1.1, 2, 1500) -> [5] cap;
+rt[2] -> p2 :: Output(10.0.2.1, 3, 576) -> [6] cap;
+rt[3] -> p3 :: Output(10.0.3.1, 4, 100) -> [7] cap;
+p0[1], p1[1], p2[1], p3[1] -> rt;
+)";
+  compare(text, "c0", 1, 4000);
+  compare(text, "c0", 2, 2000, 32);
+  const auto r = make(text);
+  if (on_cpu() || !r->ok()) return;
+  // All of it is one chain.
+  EXPECT_EQ(r->router().engine()->plans().size(), 1u) << r->router().engine()->describe();
+}
+
+TEST_P(OffloadChain, RegularPacketsNeedNoHost) {
+  const auto r = make(R"(
+Idle -> first :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 0)
+  -> DropBroadcasts -> IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1) -> DecIPTTL -> IPFragmenter(1500)
+  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> cap :: Capture;
+first[1] -> Discard;
+)");
+  ASSERT_TRUE(r->ok());
+  std::vector<Packet*> packets;
+  for (uint32_t i = 0; i < 500; ++i) packets.push_back(marked(udp_frame(i, 0x01000000 + i), 1 + i % 7, i));
+  inject(*r, "first", packets);
+  r->router().drain();
+  EXPECT_EQ(dynamic_cast<const Capture&>(*r->router().find("cap")).seen().size(), 500u);
+  EXPECT_EQ(event(*r, offload::kResumed), 0u);
+  EXPECT_EQ(event(*r, offload::kEscaped), 0u);
+  EXPECT_EQ(event(*r, offload::kJobPackets), on_cpu() ? 0u : 500u);
+}
+
+TEST_P(OffloadChain, ARouterLikeThoseOfMakeIpConf) {
+  for (int interfaces = 2; interfaces <= 4; interfaces += 2) {
+    std::string text = kOutput;
+    text +=
+        "cap :: Capture;\nip :: Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24 10.0.1.1/24) -> rt :: "
+        "StaticIPLookup(";
+    for (int i = 0; i < interfaces; ++i)
+      text += fmt::format("10.0.{}.1/32 {}, 10.0.{}.0/24 {}, {}.0.0.0/4 {}, ", i, interfaces, i, i, 16 * i, i);
+    text += fmt::format("0.0.0.0/0 10.0.1.9 1);\nrt[{}] -> local :: IPClassifier(icmp type echo, -);\n", interfaces);
+    text += "local[0] -> [100] cap; local[1] -> [101] cap;\n";
+    for (int i = 0; i < interfaces; ++i) {
+      text += fmt::format(R"(
+Idle -> c{0} :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+c{0}[0] -> ARPResponder(10.0.{0}.1 02:00:00:00:00:0{0}) -> [{1}] cap;
+c{0}[1] -> [{2}] cap;
+c{0}[2] -> Paint({3}) -> ip;
+c{0}[3] -> [{4}] cap;
+rt[{0}] -> out{0} :: Output(10.0.{0}.1, {3}, 1500) -> [{5}] cap;
+out{0}[1] -> rt;
+)",
+                          i, 5 * i, 5 * i + 1, i + 1, 5 * i + 2, 5 * i + 3);
+    }
+    std::string wide;  // connect what is left of the ports
+    for (int port = 0; port < 102; ++port)
+      if (text.find(fmt::format("[{}] cap", port)) == std::string::npos) wide += fmt::format("Idle -> [{}] cap;", port);
+    compare(text + wide, fmt::format("c{}", interfaces - 1), 10 + static_cast<uint64_t>(interfaces), 2000);
+    const auto r = make(text + wide);
+    if (!on_cpu() && r->ok()) {
+      EXPECT_EQ(r->router().engine()->plans().size(), 1u) << r->router().engine()->describe();
+    }
+  }
+}
+
+TEST_P(OffloadChain, HeadersThatMove) {
+  // Each comes, with good and bad lengths, at headrooms from 0 to far into the buffer.
+  for (const char* chain :
+       {"Strip(14) -> EtherEncap(0x0801, 1:1:1:1:1:1, 2:2:2:2:2:2)",
+        "EtherEncap(0x0801, 1:1:1:1:1:1, 2:2:2:2:2:2) -> EtherEncap(0x0802, 3:1:1:1:1:1, 4:2:2:2:2:2)",
+        "Strip(3) -> Unstrip(5) -> Unstrip(7) -> Strip(1)", "Strip(60) -> Unstrip(60) -> Paint(3)",
+        "MarkIPHeader(14) -> GetIPAddress(IP src) -> SetIPAddress(1.2.3.4, ANNO 4)",
+        "MarkMACHeader -> Strip(14) -> MarkIPHeader -> DecIPTTL",
+        "Strip(14) -> CheckIPHeader -> IPFilter(allow src 192.168.0.0/27 and not udp, deny all)",
+        "CheckIPHeader(18) -> DecIPTTL -> Strip(18) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2)",
+        "Strip(14) -> CheckIPHeader(CHECKSUM false) -> n :: Counter -> StoreIPAddress(16)"})
+    compare(fmt::format("Idle -> first :: Null -> {} -> cap :: Capture;", chain), "first", 3, 700);
+}
+
+TEST_P(OffloadChain, Ip6) {
+  const std::string text = R"(
+rt :: LookupIP6Route(2001:0000::/24 0, 2001:0100::/24 2001:db8::9 1, 2001:0200::/24 2, 2001:0200:003d::/48 1, ::/0 3);
+Idle -> c :: Classifier(12/86dd, 12/8100 16/86dd, -); cap :: Capture; c[2] -> cap;
+c[0] -> Strip(14) -> check :: CheckIP6Header -> rt;
+c[1] -> Strip(18) -> check2 :: CheckIP6Header -> rt;
+check[1] -> [1] cap; check2[1] -> [2] cap;
+rt[0] -> hlim :: DecIP6HLIM -> EtherEncap(0x86dd, 1:1:1:1:1:1, 2:2:2:2:2:2) -> [3] cap; hlim[1] -> [4] cap;
+rt[1] -> Counter -> DecIP6HLIM -> [5] cap;
+rt[2] -> Paint(4) -> EtherEncap(0x86dd, 1:1:1:1:1:1, 3:2:2:2:2:2) -> [6] cap;
+rt[3] -> [7] cap;
+)";
+  compare(text, "c", 21, 3000, 200, &RandomPackets::make_ip6);
+}
+
+TEST_P(OffloadChain, BranchesAndManyExits) {
+  const std::string text = R"(
+Idle -> a :: OffloadFan; cap :: Capture;
+a[0] -> Strip(1) -> b :: OffloadFan; a[1] -> Paint(9) -> d :: Strip(2); a[2] -> d;
+d -> e :: OffloadFan -> cap; e[1] -> [1] cap; e[2] -> f :: Counter -> [2] cap;
+b[0] -> [3] cap; b[1] -> f; b[2] -> e;
+)";
+  const auto packets = [] {
+    std::mt19937 random(5);
+    static constexpr char kWays[] = {0, 1, 2, 0, 1, 2, '\xfd', '\xfe', '\xfe', 7};
+    std::vector<Packet*> all;
+    for (uint32_t i = 0; i < 3000; ++i) {
+      std::string bytes;
+      for (int k = 0; k < 12; ++k) bytes += kWays[random() % 10];
+      all.push_back(marked(bytes, 1 + random() % 50, i));
+    }
+    return all;
+  };
+  OffloadOptions cpu;
+  cpu.mode = OffloadOptions::Mode::kCpu;
+  TestRouter plain(text, RouterOptions{.profile = false, .offload = cpu});
+  inject(plain, "a", packets());
+  const auto r = make(text);
+  inject(*r, "a", packets());
+  r->router().drain();
+  Outcome is = outcome_of(*r), should = outcome_of(plain);
+  // Packets of one flow that leave a batch by different outputs and meet again have no order among each other, not on
+  // the CPU either.
+  for (Outcome* o : {&is, &should})
+    std::sort(o->arrivals.begin(), o->arrivals.end(), [](const Arrival& a, const Arrival& b) {
+      return std::tie(a.where, a.flow, a.what) < std::tie(b.where, b.flow, b.what);
+    });
+  expect_same(is, should);
+  if (!on_cpu()) {
+    EXPECT_GT(event(*r, offload::kEscaped), 0u);
+  }
+}
+
+TEST_P(OffloadChain, BytesThatDidNotTravelAreLookedAtByTheHost) {
+  const std::string text = "Idle -> first :: Paint(0) -> OffloadFar(200) -> Paint(1, 18) -> cap :: Capture;";
+  const auto packets = [] {
+    std::vector<Packet*> all;
+    for (uint32_t i = 0; i < 300; ++i) {
+      std::string bytes(300, static_cast<char>(i));
+      bytes[203] = static_cast<char>(3 * i);
+      all.push_back(marked(bytes, 1, i));
+    }
+    return all;
+  };
+  const auto r = make(text);
+  inject(*r, "first", packets());
+  r->router().drain();
+  const auto& cap = dynamic_cast<const Capture&>(*r->router().find("cap"));
+  ASSERT_EQ(cap.seen().size(), 300u);
+  for (uint32_t i = 0; i < 300; ++i) {
+    const Packet& p = *cap.seen()[i].packet;
+    EXPECT_EQ(p.anno_u32(kNumberAnno), i);
+    EXPECT_EQ(p.anno_u8(anno_offset::kPaint), static_cast<uint8_t>(3 * i ^ i));
+    EXPECT_EQ(p.anno_u8(18), 1);
+  }
+  if (!on_cpu()) {
+    EXPECT_EQ(event(*r, offload::kResumed), 300u);
+  }
+}
+
+/// What the host does for some packets of a flow does not make the others overtake them.
+TEST_P(OffloadChain, PacketsForTheHostKeepTheirPlace) {
+  const std::string text = R"(
+cap :: Capture;
+Idle -> first :: Strip(14) -> CheckIPHeader -> tee :: PaintTee(4) -> fragmenter :: IPFragmenter(100)
+  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> cap;
+tee[1] -> [1] cap;
+)";
+  const auto r = make(text);
+  std::vector<Packet*> packets;
+  std::mt19937 random(11);
+  for (uint32_t i = 0; i < 1000; ++i) {
+    std::string bytes = udp_frame(0x01020304, 0x05060708, 64, random() % 10 == 0 ? 180 : 64);
+    if (random() % 10 == 0) {
+      bytes.insert(34, std::string(8, '\1'));
+      bytes[14] = 0x47;
+      bytes[17] = static_cast<char>(bytes.size() - 14);
+      fix_checksum(bytes, 14);
+    }
+    Packet* p = marked(bytes, 1, i);
+    p->set_anno_u8(anno_offset::kPaint, random() % 10 == 0 ? 4 : 0);
+    packets.push_back(p);
+  }
+  inject(*r, "first", packets);
+  r->router().drain();
+  int64_t last[2] = {-1, -1};
+  int seen[2] = {0, 0};
+  for (const auto& s : dynamic_cast<const Capture&>(*r->router().find("cap")).seen()) {
+    const auto number = static_cast<int64_t>(s.packet->anno_u32(kNumberAnno));
+    EXPECT_GE(number, last[s.port]) << "at port " << s.port;  // fragments have the same number
+    last[s.port] = number;
+    ++seen[s.port];
+  }
+  EXPECT_GT(seen[0], 1000);
+  EXPECT_GT(seen[1], 50);
+}
+
+}  // namespace
+}  // namespace headrace::testing

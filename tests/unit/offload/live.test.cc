@@ -1,0 +1,300 @@
+// Routers at work, on threads of their own: modes and tables change while packets of many flows stream.
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "flow_elements.hh"
+#include "offload/clock.hh"
+#include "offload_fixture.hh"
+
+namespace headrace::testing {
+namespace {
+
+using Mode = OffloadOptions::Mode;
+
+int64_t milliseconds() { return offload::now_ns() / 1'000'000; }
+
+class OffloadLive : public OffloadTest {
+ protected:
+  static constexpr int kWorkers = 3;
+
+  std::unique_ptr<LiveRouter> live(const std::string& text, const OffloadOptions& options) {
+    auto r = std::make_unique<LiveRouter>(text, options, kWorkers);
+    EXPECT_TRUE(r->ok()) << r->errors();
+    if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    return r;
+  }
+  void expect_everything_came() {
+    EXPECT_EQ(sink_->missing(), 0u);
+    EXPECT_EQ(sink_->late(), 0u);
+    EXPECT_EQ(sink_->damaged(), 0u);
+    EXPECT_EQ(sink_->stale(), 0u);
+    EXPECT_EQ(sink_->received(), source_->sent());
+    EXPECT_GT(source_->sent(), 0u);
+  }
+
+  FlowSource* source_ = nullptr;
+  FlowSink* sink_ = nullptr;
+};
+HEADRACE_OFFLOAD_CARRIERS(OffloadLive);
+
+constexpr const char* kForwarder = R"(
+src :: FlowSource({}) -> c :: Classifier(12/0800, -) -> Strip(14) -> check :: CheckIPHeader
+  -> rt :: RadixIPLookup({}) ;
+sink :: FlowSink;
+c[1] -> Discard;
+rt[0] -> ttl :: DecIPTTL -> n :: Counter -> tee :: IPGWOptions(10.0.0.1) -> frag :: IPFragmenter(100)
+  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> sink;
+rt[1] -> EtherEncap(0x0800, 1:1:1:1:1:1, 3:3:3:3:3:3) -> [1] sink;
+rt[2] -> [2] sink;
+)";
+
+std::string forwarder(const std::string& source, const std::string& routes = "0.0.0.0/0 0") {
+  std::string text = kForwarder;
+  text.replace(text.find("{}"), 2, source);
+  text.replace(text.find("{}"), 2, routes);
+  return text;
+}
+
+TEST_P(OffloadLive, StopsWithNothingUnderWay) {
+  OffloadOptions o = options();
+  o.delay_us = 300;
+  o.job = 64;
+  for (const int limit : {1, 37, 20000}) {
+    const auto r = live(forwarder(fmt::format("LIMIT {}, STOP true, RARE 50", limit)), o);
+    ASSERT_TRUE(r->ok());
+    // The control thread notices at once what a sleeping worker would notice late.
+    r->run([&] { return r->router().run_count() > 0; });
+    expect_everything_came();
+    EXPECT_EQ(source_->sent(), static_cast<uint64_t>(kWorkers * limit));
+    EXPECT_EQ(r->read("n.count"), std::to_string(kWorkers * limit));
+    for (int w = 0; r->engine() && w < kWorkers; ++w) EXPECT_TRUE(r->engine()->queue(w).idle());
+  }
+}
+
+TEST_P(OffloadLive, ModesChangeWhilePacketsStream) {
+  OffloadOptions o = options(Mode::kFixed);
+  o.fraction = 0.5;
+  o.delay_us = 200;
+  o.job = 32;
+  const auto r = live(
+      "src :: FlowSource(RARE 40) -> o :: Offload -> Strip(14) -> CheckIPHeader -> n :: Counter"
+      " -> IPGWOptions(10.0.0.1) -> IPFragmenter(100) -> sink :: FlowSink;",
+      o);
+  ASSERT_TRUE(r->ok());
+  const char* const modes[] = {"cpu", "fixed=0.5", "device", "fixed=0.9", "auto", "fixed=0.1", "cpu", "device"};
+  const int64_t begin = milliseconds();
+  int writes = 0;
+  r->run([&] {
+    if (!on_cpu()) {
+      const bool here = writes % 3 == 0;
+      EXPECT_TRUE(r->write(here ? "o.mode" : "offload_mode", modes[writes % 8]));
+      ++writes;
+    }
+    // On a busy machine until enough has happened.
+    const int64_t time = milliseconds() - begin;
+    return time < 400 || (!on_cpu() && writes < 24 && time < 20000);
+  });
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+  if (on_cpu()) return;
+  EXPECT_GT(writes, 16);
+  EXPECT_GT(r->engine()->event(offload::kJobPackets), 0u);
+  EXPECT_GT(r->engine()->event(offload::kCpuPackets), 0u);
+  EXPECT_EQ(r->engine()->event(offload::kJobPackets) + r->engine()->event(offload::kCpuPackets), source_->sent());
+  EXPECT_EQ(r->engine()->event(offload::kLateJobs), 0u);
+}
+
+TEST_P(OffloadLive, RoutesChangeWhilePacketsStream) {
+  OffloadOptions o = options(Mode::kDevice);
+  o.delay_us = 100;
+  o.job = 64;
+  const auto r = live(forwarder("FLOWS 50", "0.0.0.0/0 0, 1.0.0.0/8 0"), o);
+  ASSERT_TRUE(r->ok());
+  std::vector<std::atomic<int>> ports(10000);
+  std::atomic<uint32_t> epoch{0};
+  sink_->expect_ports(&ports, &epoch);
+  const int64_t begin = milliseconds();
+  std::mt19937 random(3);
+  int route_count = 2;
+  r->run([&] {
+    const uint32_t e = epoch.load() + 1;
+    const int port = static_cast<int>(random() % 3);
+    ports[e].store(port);
+    epoch.store(e);  // from now on its port is right too
+    bool ok = true;
+    switch (on_cpu() ? 2 : random() % 3) {
+      case 0:
+        ok = r->write("rt.set", fmt::format("1.0.0.0/8 {}", port));
+        break;
+      case 1:  // as a group, which a device must not see in parts
+        ok = r->write("rt.ctrl", fmt::format("remove 1.0.0.0/8\nset 0.0.0.0/0 {0}\nadd 1.0.0.0/8 {0}", port));
+        break;
+      default:  // tables get larger meanwhile
+        ok = r->write("rt.add", fmt::format("2.{}.{}.0/24 1", route_count / 250, route_count % 250));
+        ++route_count;
+        ok &= r->write("rt.set", fmt::format("1.0.0.0/8 {}", port));
+    }
+    EXPECT_TRUE(ok) << r->errors();
+    source_->set_epoch(e);  // what is sent now must go there, or where later epochs say
+    const int64_t time = milliseconds() - begin;
+    return (time < 500 || (e < 20 && time < 120000)) && e + 2 < ports.size();
+  });
+  expect_everything_came();
+  EXPECT_GT(epoch.load(), 10u);
+  if (on_cpu()) return;
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
+}
+
+TEST_P(OffloadLive, TwoDevices) {
+  if (!has_controls()) GTEST_SKIP() << "needs devices that fail when told";
+  TestDevices& two = devices(2);
+  OffloadOptions o = options(Mode::kDevice);
+  o.delay_us = 100;
+  o.job = 32;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  const int64_t begin = milliseconds();
+  r->run([&] {
+    if (milliseconds() - begin > 150) two[0].fail_from = 0;
+    return milliseconds() - begin < 300;
+  });
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+  EXPECT_GT(two[0].submitted, 0);
+  EXPECT_GT(two[1].submitted, 0);
+  EXPECT_EQ(two[0].reused + two[1].reused, 0);
+  EXPECT_NE(r->engine()->describe().find("device 0: failed"), std::string::npos);
+  EXPECT_EQ(r->engine()->describe().find("device 1: failed"), std::string::npos);
+}
+
+/// Its worker has nothing else to do when the device answers at last.
+TEST_P(OffloadLive, ALateJobOfAWorkerWithoutTrafficDoesNotHoldUpdatesBack) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that loses a job";
+  (*devices_)[0].lose = 0;
+  OffloadOptions o = options(Mode::kDevice);
+  o.deadline_ms = 5;
+  const auto r = live(forwarder("LIMIT 10"), o);
+  ASSERT_TRUE(r->ok());
+  const int64_t begin = milliseconds();
+  r->run([&] {
+    if (sink_->received() < 10 * kWorkers && milliseconds() - begin < 20000) return true;
+    (*devices_)[0].found = true;
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(r->write("rt.set", "1.0.0.0/8 0")) << r->errors();
+    }
+    return false;
+  });
+  EXPECT_EQ(r->engine()->event(offload::kLateJobs), 1u);
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
+  expect_everything_came();
+}
+
+/// What the machine has, or two: every worker uses the one it was given, and all packets come back in order.
+TEST_P(OffloadLive, AllDevices) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  if (has_controls()) devices(2);
+  OffloadOptions o = options(Mode::kDevice);
+  o.devices = 0;
+  o.job = 64;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  const std::string about = r->engine()->describe();
+  if (about.find("device 1:") == std::string::npos) GTEST_SKIP() << "there is one device only";
+  const int64_t begin = milliseconds();
+  int updates = 0;
+  r->run([&] {
+    if (++updates % 20 == 0) {
+      EXPECT_TRUE(r->write("rt.set", "0.0.0.0/0 0"));
+    }
+    return milliseconds() - begin < 300;
+  });
+  expect_everything_came();
+  EXPECT_NE(about.find("first for workers: 0"), std::string::npos) << about;
+  EXPECT_EQ(about.find("first for workers: none"), std::string::npos) << about;
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos);
+}
+
+/// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
+TEST_P(OffloadLive, HotSwap) {
+  OffloadOptions o = options(Mode::kDevice);
+  o.delay_us = 50;
+  o.job = 64;
+  const std::string first = forwarder("RARE 30");
+  std::string second = first;
+  second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
+  const std::string third = forwarder("RARE 30", "0.0.0.0/0 1");
+  const auto r = live(first, o);
+  ASSERT_TRUE(r->ok());
+  int swaps = 0;
+  r->run([&] {
+    const std::string* const all[] = {&second, &third, &first};
+    EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
+    return ++swaps < 12;
+  });
+  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  expect_everything_came();
+}
+
+/// Everything at once: jobs of random sizes and delays, lost jobs, deadlines, modes and tables that change.
+/// HEADRACE_STRESS_SECONDS makes it long.
+TEST_P(OffloadLive, Stress) {
+  const char* const wanted = std::getenv("HEADRACE_STRESS_SECONDS");
+  const int64_t milliseconds_in_all = wanted ? 1000 * std::atoll(wanted) : 1200;
+  std::mt19937 random(wanted ? std::random_device()() : 17);
+  const int64_t end = milliseconds() + milliseconds_in_all;
+  while (milliseconds() < end) {
+    OffloadOptions o = options(random() % 2 ? Mode::kDevice : Mode::kFixed);
+    o.fraction = 0.7;
+    o.job = 1 + static_cast<int>(random() % 300);
+    o.jobs = 1 + static_cast<int>(random() % 8);
+    o.max_wait_us = static_cast<int>(random() % 200);
+    o.delay_us = static_cast<int>(random() % 400);
+    o.resident = random() % 2;
+    const bool loses = has_controls() && random() % 2;
+    if (loses) {
+      o.deadline_ms = 5;
+      (*devices_)[0].lose = (*devices_)[0].submitted + static_cast<int>(random() % 50);
+      (*devices_)[0].found = false;
+    }
+    SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, delay {} us, {}", o.job, o.jobs, o.max_wait_us, o.delay_us,
+                             o.mode_text()));
+    const auto r = live(forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}", 1 + random() % 100, 1 + random() % 200,
+                                              10 + random() % 100),
+                                  "0.0.0.0/0 0"),
+                        o);
+    ASSERT_TRUE(r->ok());
+    const int64_t until = std::min(end, milliseconds() + 300);
+    int n = 0;
+    r->run([&] {
+      ++n;
+      switch (random() % 4) {
+        case 0:
+          r->write("rt.set", fmt::format("1.0.0.0/8 {}", 0));
+          break;
+        case 1:
+          r->write("rt.add", fmt::format("9.{}.{}.0/24 1", n / 250, n % 250));
+          break;
+        case 2:
+          if (!on_cpu()) r->write("offload_mode", random() % 2 ? "fixed=0.5" : random() % 2 ? "device" : "cpu");
+          break;
+        default:
+          break;
+      }
+      if (loses && n == 40) (*devices_)[0].found = true;
+      return milliseconds() < until;
+    });
+    expect_everything_came();
+    EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+    if (has_controls()) {
+      EXPECT_EQ((*devices_)[0].reused, 0);
+      EXPECT_EQ((*devices_)[0].unhealthy_reads, 0);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace headrace::testing

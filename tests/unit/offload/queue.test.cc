@@ -1,0 +1,512 @@
+// A worker's jobs, step by step: order while buckets move, full lanes, flushing, failure, deadlines. The test holds the
+// devices' jobs back, so that nothing depends on time.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "flow_elements.hh"
+#include "offload/clock.hh"
+#include "offload_fixture.hh"
+#include "packets.hh"
+#include "test_shaders.hh"
+
+namespace headrace::testing {
+namespace {
+
+using Mode = OffloadOptions::Mode;
+
+class OffloadQueue : public ::testing::Test {
+ protected:
+  void SetUp() override { in_use_before_ = PacketPool::instance().in_use(); }
+  void TearDown() override {
+    router_.reset();
+    EXPECT_EQ(PacketPool::instance().in_use(), in_use_before_) << "packets were lost or freed twice";
+    for (int d = 0; devices_ && d < count_; ++d) {
+      EXPECT_EQ((*devices_)[d].reused, 0) << "a place was used again before its job was done";
+      EXPECT_EQ((*devices_)[d].unhealthy_reads, 0) << "a result was used that is not there";
+    }
+  }
+
+  static OffloadOptions options(Mode mode, int job = 4, int jobs = 4) {
+    OffloadOptions o;
+    o.mode = mode;
+    o.backend = "reference";
+    o.job = job;
+    o.jobs = jobs;
+    o.deadline_ms = 20000;
+    return o;
+  }
+  void make(const std::string& text, const OffloadOptions& options, int devices = 1) {
+    count_ = devices;
+    devices_.reset();
+    devices_ = std::make_unique<TestDevices>(devices);
+    router_ = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = options});
+    ASSERT_TRUE(router_->ok()) << router_->errors();
+    ASSERT_NE(router_->router().engine(), nullptr) << router_->errors();
+  }
+  TestRouter& r() { return *router_; }
+  DeviceControls& device(int d = 0) { return (*devices_)[d]; }
+  uint64_t count(offload::Event e) { return event(*router_, e); }
+
+  /// Sends `n` packets of `flow`, each with its number.
+  void send(uint32_t flow, int n, const std::string& element = "first") {
+    std::vector<Packet*> packets;
+    for (int i = 0; i < n; ++i) packets.push_back(marked(udp_frame(0x0a000000 + flow, 1), flow, next_[flow]++));
+    inject(*router_, element, packets);
+  }
+  const std::vector<Capture::Seen>& seen() {
+    return dynamic_cast<const Capture&>(*router_->router().find("cap")).seen();
+  }
+  /// All that was sent has come, the packets of each flow in order.
+  void expect_all_in_order() {
+    std::map<uint32_t, uint32_t> came;
+    for (const Capture::Seen& s : seen()) {
+      const uint32_t flow = s.packet->anno_u32(kFlowAnno);
+      EXPECT_EQ(s.packet->anno_u32(kNumberAnno), came[flow]) << "of flow " << flow;
+      ++came[flow];
+    }
+    EXPECT_EQ(came, next_);
+  }
+  bool failed(int d) {
+    return r().router().engine()->describe().find(fmt::format("device {}: failed", d)) != std::string::npos;
+  }
+
+  /// As the handler does, but without bringing the tables up to date, for which held jobs would be waited.
+  void set_mode(const char* mode) { ASSERT_TRUE(r().router().engine()->set_mode(mode)); }
+
+  static constexpr const char* kChain = "Idle -> first :: Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture;";
+
+  int count_ = 0;
+  std::unique_ptr<TestDevices> devices_;
+  std::unique_ptr<TestRouter> router_;
+  std::map<uint32_t, uint32_t> next_;
+  uint32_t in_use_before_ = 0;
+};
+
+TEST_F(OffloadQueue, FromDeviceToCpuWaitsForTheFlow) {
+  make(kChain, options(Mode::kFixed));
+  device().hold = true;
+  send(1, 3);
+  send(2, 3);  // a full job, and two packets in an open one
+  set_mode("cpu");
+  send(1, 2);
+  send(2, 2);
+  send(3, 2);  // nothing of it is elsewhere
+  ASSERT_EQ(seen().size(), 2u);
+  EXPECT_EQ(seen()[0].packet->anno_u32(kFlowAnno), 3u);
+  EXPECT_EQ(count(offload::kBehind), 4u);
+  // Back to the device: no wait, but behind what waits.
+  set_mode("fixed=1");
+  send(1, 2);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kCpuPackets), 6u);
+  EXPECT_EQ(count(offload::kJobPackets), 8u);
+  EXPECT_EQ(r().read("n.count"), "14");
+}
+
+TEST_F(OffloadQueue, EveryKindOfMoveKeepsOrder) {
+  // Each sequence of modes, with jobs under way all the time.
+  const char* const modes[] = {"device", "fixed=1", "fixed=0.5", "cpu", "auto"};
+  for (int sequence = 0; sequence < 125; ++sequence) {
+    router_.reset();
+    next_.clear();
+    make(kChain, options(Mode::kDevice, 8, 16));
+    device().hold = true;
+    for (int step = sequence, i = 0; i < 3; ++i, step /= 5) {
+      set_mode(modes[step % 5]);
+      for (uint32_t flow = 1; flow <= 3; ++flow) send(flow, 3);
+    }
+    device().hold = false;
+    r().router().drain();
+    expect_all_in_order();
+    if (HasFailure()) FAIL() << "modes " << sequence % 5 << sequence / 5 % 5 << sequence / 25;
+  }
+}
+
+TEST_F(OffloadQueue, ManyPacketsBehindAnOpenJob) {
+  make(kChain, options(Mode::kDevice, 8));
+  send(1, 1);  // stays in an open job
+  set_mode("cpu");
+  send(1, 500);  // more than wait behind one job
+  r().router().drain();
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, ChainsThatShareAllJobs) {
+  // The only job is open for the first chain when the second wants one.
+  make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
+       options(Mode::kDevice, 8, 1));
+  send(1, 3);
+  send(2, 3, "second");
+  send(1, 3);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kJobs), 3u);
+  EXPECT_EQ(count(offload::kWaits), 2u);
+  EXPECT_EQ(count(offload::kCpuPackets), 0u);
+}
+
+TEST_F(OffloadQueue, AJobIsNotUsedAgainWhilePacketsBehindItGoOn) {
+  make(R"(Idle -> oa :: Offload(MODE fixed, FRACTION 1) -> first :: Strip(1) -> Tee(1)
+            -> Offload(MODE fixed, FRACTION 1) -> Strip(1) -> cap :: Capture;)",
+       options(Mode::kFixed, 128, 1));
+  device().hold = true;
+  send(1, 128, "oa");
+  dynamic_cast<ChainEntry*>(r().router().find("oa"))->in_effect().mode = Mode::kCpu;
+  send(1, 300, "oa");  // behind the job, in two batches
+  device().hold = false;
+  device().lose = 1;  // the second chain's job takes its time
+  poll(r());
+  device().lose = -1;
+  r().router().drain();
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, AnyNumberOfPacketsIsHeldBackBehindAJob) {
+  OffloadOptions o = options(Mode::kFixed, 4, 2);
+  o.deadline_ms = 1000;
+  make(kChain, o);
+  device().hold = true;
+  send(1, 4);
+  set_mode("cpu");
+  send(1, 100);
+  EXPECT_EQ(count(offload::kBehind), 100u);
+  EXPECT_EQ(count(offload::kLateJobs), 0u) << "waited for the job";
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+}
+
+// --- Tables
+
+TEST_F(OffloadQueue, AJobSeesTheTablesOfTheTimeItWasSubmitted) {
+  make("Idle -> first :: Strip(14) -> t :: OffloadTwins -> cap :: Capture; t[1] -> [1] cap;",
+       options(Mode::kDevice, 4, 4));
+  int value = 1;
+  ASSERT_TRUE(r().write("t.set", "1"));
+  for (int round = 0; round < 8; ++round, value += 2) {
+    const size_t before = seen().size();
+    device().hold = true;
+    send(1, 4);
+    ASSERT_TRUE(r().write("t.set", std::to_string(value + 1)));
+    send(1, 4);
+    // The next update needs the memory that the first job reads from.
+    device().pending = 100;
+    device().hold = false;
+    ASSERT_TRUE(r().write("t.set", std::to_string(value + 2))) << r().errors();
+    EXPECT_EQ(device().pending, 0);
+    r().router().drain();
+    ASSERT_EQ(seen().size(), before + 8);
+    for (size_t i = 0; i < 8; ++i) {
+      const Capture::Seen& s = seen()[before + i];
+      EXPECT_EQ(s.port, 0) << "the tables do not agree";
+      EXPECT_EQ(s.packet->anno_u8(anno_offset::kPaint), value + static_cast<int>(i / 4));
+    }
+  }
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, AnOpenJobDoesNotGoToADeviceWithOldTables) {
+  make("Idle -> first :: Strip(14) -> t :: OffloadTwins -> cap :: Capture; t[1] -> [1] cap;",
+       options(Mode::kDevice, 8, 4), 2);
+  ASSERT_TRUE(r().write("t.set", "1"));
+  send(1, 3);
+  device(0).refuse = true;
+  EXPECT_FALSE(r().write("t.set", "2"));
+  EXPECT_TRUE(failed(0));
+  send(1, 3);
+  r().router().drain();
+  expect_all_in_order();
+  for (const Capture::Seen& s : seen()) EXPECT_EQ(s.packet->anno_u8(anno_offset::kPaint), 2);
+  EXPECT_EQ(device(0).submitted, 0);
+  send(1, 3);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(device(1).slots, 3);
+}
+
+// --- Flushing
+
+TEST_F(OffloadQueue, AQuietRoundSendsWhatIsThere) {
+  OffloadOptions o = options(Mode::kDevice, 64);
+  o.max_wait_us = 1'000'000'000;
+  make(kChain, o);
+  send(1, 3);
+  poll(r());  // something has just arrived: more may come
+  EXPECT_EQ(device().submitted, 0);
+  poll(r());
+  EXPECT_EQ(device().submitted, 1);
+  EXPECT_EQ(device().slots, 3);
+  poll(r());
+  expect_all_in_order();
+  EXPECT_FALSE(poll(r()));
+  EXPECT_EQ(device().submitted, 1);
+}
+
+TEST_F(OffloadQueue, MaxwaitSendsWhileOthersArrive) {
+  OffloadOptions o = options(Mode::kDevice, 64);
+  o.max_wait_us = 20'000;
+  make(kChain, o);
+  const int64_t begin = offload::now_ns();
+  int rounds = 0;
+  while (device().submitted == 0 && rounds < 50'000'000) {
+    if (rounds++ < 40) send(1, 1);
+    // Arrivals again and again, without packets.
+    inject(r(), "first", {});
+    Batch none;
+    r().router().find("first")->input(0).element()->output(0).push(none);
+    poll(r());
+  }
+  EXPECT_EQ(device().submitted, 1);
+  EXPECT_EQ(device().slots, 40);
+  EXPECT_GE(offload::now_ns() - begin, 20'000'000);
+  r().router().drain();
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, EachEntryHasItsOwnJobAndMaxwait) {
+  OffloadOptions o = options(Mode::kDevice, 64, 8);
+  o.max_wait_us = 1'000'000'000;
+  make(R"(Idle -> oa :: Offload(MODE device, JOB 4) -> first :: Strip(14) -> cap :: Capture;
+          Idle -> ob :: Offload(MODE device, MAXWAIT 0) -> second :: Strip(13) -> [1] cap;
+          Idle -> third :: Strip(12) -> [2] cap;)",
+       o);
+  send(1, 9, "oa");
+  EXPECT_EQ(device().submitted, 2);
+  EXPECT_EQ(device().slots, 8);
+  send(2, 1, "ob");
+  send(3, 1, "third");
+  poll(r());
+  EXPECT_EQ(device().submitted, 3) << "MAXWAIT of the second entry";
+  r().router().drain();
+  expect_all_in_order();
+}
+
+// --- Full lanes
+
+TEST_F(OffloadQueue, FixedTakesTheCpuWhenLanesAreFull) {
+  make(kChain, options(Mode::kFixed, 4, 2));
+  device().hold = true;
+  send(1, 4);
+  send(2, 4);
+  send(3, 3);
+  send(1, 2);
+  EXPECT_EQ(count(offload::kFullLane), 5u);
+  EXPECT_EQ(count(offload::kCpuPackets), 5u);
+  EXPECT_EQ(count(offload::kBehind), 2u);
+  EXPECT_EQ(count(offload::kWaits), 0u);
+  EXPECT_EQ(seen().size(), 3u);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(r().read("n.count"), "13");
+}
+
+TEST_F(OffloadQueue, DeviceWaitsWhenLanesAreFull) {
+  OffloadOptions o = options(Mode::kDevice, 4, 2);
+  o.delay_us = 2000;
+  make(kChain, o);
+  send(1, 20);
+  EXPECT_GE(count(offload::kWaits), 1u);
+  EXPECT_LE(count(offload::kWaits), 3u);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kFullLane), 0u);
+  EXPECT_EQ(count(offload::kCpuPackets), 0u);
+  EXPECT_EQ(count(offload::kJobs), 5u);
+  EXPECT_EQ(count(offload::kJobPackets), 20u);
+}
+
+TEST_F(OffloadQueue, AutoMeansCpuSoFar) {
+  make(kChain, options(Mode::kDevice));
+  set_mode("auto");
+  EXPECT_EQ(r().read("offload_mode"), "auto");
+  send(1, 10);
+  EXPECT_EQ(device().submitted, 0);
+  expect_all_in_order();
+  EXPECT_FALSE(r().write("offload_mode", "fixed=1.5"));
+  EXPECT_FALSE(r().write("offload_mode", "gpu"));
+  EXPECT_EQ(r().read("offload_mode"), "auto");
+}
+
+TEST_F(OffloadQueue, AFractionOfTheFlows) {
+  make(kChain, options(Mode::kFixed, 64, 16));
+  set_mode("fixed=0.25");
+  for (uint32_t flow = 1; flow <= 2000; ++flow) send(flow, 1);
+  r().router().drain();
+  const uint64_t there = count(offload::kJobPackets);
+  EXPECT_NEAR(static_cast<double>(there), 500, 80);
+  EXPECT_EQ(there + count(offload::kCpuPackets), 2000u);
+  // The same flows go the same way.
+  for (uint32_t flow = 1; flow <= 2000; ++flow) send(flow, 1);
+  r().router().drain();
+  EXPECT_EQ(count(offload::kJobPackets), 2 * there);
+  expect_all_in_order();
+}
+
+// --- Failure
+
+TEST_F(OffloadQueue, ADeviceThatFailsAtAnyJob) {
+  for (const bool under_way : {false, true}) {
+    for (int job = 0; job < 8; ++job) {
+      for (const Mode mode : {Mode::kDevice, Mode::kFixed}) {
+        router_.reset();
+        next_.clear();
+        make(kChain, options(mode, 4, 4));
+        device().hold = under_way;
+        if (!under_way) device().fail_from = job;
+        for (int i = 0; i < 16; ++i) {
+          if (under_way && i == job / 2) {
+            device().fail_from = job / 2;
+            device().hold = false;
+          }
+          send(1 + static_cast<uint32_t>(i) % 3, 3);
+          if (i % 2 == 0) poll(r());
+        }
+        r().router().drain();
+        expect_all_in_order();
+        EXPECT_TRUE(failed(0));
+        EXPECT_EQ(r().read("n.count"), "48");
+        EXPECT_GT(count(offload::kFailedJobs), 0u);
+        const int before = device().submitted;
+        send(1, 20);
+        EXPECT_EQ(device().submitted, before) << "a failed device gets nothing";
+        r().router().drain();
+        expect_all_in_order();
+        if (HasFailure()) FAIL() << "failed at job " << job << (under_way ? ", under way" : "");
+      }
+    }
+  }
+}
+
+TEST_F(OffloadQueue, TheOtherDeviceGoesOn) {
+  make(kChain, options(Mode::kDevice, 4, 4), 2);
+  device(0).hold = true;
+  send(1, 8);
+  EXPECT_EQ(device(0).submitted, 2);
+  device(0).fail_from = 1;
+  device(0).hold = false;
+  send(1, 8);
+  send(2, 8);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_TRUE(failed(0));
+  EXPECT_FALSE(failed(1));
+  EXPECT_GT(device(1).submitted, 0);
+  send(3, 8);
+  r().router().drain();
+  EXPECT_EQ(device(1).slots + device(0).slots, 28) << "all but the job that was refused";
+  // Tables go on reaching the device that is left.
+  ASSERT_TRUE(r().write("n.reset", ""));
+  send(3, 8);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_FALSE(failed(1));
+  EXPECT_EQ(r().read("n.count"), "8");
+}
+
+// --- Deadlines
+
+TEST_F(OffloadQueue, ALateJobRunsOnTheCpuAndItsPlaceRests) {
+  OffloadOptions o = options(Mode::kDevice, 4, 2);
+  o.deadline_ms = 10;
+  make(kChain, o);
+  device().lose = 0;
+  send(1, 8);
+  r().router().drain();  // returns although the first job is lost
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kLateJobs), 1u);
+  EXPECT_EQ(count(offload::kJobs), 1u);
+  EXPECT_EQ(r().read("n.count"), "8");
+  EXPECT_FALSE(failed(0));
+  // One place is left.
+  device().hold = true;
+  set_mode("fixed=1");
+  send(1, 4);
+  send(2, 4);
+  EXPECT_EQ(count(offload::kFullLane), 4u);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  // The late result is not counted; its place is free again.
+  device().found = true;
+  poll(r());
+  EXPECT_EQ(r().read("n.count"), "16");
+  device().hold = true;
+  send(1, 4);
+  send(2, 4);
+  EXPECT_EQ(count(offload::kFullLane), 4u);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(r().read("n.count"), "24");
+}
+
+TEST_F(OffloadQueue, WhenEveryPlaceRestsTheCpuDoesTheWork) {
+  OffloadOptions o = options(Mode::kDevice, 4, 1);
+  o.deadline_ms = 5;
+  make(kChain, o);
+  device().lose = 0;
+  send(1, 20);  // waits for the deadline, not for ever
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kLateJobs), 1u);
+  EXPECT_EQ(device().submitted, 1);
+}
+
+TEST_F(OffloadQueue, ADeviceThatHangsIsGivenUp) {
+  OffloadOptions o = options(Mode::kDevice, 4, 2);
+  o.deadline_ms = 5;
+  make(kChain, o, 2);
+  device(0).hold = true;
+  send(1, 100);
+  EXPECT_GT(device(1).submitted, 0) << "the other device works";
+  for (int i = 0; i < 5000 && !failed(0); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    poll(r());
+  }
+  EXPECT_TRUE(failed(0));
+  EXPECT_FALSE(failed(1));
+  // Nobody waits for it any more.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(r().write("n.reset", "")) << r().errors();
+  }
+  send(1, 20);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(r().read("n.count"), "20");
+}
+
+TEST_F(OffloadQueue, ADeviceThatWasSlowForAWhileIsUsedAgain) {
+  OffloadOptions o = options(Mode::kDevice, 4, 2);
+  o.deadline_ms = 5;
+  make(kChain, o, 2);
+  device(0).hold = true;
+  send(1, 20);
+  r().router().drain();
+  device(0).hold = false;
+  poll(r());
+  const int before = device(0).submitted;
+  send(1, 20);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_GT(device(0).submitted, before);
+  EXPECT_FALSE(failed(0));
+}
+
+TEST_F(OffloadQueue, ARouterThatGoesTakesItsPacketsAlong) {
+  make(kChain, options(Mode::kFixed));
+  device().hold = true;
+  send(1, 11);
+  set_mode("cpu");
+  send(1, 5);
+  // TearDown counts the packets.
+}
+
+}  // namespace
+}  // namespace headrace::testing
