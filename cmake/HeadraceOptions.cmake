@@ -69,7 +69,9 @@ if(HEADRACE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "HEADRACE_FUZZ needs clang, the compiler here is ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset asan`")
   endif()
-  target_compile_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
+  # The fuzz targets, whose way through the code is looked at, do not contain the tests.
+  target_compile_options(headrace_options INTERFACE
+                         $<$<NOT:$<BOOL:$<TARGET_PROPERTY:HEADRACE_TEST_CODE>>>:-fsanitize=fuzzer-no-link>)
   target_link_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 

@@ -5,12 +5,12 @@ namespace {
 
 const std::string kRequest = "ffffffffffff000102030405 0806 0001080006040001 000102030405121a071e 000000000000121a0701";
 
-std::string graph(const std::string& arguments) {
+std::string responder(const std::string& arguments) {
   return "Idle -> a :: ARPResponder(" + arguments + ") -> c :: Capture; a[1] -> d :: Capture;";
 }
 
 TEST(ARPResponder, AnswersForItsAddresses) {
-  TestRouter r(graph("18.26.4.24 18.26.7.0/24 00:00:C0:4F:71:EF, 1.0.0.0/255.0.0.0 1:1:1:1:1:1"));
+  TestRouter r(responder("18.26.4.24 18.26.7.0/24 00:00:C0:4F:71:EF, 1.0.0.0/255.0.0.0 1:1:1:1:1:1"));
   ASSERT_TRUE(r.ok()) << r.errors();
   const std::string bytes = from_hex(kRequest);
   Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
@@ -27,7 +27,7 @@ TEST(ARPResponder, AnswersForItsAddresses) {
 }
 
 TEST(ARPResponder, LeavesTheRestAlone) {
-  TestRouter r(graph("18.26.7.0/24 00:00:C0:4F:71:EF"));
+  TestRouter r(responder("18.26.7.0/24 00:00:C0:4F:71:EF"));
   ASSERT_TRUE(r.ok()) << r.errors();
   std::vector<std::string> others;
   for (const size_t at : {12, 15, 17, 18, 19, 21, 38}) {  // type, hardware, protocol, lengths, operation, address
@@ -43,8 +43,8 @@ TEST(ARPResponder, LeavesTheRestAlone) {
 
 TEST(ARPResponder, SmallerNetworksComeFirst) {
   TestRouter r(
-      graph("0/0 1:1:1:1:1:1, 10.0.0.0/8 2:2:2:2:2:2, 10.0.0.0/24 3:3:3:3:3:3, 10.0.0.7 4:4:4:4:4:4, 20.0.0.0/8 "
-            "5:5:5:5:5:5"));
+      responder("0/0 1:1:1:1:1:1, 10.0.0.0/8 2:2:2:2:2:2, 10.0.0.0/24 3:3:3:3:3:3, 10.0.0.7 4:4:4:4:4:4, 20.0.0.0/8 "
+                "5:5:5:5:5:5"));
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("a.lookup 10.0.0.7"), "04-04-04-04-04-04");
   EXPECT_EQ(r.read("a.lookup 10.0.0.8"), "03-03-03-03-03-03");
@@ -54,7 +54,7 @@ TEST(ARPResponder, SmallerNetworksComeFirst) {
 }
 
 TEST(ARPResponder, LiveReconfiguration) {
-  TestRouter r("AddressInfo(a 1.0.0.2/24 00:01:02:03:04:05, b 00:01:02:03:04:06);" + graph(""));
+  TestRouter r("AddressInfo(a 1.0.0.2/24 00:01:02:03:04:05, b 00:01:02:03:04:06);" + responder(""));
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("a.table"), "");
   EXPECT_TRUE(r.write("a.config", "a"));
@@ -75,12 +75,12 @@ TEST(ARPResponder, LiveReconfiguration) {
 }
 
 TEST(ARPResponder, MistakesNameTheirArgument) {
-  const auto errors = [](const std::string& arguments) { return TestRouter(graph(arguments)).errors(); };
+  const auto errors = [](const std::string& arguments) { return TestRouter(responder(arguments)).errors(); };
   EXPECT_NE(errors("1.0.0.1 1:1:1:1:1:1, nonsense").find("argument 1: expected IP/MASK ETH"), std::string::npos);
   EXPECT_NE(errors("1.0.0.1").find("argument 0: missing ETH"), std::string::npos);
   EXPECT_NE(errors("1:1:1:1:1:1").find("argument 0: missing IP/MASK"), std::string::npos);
   EXPECT_NE(errors("1.0.0.1 1:1:1:1:1:1 1:1:1:1:1:2").find("argument 0: more than one ETH"), std::string::npos);
-  TestRouter r(graph("1.0.0.1 1:1:1:1:1:1"));
+  TestRouter r(responder("1.0.0.1 1:1:1:1:1:1"));
   EXPECT_FALSE(r.write("a.remove", "1.0.0.2"));
   EXPECT_NE(r.errors().find("1.0.0.2/32 not found"), std::string::npos);
   EXPECT_FALSE(r.write("a.add", "1.0.0.2"));

@@ -28,16 +28,16 @@ std::string answer(const std::string& arguments, std::string_view hex, uint8_t p
   return errors.empty() ? "" : masked(errors[0]);
 }
 
-const std::string kIp = "45c00040....00004101....121a0418121a042c";
+const std::string kIpToError = "45c00040....00004101....121a0418121a042c";
 
 TEST(ICMPError, Messages) {
   const std::string quote = plain_hex(kUdp);
-  EXPECT_EQ(answer("18.26.4.24, timeexceeded", kUdp), kIp + "0b00248a00000000" + quote);
-  EXPECT_EQ(answer("18.26.4.24, 11, 0", kUdp), kIp + "0b00248a00000000" + quote);
-  EXPECT_EQ(answer("18.26.4.24, parameterproblem", kUdp, 21), kIp + "0c000e8a15000000" + quote);
-  EXPECT_EQ(answer("18.26.4.24, redirect, host", kUdp, 0, 0x121a0401), kIp + "0501146e121a0401" + quote);
-  EXPECT_EQ(answer("18.26.4.24, unreachable, needfrag, PMTU 1400", kUdp), kIp + "0304270e00000578" + quote);
-  EXPECT_EQ(answer("18.26.4.24, sourcequench", kUdp), "4500" + kIp.substr(4) + "04002b8a00000000" + quote);
+  EXPECT_EQ(answer("18.26.4.24, timeexceeded", kUdp), kIpToError + "0b00248a00000000" + quote);
+  EXPECT_EQ(answer("18.26.4.24, 11, 0", kUdp), kIpToError + "0b00248a00000000" + quote);
+  EXPECT_EQ(answer("18.26.4.24, parameterproblem", kUdp, 21), kIpToError + "0c000e8a15000000" + quote);
+  EXPECT_EQ(answer("18.26.4.24, redirect, host", kUdp, 0, 0x121a0401), kIpToError + "0501146e121a0401" + quote);
+  EXPECT_EQ(answer("18.26.4.24, unreachable, needfrag, PMTU 1400", kUdp), kIpToError + "0304270e00000578" + quote);
+  EXPECT_EQ(answer("18.26.4.24, sourcequench", kUdp), "4500" + kIpToError.substr(4) + "04002b8a00000000" + quote);
 }
 
 TEST(ICMPError, LengthIsLimited) {

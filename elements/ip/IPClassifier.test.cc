@@ -6,12 +6,12 @@ namespace {
 /// An IP packet to 10.0.0.`host`.
 std::string packet_to(const std::string& host) { return from_hex("45000014 00000000 40060000 0b000001 0a0000" + host); }
 
-constexpr std::string_view kGraph =
+constexpr std::string_view kClassifierGraph =
     "Idle -> m :: MarkIPHeader -> c :: IPClassifier(dst 10.0.0.1, dst 10.0.0.2 or 10.0.0.3)"
     "-> first :: Capture; c[1] -> second :: Capture;";
 
 TEST(IPClassifier, SendsPacketsByTheirFirstMatchingPattern) {
-  TestRouter r(kGraph);
+  TestRouter r(kClassifierGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   for (const char* host : {"01", "02", "03", "04"}) r.push("m", packet_to(host));
   EXPECT_EQ(capture(r, "first").seen().size(), 1u);
@@ -20,7 +20,7 @@ TEST(IPClassifier, SendsPacketsByTheirFirstMatchingPattern) {
 }
 
 TEST(IPClassifier, PrintsItsProgram) {
-  TestRouter r(kGraph);
+  TestRouter r(kClassifierGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("c.program"),
             " 0 272/0a000001%ffffffff  yes->[0]  no->step 1\n"
@@ -29,7 +29,7 @@ TEST(IPClassifier, PrintsItsProgram) {
 }
 
 TEST(IPClassifier, ReplacesPatternsOneByOne) {
-  TestRouter r(kGraph);
+  TestRouter r(kClassifierGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("c.pattern1"), "dst 10.0.0.2 or 10.0.0.3");
   ASSERT_TRUE(r.write("c.pattern0", "dst 10.0.0.4")) << r.errors();

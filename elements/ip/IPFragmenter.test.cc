@@ -12,15 +12,15 @@ std::string graph(const std::string& arguments) {
 constexpr std::string_view kPayload =
     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738"
     "393a3b";
-const std::string kUdp = "45000058 00770000 4011771c 01000001 02000002 00010002004492d9" + std::string(kPayload);
+const std::string kLongUdp = "45000058 00770000 4011771c 01000001 02000002 00010002004492d9" + std::string(kPayload);
 const std::string kDontFragment =
     "45000058 00774000 4011371c 01000001 02000002 00010002004492d9" + std::string(kPayload);
 
 TEST(IPFragmenter, SmallPacketsPassUnchanged) {
   TestRouter r(graph("88"));
   ASSERT_TRUE(r.ok()) << r.errors();
-  r.push("m", from_hex(kUdp));
-  EXPECT_EQ(captured(r, "c"), plain_hex({kUdp}));
+  r.push("m", from_hex(kLongUdp));
+  EXPECT_EQ(captured(r, "c"), plain_hex({kLongUdp}));
   EXPECT_EQ(r.read("f.fragments"), "0");
 }
 
@@ -28,7 +28,7 @@ TEST(IPFragmenter, FragmentsAsOthersDo) {
   for (const char* mtu : {"44", "51"}) {
     TestRouter r(graph(mtu));
     ASSERT_TRUE(r.ok()) << r.errors();
-    r.push("m", from_hex(kUdp));
+    r.push("m", from_hex(kLongUdp));
     EXPECT_EQ(captured(r, "c"),
               plain_hex({"4500002c00772000 4011574801000001 02000002 00010002004492d9 000102030405060708090a0b0c0d0e0f",
                          "4500002c00772003 4011574501000001 02000002 101112131415161718191a1b1c1d1e1f2021222324252627",
@@ -125,7 +125,7 @@ TEST(IPFragmenter, IgnoringDontFragmentMakesNewIdentifications) {
 TEST(IPFragmenter, AnnotationsAndFrontBytes) {
   TestRouter r("Idle -> f :: IPFragmenter(44, HEADROOM 64) -> c :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
-  const std::string bytes = from_hex("aaaaaaaaaaaa bbbbbbbbbbbb 0800" + kUdp);
+  const std::string bytes = from_hex("aaaaaaaaaaaa bbbbbbbbbbbb 0800" + kLongUdp);
   Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
   p->set_mac_header();
   p->set_network_header(14, 20);
@@ -149,18 +149,18 @@ TEST(IPFragmenter, AnnotationsAndFrontBytes) {
 TEST(IPFragmenter, LinkPaddingAloneIsCutOff) {
   TestRouter r(graph("88"));
   ASSERT_TRUE(r.ok()) << r.errors();
-  r.push("m", from_hex(kUdp + "0000"));
-  EXPECT_EQ(captured(r, "c"), plain_hex({kUdp}));
+  r.push("m", from_hex(kLongUdp + "0000"));
+  EXPECT_EQ(captured(r, "c"), plain_hex({kLongUdp}));
 }
 
 TEST(IPFragmenter, NonsenseIsDropped) {
   TestRouter r("Idle -> m :: MarkIPHeader -> f :: IPFragmenter(44) -> c :: Capture; Idle -> f;");
   ASSERT_TRUE(r.ok()) << r.errors();
-  r.push("m", from_hex("45000100" + kUdp.substr(8)));            // longer than the packet
-  r.push("m", from_hex("45000010" + kUdp.substr(8)));            // shorter than its header
-  r.push("m", from_hex("44000058" + kUdp.substr(8)));            // header too short
-  r.push("m", from_hex("45000058 00771fff" + kUdp.substr(17)));  // ends beyond 65535
-  r.push("f", from_hex(kUdp));                                   // no network header
+  r.push("m", from_hex("45000100" + kLongUdp.substr(8)));            // longer than the packet
+  r.push("m", from_hex("45000010" + kLongUdp.substr(8)));            // shorter than its header
+  r.push("m", from_hex("44000058" + kLongUdp.substr(8)));            // header too short
+  r.push("m", from_hex("45000058 00771fff" + kLongUdp.substr(17)));  // ends beyond 65535
+  r.push("f", from_hex(kLongUdp));                                   // no network header
   EXPECT_EQ(captured(r, "c").size(), 0u);
   EXPECT_EQ(r.read("f.drop_reasons"), "5\tbad IP header\n");
 }
@@ -169,7 +169,7 @@ TEST(IPFragmenter, MtuWithoutRoomForData) {
   TestRouter r(graph("27"));
   ASSERT_TRUE(r.ok()) << r.errors();
   ::testing::internal::CaptureStderr();
-  r.push("m", from_hex(kUdp));
+  r.push("m", from_hex(kLongUdp));
   ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(captured(r, "d").size(), 1u);
   TestRouter small(graph("7"));

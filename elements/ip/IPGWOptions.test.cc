@@ -4,13 +4,13 @@ namespace headrace::testing {
 namespace {
 
 // Simulated time is 1000000000 s: 6400000 ms (0x61a800) after midnight UT.
-constexpr std::string_view kGraph =
+constexpr std::string_view kOptionsGraph =
     "Idle -> m :: MarkIPHeader -> o :: IPGWOptions(18.26.7.1, 18.26.9.1 18.26.10.1) -> good :: Capture;"
     "o[1] -> bad :: Capture;";
 
 /// What comes out for a packet: by which output, and as what.
 std::string outcome(std::string_view hex) {
-  TestRouter r(kGraph);
+  TestRouter r(kOptionsGraph);
   EXPECT_TRUE(r.ok()) << r.errors();
   r.push("m", from_hex(hex));
   const auto good = captured(r, "good"), bad = captured(r, "bad");
@@ -88,7 +88,7 @@ TEST(IPGWOptions, BadOptions) {
 }
 
 TEST(IPGWOptions, HeaderLongerThanThePacketIsDropped) {
-  TestRouter r(kGraph);
+  TestRouter r(kOptionsGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", from_hex("46000014 00010000 09110000 121a042c 121a0709"));
   r.push("m", from_hex("46000018 00010000 09110000 121a042c 121a0709 44000000"));

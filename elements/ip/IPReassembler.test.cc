@@ -21,7 +21,7 @@ const std::string kFragments[] = {
     "4500002c 00772003 40115745 01000001 02000002 101112131415161718191a1b1c1d1e1f2021222324252627",
     "45000028 00770006 40117746 01000001 02000002 28292a2b2c2d2e2f303132333435363738393a3b"};
 
-constexpr std::string_view kGraph =
+constexpr std::string_view kReassemblyGraph =
     "Idle -> m :: MarkIPHeader -> r :: IPReassembler -> c :: Capture; r[1] -> late :: Capture;";
 
 /// A fragment with `data` at byte `offset`.
@@ -44,7 +44,7 @@ void push_at(TestRouter& r, const std::string& bytes, int64_t seconds) {
 TEST(IPReassembler, AnyOrder) {
   std::vector<int> order = {0, 1, 2};
   do {
-    TestRouter r(kGraph);
+    TestRouter r(kReassemblyGraph);
     ASSERT_TRUE(r.ok()) << r.errors();
     for (const int i : order) {
       EXPECT_EQ(captured(r, "c").size(), 0u);
@@ -56,7 +56,7 @@ TEST(IPReassembler, AnyOrder) {
 }
 
 TEST(IPReassembler, WholePacketsPass) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   const std::string df = "45000058 00774000" + kWhole.substr(17);
   r.push("m", from_hex(kWhole));
@@ -65,7 +65,7 @@ TEST(IPReassembler, WholePacketsPass) {
 }
 
 TEST(IPReassembler, PacketsAreKeptApart) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   // The same but for identification, protocol, source or destination.
   std::vector<std::string> others(4, from_hex(kFragments[1]));
@@ -111,7 +111,7 @@ TEST(IPReassembler, HeaderAndAnnotationsAreThoseOfTheFirstFragment) {
 }
 
 TEST(IPReassembler, DuplicatesAreDropped) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", fragment(1, 0, true, "aaaaaaaabbbbbbbb"));
   r.push("m", fragment(1, 16, true, "cccccccc"));
@@ -129,7 +129,7 @@ TEST(IPReassembler, OverlapsSpoilThePacket) {
     const char* data;
   } overlaps[] = {{8, "ccccccccdddddddd"}, {0, "eeeeeeee"}, {0, "aaaaaaaabbbbbbbX"}, {8, "bbbbbbbb"}};
   for (const auto& overlap : overlaps) {
-    TestRouter r(kGraph);
+    TestRouter r(kReassemblyGraph);
     ASSERT_TRUE(r.ok()) << r.errors();
     push_at(r, fragment(1, 0, true, "aaaaaaaabbbbbbbb"), 1000);
     push_at(r, fragment(1, overlap.offset, true, overlap.data), 1000);
@@ -149,7 +149,7 @@ TEST(IPReassembler, OverlapsSpoilThePacket) {
 }
 
 TEST(IPReassembler, TinyFragmentsOfTcp) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   const auto tcp = [](int offset, bool more, const std::string& data) {
     std::string bytes = fragment(1, offset, more, data);
@@ -166,7 +166,7 @@ TEST(IPReassembler, TinyFragmentsOfTcp) {
 }
 
 TEST(IPReassembler, BadFragmentsAreDropped) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", fragment(1, 0, true, "aaaaaaa"));                 // not a multiple of 8
   r.push("m", fragment(1, 8, true, ""));                        // no data
@@ -186,7 +186,7 @@ TEST(IPReassembler, BadFragmentsAreDropped) {
 }
 
 TEST(IPReassembler, QuietPacketsAreGivenUp) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   push_at(r, fragment(1, 0, true, "aaaaaaaabbbbbbbb"), 1000);
   push_at(r, fragment(1, 24, true, "dddddddd"), 1010);
@@ -203,7 +203,7 @@ TEST(IPReassembler, QuietPacketsAreGivenUp) {
 }
 
 TEST(IPReassembler, TimeGoesOnWithoutPackets) {
-  TestRouter r(std::string(kGraph) + "Script(wait 5s, stop);" +
+  TestRouter r(std::string(kReassemblyGraph) + "Script(wait 5s, stop);" +
                "Idle -> n :: MarkIPHeader -> s :: IPReassembler(TIMEOUT 3) -> c; s[1] -> [1]late;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("n", fragment(1, 0, true, "aaaaaaaa"));
@@ -221,7 +221,7 @@ TEST(IPReassembler, TimeGoesOnWithoutPackets) {
 }
 
 TEST(IPReassembler, AnotherTakesOver) {
-  TestRouter r(std::string(kGraph) + "Idle -> n :: MarkIPHeader -> s :: IPReassembler -> c;");
+  TestRouter r(std::string(kReassemblyGraph) + "Idle -> n :: MarkIPHeader -> s :: IPReassembler -> c;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", from_hex(kFragments[0]));
   r.push("m", from_hex(kFragments[1]));
@@ -257,7 +257,7 @@ TEST(IPReassembler, MemoryIsBounded) {
 }
 
 TEST(IPReassembler, LargestPacketAndNothingBeyond) {
-  TestRouter r(kGraph);
+  TestRouter r(kReassemblyGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   std::string data;
   for (int i = 0; i < 65515; ++i) data += static_cast<char>(i * 7 % 253);

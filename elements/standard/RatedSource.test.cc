@@ -5,7 +5,7 @@ namespace headrace::testing {
 namespace {
 
 /// A timer that stops the router after `seconds`.
-std::string stop_after(const std::string& seconds) {
+std::string stopping_after(const std::string& seconds) {
   return "TimedSource(" + seconds + ", LIMIT 0, STOP true) -> Discard;";
 }
 
@@ -74,7 +74,7 @@ TEST(TokenBucket, AdjustingKeepsTheTokens) {
 }
 
 TEST(RatedSource, SendsAtItsRate) {
-  TestRouter r("s :: RatedSource(RATE 100) -> d :: Discard;" + stop_after("10"));
+  TestRouter r("s :: RatedSource(RATE 100) -> d :: Discard;" + stopping_after("10"));
   ASSERT_TRUE(r.ok()) << r.errors();
   r.run();
   EXPECT_NEAR(std::stoi(r.read("d.count")), 1000, 3);
@@ -82,7 +82,7 @@ TEST(RatedSource, SendsAtItsRate) {
 }
 
 TEST(RatedSource, FastRatesComeInBatches) {
-  TestRouter r("s :: RatedSource(RATE 1000000) -> d :: Discard;" + stop_after("0.1"));
+  TestRouter r("s :: RatedSource(RATE 1000000) -> d :: Discard;" + stopping_after("0.1"));
   r.run();
   // The full bucket comes first: 10 ms worth.
   EXPECT_NEAR(std::stoi(r.read("d.count")), 110000, 1500);
@@ -103,7 +103,7 @@ TEST(RatedSource, BandwidthGivesTheRate) {
 }
 
 TEST(RatedSource, PulledItHoldsBack) {
-  TestRouter r("s :: RatedSource(RATE 10) -> TimedSink(1ms);" + stop_after("2"));
+  TestRouter r("s :: RatedSource(RATE 10) -> TimedSink(1ms);" + stopping_after("2"));
   ASSERT_TRUE(r.ok()) << r.errors();
   r.run();
   EXPECT_NEAR(std::stoi(r.read("s.count")), 21, 1);
@@ -143,7 +143,7 @@ TEST(TimedSource, HeadroomAndHandlers) {
 }
 
 TEST(TimedSink, PullsEveryInterval) {
-  TestRouter r("s :: InfiniteSource -> TimedSink(10ms);" + stop_after("0.995"));
+  TestRouter r("s :: InfiniteSource -> TimedSink(10ms);" + stopping_after("0.995"));
   ASSERT_TRUE(r.ok()) << r.errors();
   r.run();
   EXPECT_EQ(r.read("s.count"), "99");

@@ -3,7 +3,7 @@
 namespace headrace::testing {
 namespace {
 
-std::string moved(const std::string& arguments, const std::string& seconds) {
+std::string moved_on_time(const std::string& arguments, const std::string& seconds) {
   TestRouter r("InfiniteSource(LIMIT 100, BURST 100) -> Queue -> TimedUnqueue(" + arguments +
                ") -> d :: Discard; TimedSource(" + seconds + ", LIMIT 0, STOP true) -> Discard;");
   EXPECT_TRUE(r.ok()) << r.errors();
@@ -13,9 +13,9 @@ std::string moved(const std::string& arguments, const std::string& seconds) {
 }
 
 TEST(TimedUnqueue, MovesABurstInEachInterval) {
-  EXPECT_EQ(moved("1", "5.5"), "6");
-  EXPECT_EQ(moved("0.5, 4", "2.2"), "20");
-  EXPECT_EQ(moved("1ms, BURST 7", "10"), "100");
+  EXPECT_EQ(moved_on_time("1", "5.5"), "6");
+  EXPECT_EQ(moved_on_time("0.5, 4", "2.2"), "20");
+  EXPECT_EQ(moved_on_time("1ms, BURST 7", "10"), "100");
 }
 
 TEST(TimedUnqueue, MovesTheNextPacketAtOnceAfterItSlept) {

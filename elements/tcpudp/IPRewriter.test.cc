@@ -11,7 +11,7 @@ constexpr const char* kNat =
     "Idle -> m0 :: MarkIPHeader -> rw :: IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 1, drop) -> out :: Capture;"
     "Idle -> m1 :: MarkIPHeader -> [1] rw; rw[1] -> in :: Capture;";
 
-std::string last(TestRouter& r, const char* name) {
+std::string last_bytes(TestRouter& r, const char* name) {
   const Capture& c = capture(r, name);
   return c.seen().empty() ? "none" : c.bytes(c.seen().size() - 1);
 }
@@ -20,17 +20,17 @@ TEST(IPRewriter, RewritesThereAndBack) {
   TestRouter r(kNat);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m0", tcp_packet({"10.0.0.9", 2000, "20.0.0.1", 80}, "hello"));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
   const Packet& p = *capture(r, "out").seen()[0].packet;
   EXPECT_EQ(IpAddress::from_bytes(p.anno() + anno_offset::kDstIp).unparse(), "20.0.0.1");
   r.push("m1", tcp_packet({"20.0.0.1", 80, "1.0.0.1", 2000}, "welcome"));
-  EXPECT_EQ(ends_of(last(r, "in")), "20.0.0.1 80 > 10.0.0.9 2000");
-  EXPECT_TRUE(checksums_are_right(last(r, "out")) && checksums_are_right(last(r, "in")));
+  EXPECT_EQ(ends_of(last_bytes(r, "in")), "20.0.0.1 80 > 10.0.0.9 2000");
+  EXPECT_TRUE(checksums_are_right(last_bytes(r, "out")) && checksums_are_right(last_bytes(r, "in")));
   // Another host's port is in use; that of another protocol is not.
   r.push("m0", tcp_packet({"10.0.0.8", 2000, "20.0.0.1", 80}, "hello"));
-  EXPECT_NE(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
+  EXPECT_NE(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
   r.push("m0", udp_packet({"10.0.0.8", 2000, "20.0.0.1", 80}, "hello"));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
   EXPECT_EQ(r.read("rw.table_size"), "3");
   EXPECT_EQ(r.read("rw.patterns"), "1.0.0.1 1024-65535 - - [3]\n<drop>\n");
   EXPECT_EQ(r.read("rw.udp_table"),
@@ -56,14 +56,14 @@ TEST(IPRewriter, ChecksumsOfRandomPacketsStayRight) {
     const std::string data(random() % 9, static_cast<char>(random()));
     const Ends ends{src, static_cast<uint16_t>(random()), "20.0.0.1", static_cast<uint16_t>(random() % 3)};
     r.push("m0", random() % 2 ? tcp_packet(ends, data) : udp_packet(ends, data));
-    const std::string out = last(r, "out");
+    const std::string out = last_bytes(r, "out");
     ASSERT_TRUE(checksums_are_right(out));
     // The answer, as the other end would send it.
     const auto& ip = *reinterpret_cast<const Ip4Header*>(out.data());
     const auto& ports = *reinterpret_cast<const UdpHeader*>(out.data() + 20);
     const Ends back{"20.0.0.1", ports.dst_port, "255.255.255.254", ports.src_port};
     r.push("m1", ip.protocol == ip_protocol::kTcp ? tcp_packet(back, data) : udp_packet(back, data));
-    const std::string in = last(r, "in");
+    const std::string in = last_bytes(r, "in");
     ASSERT_TRUE(checksums_are_right(in));
     ASSERT_EQ(ends_of(in), fmt::format("20.0.0.1 {} > {} {}", back.sport, src, ends.sport));
     if (ip.protocol == ip_protocol::kUdp) {
@@ -75,8 +75,8 @@ TEST(IPRewriter, ChecksumsOfRandomPacketsStayRight) {
 TEST(IPRewriter, UdpWithoutChecksumStaysSo) {
   TestRouter r(kNat);
   r.push("m0", udp_packet({"10.0.0.9", 2000, "20.0.0.1", 53}, "hello", false));
-  EXPECT_EQ(last(r, "out").substr(26, 2), std::string(2, '\0'));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 53");
+  EXPECT_EQ(last_bytes(r, "out").substr(26, 2), std::string(2, '\0'));
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 53");
 }
 
 TEST(IPRewriter, AUdpChecksumNeverBecomesZero) {
@@ -88,7 +88,7 @@ TEST(IPRewriter, AUdpChecksumNeverBecomesZero) {
     for (uint32_t word = part << 12; word < (part + 1) << 12; ++word) {
       const char data[] = {static_cast<char>(word >> 8), static_cast<char>(word)};
       r.push("m", udp_packet({"10.0.0.9", 2000, "20.0.0.1", 53}, {data, 2}));
-      const std::string out = last(r, "out");
+      const std::string out = last_bytes(r, "out");
       ASSERT_TRUE(checksums_are_right(out));
       const uint16_t sum = reinterpret_cast<const UdpHeader*>(out.data() + 20)->checksum;
       ASSERT_NE(sum, 0);
@@ -108,12 +108,12 @@ TEST(IPRewriter, HeadersWithOptionsAndShortSegments) {
   ip.total_length = static_cast<uint16_t>(packet.size());
   set_ip_checksum(ip);
   r.push("m0", packet);
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 53");
-  EXPECT_TRUE(checksums_are_right(last(r, "out")));
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 53");
+  EXPECT_TRUE(checksums_are_right(last_bytes(r, "out")));
   // The first 8 bytes of a TCP segment: ports change, there is no checksum.
   r.push("m0", ip_packet("10.0.0.9", "20.0.0.1", 6, from_hex("07d00050 00000001")));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
-  EXPECT_EQ(to_hex(last(r, "out")).substr(48), "00000001");
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
+  EXPECT_EQ(to_hex(last_bytes(r, "out")).substr(48), "00000001");
   EXPECT_EQ(capture(r, "out").seen().size(), 2u);
 }
 
@@ -136,7 +136,7 @@ TEST(IPRewriter, WhatHasNoPortsPassesOnlyWhereItMay) {
   r.push("rw", others[0]);  // without a network header
   EXPECT_EQ(r.read("rw.drop_reasons"), "3\tno flow\n1\tno IP header\n");
   r.push("m1", udp_packet({"10.0.0.9", 1, "20.0.0.1", 2}, ""));
-  EXPECT_EQ(ends_of(last(r, "b")), "10.0.0.9 1 > 20.0.0.1 2");
+  EXPECT_EQ(ends_of(last_bytes(r, "b")), "10.0.0.9 1 > 20.0.0.1 2");
   EXPECT_EQ(r.read("rw.size"), "0");
 }
 
@@ -154,7 +154,7 @@ TEST(IPRewriter, PatternsAndTheirPorts) {
   const auto send = [&](const char* input, uint16_t sport) {
     const size_t before = capture(r, "out").seen().size();
     r.push(input, udp_packet({"10.0.0.9", sport, "20.0.0.1", 53}, ""));
-    return capture(r, "out").seen().size() == before ? "none" : ends_of(last(r, "out"));
+    return capture(r, "out").seen().size() == before ? "none" : ends_of(last_bytes(r, "out"));
   };
   EXPECT_EQ(send("m0", 11), "1.0.0.1 10 > 20.0.0.1 53");
   EXPECT_EQ(send("m0", 12), "1.0.0.1 11 > 20.0.0.1 53");
@@ -164,7 +164,7 @@ TEST(IPRewriter, PatternsAndTheirPorts) {
   EXPECT_EQ(r.read("rw.mapping_failures"), "1");
   EXPECT_EQ(r.read("rw.drop_reasons"), "1\tno room for a flow\n");
   r.push("m1", udp_packet({"10.0.0.8", 12, "20.0.0.1", 53}, ""));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.2 12 > 20.0.0.1 53");
+  EXPECT_EQ(ends_of(last_bytes(r, "out")), "1.0.0.2 12 > 20.0.0.1 53");
   for (const char* expected :
        {"2.0.0.1 7 > 20.0.0.1 99", "2.0.0.2 7 > 20.0.0.1 99", "2.0.0.3 7 > 20.0.0.1 99", "none"}) {
     static uint16_t port = 100;
@@ -262,13 +262,13 @@ TEST(IPRewriter, KeepsItsFlowsWhenAnotherTakesOver) {
   EXPECT_EQ(after.read("ping.capacity"), "200");
   // The old flow goes on as it was, new ones get the new address.
   after.push("m0", tcp_packet({"10.0.0.9", 2000, "20.0.0.1", 80}, "again"));
-  EXPECT_EQ(ends_of(last(after, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
+  EXPECT_EQ(ends_of(last_bytes(after, "out")), "1.0.0.1 2000 > 20.0.0.1 80");
   after.push("m1", tcp_packet({"20.0.0.1", 80, "1.0.0.1", 2000}, "back"));
-  EXPECT_EQ(ends_of(last(after, "in")), "20.0.0.1 80 > 10.0.0.9 2000");
+  EXPECT_EQ(ends_of(last_bytes(after, "in")), "20.0.0.1 80 > 10.0.0.9 2000");
   after.push("m0", tcp_packet({"10.0.0.8", 2000, "20.0.0.1", 80}, "new"));
-  EXPECT_EQ(ends_of(last(after, "out")), "1.0.0.2 2000 > 20.0.0.1 80");
+  EXPECT_EQ(ends_of(last_bytes(after, "out")), "1.0.0.2 2000 > 20.0.0.1 80");
   after.push("m2", ping_packet("10.0.0.9", "20.0.0.1", 8, 77, ""));
-  EXPECT_EQ(ends_of(last(after, "pout")), "1.0.0.1 > 20.0.0.1");
+  EXPECT_EQ(ends_of(last_bytes(after, "pout")), "1.0.0.1 > 20.0.0.1");
   EXPECT_EQ(before.read("rw.size"), "0");
 }
 

@@ -3,11 +3,11 @@
 namespace headrace::testing {
 namespace {
 
-constexpr std::string_view kGraph =
+constexpr std::string_view kChecksumGraph =
     "Idle -> m :: MarkIPHeader -> s :: SetUDPChecksum -> good :: Capture; s[1] -> bad :: Capture;";
 
 TEST(SetUDPChecksum, ChecksumsAreThoseOfOthers) {
-  TestRouter r(kGraph);
+  TestRouter r(kChecksumGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", from_hex("4500001f 00090000 401177c3 01000001 02000002 00050006000b1234 6f6464"));
   r.push("m",
@@ -21,7 +21,7 @@ TEST(SetUDPChecksum, ChecksumsAreThoseOfOthers) {
 }
 
 TEST(SetUDPChecksum, FragmentsAndShortPacketsStayAsTheyAre) {
-  TestRouter r(kGraph);
+  TestRouter r(kChecksumGraph);
   ASSERT_TRUE(r.ok()) << r.errors();
   const std::vector<std::string> bad =
       plain_hex({"4500001f 00092000 401177c3 01000001 02000002 00050006000b1234 6f6464",

@@ -4,7 +4,7 @@
 namespace headrace::testing {
 namespace {
 
-std::string last(TestRouter& r, const char* name) {
+std::string last_of(TestRouter& r, const char* name) {
   const Capture& c = capture(r, name);
   return c.seen().empty() ? "none" : c.bytes(c.seen().size() - 1);
 }
@@ -15,13 +15,13 @@ TEST(UDPRewriter, TreatsTcpAndUdpAlike) {
       "rw[1] -> in :: Capture;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", udp_packet({"10.0.0.9", 2000, "20.0.0.1", 53}, "abc"));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 7 > 20.0.0.1 53");
+  EXPECT_EQ(ends_of(last_of(r, "out")), "1.0.0.1 7 > 20.0.0.1 53");
   r.push("m", tcp_packet({"10.0.0.9", 2000, "20.0.0.1", 53}, "abc"));
-  EXPECT_EQ(ends_of(last(r, "out")), "1.0.0.1 7 > 20.0.0.1 53");
-  EXPECT_TRUE(checksums_are_right(last(r, "out")));
+  EXPECT_EQ(ends_of(last_of(r, "out")), "1.0.0.1 7 > 20.0.0.1 53");
+  EXPECT_TRUE(checksums_are_right(last_of(r, "out")));
   r.push("m", tcp_packet({"20.0.0.1", 53, "1.0.0.1", 7}, "abc"));
-  EXPECT_EQ(ends_of(last(r, "in")), "20.0.0.1 53 > 10.0.0.9 2000");
-  EXPECT_TRUE(checksums_are_right(last(r, "in")));
+  EXPECT_EQ(ends_of(last_of(r, "in")), "20.0.0.1 53 > 10.0.0.9 2000");
+  EXPECT_TRUE(checksums_are_right(last_of(r, "in")));
   EXPECT_EQ(r.read("rw.table_size"), "1");
 }
 

@@ -112,6 +112,9 @@ void Runtime::loop_simulated() {
   // One thread plays all workers in turn, so that a simulation always goes the same way.
   rcu::Reader reader;
   constexpr uint64_t kRoundsPerControl = 64;
+  // After so many rounds in which no task did anything, those that still want to run wait for what only time brings.
+  constexpr int kIdleRounds = 64;
+  int idle_rounds = 0;
   for (uint64_t round = 0; !stopping(); ++round) {
     bool worked = false, runnable = false;
     const Router* const router = current_.load();
@@ -126,11 +129,15 @@ void Runtime::loop_simulated() {
     }
     detail::t_thread_id = 0;
     if (control_needed() && round % kRoundsPerControl == 0) control_step(0);
-    if (worked || runnable || stopping() || router != current_.load()) continue;
+    if (worked) idle_rounds = 0;
+    if (worked || stopping() || router != current_.load()) continue;
+    if (runnable && ++idle_rounds < kIdleRounds) continue;
     Timestamp next{INT64_MAX};
     for (int id = 0; id < threads(); ++id) next = std::min(next, current_.load()->worker(id).next_expiry());
     if (next.ns != INT64_MAX) {
       clock::jump_steady(next);
+    } else if (runnable) {
+      continue;
     } else if (control_needed()) {
       control_step(5);
     } else {

@@ -22,7 +22,7 @@ std::string ip4(const std::string& protocol, const std::string& rest, const std:
   return from_hex(std::string(start) + "1234" + fragment + "40" + protocol + "0000 0a000001 c0a80102" + options) + rest;
 }
 // From port 1000 to 80, sequence 7, acknowledgment 8, SYN and ACK, window 512
-const std::string kTcp = from_hex("03e8 0050 00000007 00000008 5012 0200 0000 0000");
+const std::string kTcpHeader = from_hex("03e8 0050 00000007 00000008 5012 0200 0000 0000");
 
 PacketFacts facts(const std::string& bytes, int32_t network) {
   return PacketFacts({reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<uint32_t>(bytes.size()), network});
@@ -38,7 +38,7 @@ bool has(const PacketFacts& f, Field field) {
 }
 
 TEST(PacketFacts, Tcp) {
-  const std::string ip = ip4("06", kTcp + "data");
+  const std::string ip = ip4("06", kTcpHeader + "data");
   for (const auto& [bytes, network] :
        {std::pair(ip, int32_t{0}), std::pair(kEther + from_hex("0800") + ip, PacketBytes::kNone),
         std::pair(kEther + from_hex("88a8 0001 8100 0002 0800") + ip + "padding", PacketBytes::kNone)}) {
@@ -70,12 +70,12 @@ TEST(PacketFacts, Tcp) {
 }
 
 TEST(PacketFacts, FragmentsAndOptions) {
-  const std::string later_packet = ip4("06", kTcp, "2003");
+  const std::string later_packet = ip4("06", kTcpHeader, "2003");
   const PacketFacts later = facts(later_packet, 0);
   EXPECT_FALSE(later.has_ports() || has(later, Field::kTcpFlags));
   EXPECT_EQ(value(later, Field::kFragmentOffset), 3u);
   EXPECT_EQ(value(later, Field::kFragmentBits), 1u);
-  EXPECT_EQ(later.payload(), kTcp);
+  EXPECT_EQ(later.payload(), kTcpHeader);
   // No operation, record route, router alert, end.
   const std::string options_packet =
       ip4("11", from_hex("0001 0002 000c 0000") + "UDP.", "0000", "01 07040000 94040000 00 0000");
@@ -121,7 +121,7 @@ TEST(PacketFacts, HeaderOfARule) {
     EXPECT_EQ(set.rules.size(), 1u) << header;
     return set.rules.size() == 1 && f.meets(set.rules[0]);
   };
-  const std::string bytes = ip4("06", kTcp);
+  const std::string bytes = ip4("06", kTcpHeader);
   const PacketFacts f = facts(bytes, 0);
   EXPECT_TRUE(meets("tcp any any -> any any", f) && meets("ip any any -> any any", f) &&
               meets("ipv4 any any -> any any", f));
@@ -138,14 +138,14 @@ TEST(PacketFacts, HeaderOfARule) {
   EXPECT_TRUE(meets("tcp any any -> any any", f, "flow:to_server;"));
   EXPECT_TRUE(meets("tcp any any -> any any", f, "flags:SA; window:512;") &&
               !meets("tcp any any -> any any", f, "flags:S;"));
-  const std::string fragment = ip4("06", kTcp, "2003");
+  const std::string fragment = ip4("06", kTcpHeader, "2003");
   EXPECT_TRUE(meets("tcp any any -> any any", facts(fragment, 0)));
   EXPECT_FALSE(meets("tcp any any -> any 80", facts(fragment, 0)) ||
                meets("tcp any any -> any any", facts(fragment, 0), "flags:SA;"));
 }
 
 TEST(PacketFacts, BrokenPacketsStayWithinTheirBytes) {
-  const std::string good[] = {kEther + from_hex("0800") + ip4("06", kTcp + "data", "0000", "01070400"),
+  const std::string good[] = {kEther + from_hex("0800") + ip4("06", kTcpHeader + "data", "0000", "01070400"),
                               kEther + from_hex("86dd 60000000 0020 00 05") + std::string(32, '\1') +
                                   from_hex("2c00 0502 0000 0100 3a00 0001 00000063") + "12345678"};
   std::mt19937 random(3);

@@ -29,7 +29,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-class ArgsTest : public testing::Test {
+class ArgsTest : public ::testing::Test {
  protected:
   Args make(Texts texts) { return Args(std::move(texts), nullptr, errors); }
   Args make(std::string_view text) { return Args::from_text(text, nullptr, errors); }

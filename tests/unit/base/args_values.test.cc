@@ -48,7 +48,7 @@ T parsed(std::string_view text) {
   return value;
 }
 
-class ArgValues : public testing::Test {
+class ArgValues : public ::testing::Test {
  protected:
   ArgValues() {
     scope.ips["gw"] = parsed<IpAddress>("10.0.0.1");

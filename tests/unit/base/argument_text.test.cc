@@ -126,7 +126,7 @@ TEST(LangIsWord, RefusesQuotationsSpaceAndCommas) {
   for (const char* text : {"", "a b", "a,b", "'", "\"", "\\", "\x7f", "\xc3\xa4"}) EXPECT_FALSE(is_word(text)) << text;
 }
 
-class LangExpandVariables : public testing::Test {
+class LangExpandVariables : public ::testing::Test {
  protected:
   std::string expand(std::string_view text, ExpandInto mode = ExpandInto::kText) const {
     return expand_variables(

@@ -39,14 +39,14 @@ void read_all_as(NameScope& scope) {
   }
 }
 
-class DeviceAddresses : public testing::Test {
+class DeviceAddresses : public ::testing::Test {
  protected:
   struct NoNames : NameScope {
   } scope_;
 };
 
 TEST_F(DeviceAddresses, NumbersAreNotLookedUpAsInterfaces) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         forbid_netlink();
@@ -57,11 +57,11 @@ TEST_F(DeviceAddresses, NumbersAreNotLookedUpAsInterfaces) {
         read_all_as<EtherAddress>(scope_);
         std::_Exit(0);
       },
-      testing::ExitedWithCode(0), "");
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(DeviceAddresses, ASnapshotAsksOnce) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         const auto now = find_device_prefix("lo");
@@ -70,12 +70,12 @@ TEST_F(DeviceAddresses, ASnapshotAsksOnce) {
         forbid_netlink();
         std::_Exit(first == now && find_device_prefix("lo") == now && !find_device_prefix("no-such-device") ? 0 : 1);
       },
-      testing::ExitedWithCode(0), "");
+      ::testing::ExitedWithCode(0), "");
 }
 
 // Without one, an address that was set since the last look is found.
 TEST_F(DeviceAddresses, WithoutASnapshotEveryCallAsks) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         { const DeviceSnapshot snapshot; }
@@ -83,7 +83,7 @@ TEST_F(DeviceAddresses, WithoutASnapshotEveryCallAsks) {
         (void)find_device_prefix("lo");
         std::_Exit(0);
       },
-      testing::KilledBySignal(SIGSYS), "");
+      ::testing::KilledBySignal(SIGSYS), "");
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ TEST(LangRequire, ReportsMistakes) {
   EXPECT_EQ(flat("require(); require(,)"), "");
 }
 
-class LangLibrary : public testing::Test {
+class LangLibrary : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / fmt::format("headrace-library-{}", getpid());
+    folder_ = fs::path(::testing::TempDir()) / fmt::format("headrace-library-{}", getpid());
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "sub");
     fs::create_directories(folder_ / "path" / "conf");

@@ -20,7 +20,7 @@ class Zoo : public NameScope {
   mutable Animal pet;
 };
 
-class ElementArgs : public testing::Test {
+class ElementArgs : public ::testing::Test {
  protected:
   template <typename T>
   std::string read(std::string text, T*& out) {

@@ -16,17 +16,17 @@
 namespace headrace {
 namespace {
 
-std::string bytes_of(const Packet& p) { return {reinterpret_cast<const char*>(p.data()), p.length()}; }
+std::string text_of(const Packet& p) { return {reinterpret_cast<const char*>(p.data()), p.length()}; }
 
 TEST(Packet, PullAndPushMoveTheFront) {
   Packet* p = Packet::make("abcdefgh", 8);
   ASSERT_NE(p, nullptr);
   EXPECT_TRUE(p->pull(3));
-  EXPECT_EQ(bytes_of(*p), "defgh");
+  EXPECT_EQ(text_of(*p), "defgh");
   EXPECT_FALSE(p->pull(6));
-  EXPECT_EQ(bytes_of(*p), "defgh");
+  EXPECT_EQ(text_of(*p), "defgh");
   EXPECT_TRUE(p->push(3));
-  EXPECT_EQ(bytes_of(*p), "abcdefgh");
+  EXPECT_EQ(text_of(*p), "abcdefgh");
   p->kill();
 }
 
@@ -36,7 +36,7 @@ TEST(Packet, PushBeyondTheHeadroomMovesTheData) {
   p->set_network_header(1, 2);
   EXPECT_TRUE(p->push(100));
   ASSERT_EQ(p->length(), 103u);
-  EXPECT_EQ(bytes_of(*p).substr(100), "abc");
+  EXPECT_EQ(text_of(*p).substr(100), "abc");
   EXPECT_EQ(p->network_header_offset(), 101);
   EXPECT_FALSE(p->push(4000));
   EXPECT_EQ(p->length(), 103u);
@@ -48,11 +48,11 @@ TEST(Packet, PutBeyondTheTailroomMovesTheData) {
   ASSERT_NE(p, nullptr);
   const uint32_t room = p->tailroom();
   EXPECT_TRUE(p->put(room + 20));
-  EXPECT_EQ(bytes_of(*p).substr(0, 3), "abc");
+  EXPECT_EQ(text_of(*p).substr(0, 3), "abc");
   EXPECT_EQ(p->length(), room + 23);
   EXPECT_FALSE(p->put(5000));
   EXPECT_TRUE(p->take(room + 20));
-  EXPECT_EQ(bytes_of(*p), "abc");
+  EXPECT_EQ(text_of(*p), "abc");
   p->kill();
 }
 
@@ -75,12 +75,12 @@ TEST(Packet, CloneIsIndependentAndComplete) {
   p->set_timestamp(Timestamp::from_us(5));
   Packet* q = p->clone();
   p->data()[0] = 'X';
-  EXPECT_EQ(bytes_of(*q), "cdef");
+  EXPECT_EQ(text_of(*q), "cdef");
   EXPECT_EQ(q->network_header_offset(), 1);
   EXPECT_EQ(q->anno_u8(anno_offset::kPaint), 7);
   EXPECT_EQ(q->timestamp(), Timestamp::from_us(5));
   EXPECT_TRUE(q->push(2));
-  EXPECT_EQ(bytes_of(*q), "abcdef");
+  EXPECT_EQ(text_of(*q), "abcdef");
   p->kill();
   q->kill();
 }

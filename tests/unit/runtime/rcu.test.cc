@@ -23,7 +23,7 @@ bool eventually(Condition condition) {
 }
 
 /// The registry is one for the process: what other tests have retired goes first.
-class Rcu : public testing::Test {
+class Rcu : public ::testing::Test {
  protected:
   void SetUp() override {
     while (rcu::pending() != 0) rcu::synchronize();

@@ -143,7 +143,7 @@ class NaiveFlows {
   std::vector<FlowTable::Lifetimes> lifetimes_;
 };
 
-class FlowTableRandom : public testing::TestWithParam<int> {};
+class FlowTableRandom : public ::testing::TestWithParam<int> {};
 
 TEST_P(FlowTableRandom, DoesWhatTheListDoes) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
@@ -209,7 +209,7 @@ TEST_P(FlowTableRandom, DoesWhatTheListDoes) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, FlowTableRandom, testing::Range(0, 12));
+INSTANTIATE_TEST_SUITE_P(Seeds, FlowTableRandom, ::testing::Range(0, 12));
 
 TEST(FlowTable, AFloodStaysWithinItsMemory) {
   constexpr uint32_t kCapacity = 5000;

@@ -329,7 +329,7 @@ TEST(Lpm4, MemoryIsCounted) {
 }
 
 /// Random adds, replacements and removals on a small part of the address space, so that routes overlap a lot.
-class Lpm4Churn : public testing::TestWithParam<bool> {};
+class Lpm4Churn : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
   constexpr int kChanges = 100000;
@@ -382,7 +382,7 @@ TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
   EXPECT_EQ(count_wrong(table.view(), segments({})), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Lpm4Churn, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Forms, Lpm4Churn, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Wide" : "Narrow"; });
 
 TEST(Lpm4, TheSweepAndTheDefinitionAgree) {

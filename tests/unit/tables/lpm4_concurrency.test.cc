@@ -69,7 +69,7 @@ struct Script {
   std::vector<uint32_t> answers;
 };
 
-class Lpm4Readers : public testing::TestWithParam<Swaps> {};
+class Lpm4Readers : public ::testing::TestWithParam<Swaps> {};
 
 TEST_P(Lpm4Readers, EachAnswerWasRightAtSomeMomentOfItsLookup) {
   constexpr int kReaders = 2;
@@ -136,7 +136,7 @@ TEST_P(Lpm4Readers, EachAnswerWasRightAtSomeMomentOfItsLookup) {
   EXPECT_EQ(rcu::pending(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Swaps, Lpm4Readers, testing::Values(Swaps::kNone, Swaps::kBuilds, Swaps::kWidening),
+INSTANTIATE_TEST_SUITE_P(Swaps, Lpm4Readers, ::testing::Values(Swaps::kNone, Swaps::kBuilds, Swaps::kWidening),
                          [](const auto& info) {
                            return info.param == Swaps::kNone     ? "None"
                                   : info.param == Swaps::kBuilds ? "Builds"

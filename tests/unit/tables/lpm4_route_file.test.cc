@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint32_t ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d) { return a << 24 | b << 16 | c << 8 | d; }
+constexpr uint32_t address4(uint32_t a, uint32_t b, uint32_t c, uint32_t d) { return a << 24 | b << 16 | c << 8 | d; }
 
 class RouteFile : public ::testing::Test {
  protected:
@@ -68,14 +68,14 @@ TEST_F(RouteFile, ReadsAllFormsOfARoute) {
     EXPECT_EQ(routes_[i].line, line);
   };
   constexpr std::optional<uint32_t> kNone;
-  expect(0, ip(10, 0, 0, 0), 8, kNone, kNone, 2);
-  expect(1, ip(18, 26, 4, 0), 24, ip(18, 26, 4, 1), kNone, 4);
-  expect(2, ip(192, 168, 0, 0), 16, kNone, 3, 5);
-  expect(3, ip(1, 2, 3, 4), 32, ip(5, 6, 7, 8), 9, 6);
+  expect(0, address4(10, 0, 0, 0), 8, kNone, kNone, 2);
+  expect(1, address4(18, 26, 4, 0), 24, address4(18, 26, 4, 1), kNone, 4);
+  expect(2, address4(192, 168, 0, 0), 16, kNone, 3, 5);
+  expect(3, address4(1, 2, 3, 4), 32, address4(5, 6, 7, 8), 9, 6);
   expect(4, 0, 0, kNone, 1, 7);
-  expect(5, ip(10, 1, 0, 0), 17, kNone, kNone, 8);
-  expect(6, ip(9, 9, 9, 9), 32, kNone, 4294967295u, 10);
-  expect(7, ip(128, 0, 0, 0), 1, kNone, kNone, 11);
+  expect(5, address4(10, 1, 0, 0), 17, kNone, kNone, 8);
+  expect(6, address4(9, 9, 9, 9), 32, kNone, 4294967295u, 10);
+  expect(7, address4(128, 0, 0, 0), 1, kNone, kNone, 11);
 }
 
 TEST_F(RouteFile, ToleratesCarriageReturnsAndAppends) {

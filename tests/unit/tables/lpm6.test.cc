@@ -9,7 +9,7 @@
 #include "headrace/rcu.hh"
 #include "lpm6_naive.hh"
 
-namespace headrace {
+namespace headrace::lpm6_test {
 namespace {
 
 using Route = Lpm6::Route;
@@ -198,7 +198,7 @@ TEST(Lpm6, ATableThatRunsOutOfRoomIsMadeAnew) {
 /// Where routes of a churn lie.
 enum class Space { kDense, kDeep, kEverywhere };
 
-class Lpm6Churn : public testing::TestWithParam<Space> {};
+class Lpm6Churn : public ::testing::TestWithParam<Space> {};
 
 TEST_P(Lpm6Churn, AgreesWithTheDefinitionAfterEachChange) {
   constexpr int kChanges = 20000;
@@ -262,7 +262,7 @@ TEST_P(Lpm6Churn, AgreesWithTheDefinitionAfterEachChange) {
   EXPECT_EQ(count_wrong(table.view(), naive, routes), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Spaces, Lpm6Churn, testing::Values(Space::kDense, Space::kDeep, Space::kEverywhere),
+INSTANTIATE_TEST_SUITE_P(Spaces, Lpm6Churn, ::testing::Values(Space::kDense, Space::kDeep, Space::kEverywhere),
                          [](const auto& info) {
                            return info.param == Space::kDense  ? "Dense"
                                   : info.param == Space::kDeep ? "Deep"
@@ -290,4 +290,4 @@ TEST(Lpm6, BatchesOfEverySize) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::lpm6_test

@@ -12,7 +12,7 @@
 #include "lpm6_naive.hh"
 #include "tables/lpm6/lpm6.hh"
 
-namespace headrace {
+namespace headrace::lpm6_test {
 namespace {
 
 using Route = Lpm6::Route;
@@ -67,7 +67,7 @@ struct Script {
 };
 
 /// Whether the writer replaces the whole table now and then.
-class Lpm6Readers : public testing::TestWithParam<bool> {};
+class Lpm6Readers : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Lpm6Readers, EachAnswerWasRightAtSomeMomentOfItsLookup) {
   constexpr int kReaders = 2;
@@ -140,8 +140,8 @@ TEST_P(Lpm6Readers, EachAnswerWasRightAtSomeMomentOfItsLookup) {
   EXPECT_EQ(rcu::pending(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Builds, Lpm6Readers, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Builds, Lpm6Readers, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Builds" : "InPlace"; });
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::lpm6_test

@@ -13,7 +13,7 @@
 #include "lpm6_naive.hh"
 #include "tables/lpm6/lpm6.hh"
 
-namespace headrace {
+namespace headrace::lpm6_test {
 namespace {
 
 /// Keeps copies in this process, and counts what it copies.
@@ -90,4 +90,4 @@ TEST(Lpm6Mirror, ACopyFollowsByChangedPages) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::lpm6_test

@@ -14,7 +14,7 @@
 #include "tables/lpm6/lpm6.hh"
 #include "tables/lpm6/route_file6.hh"
 
-namespace headrace {
+namespace headrace::lpm6_test {
 namespace {
 
 using Route = Lpm6::Route;
@@ -128,4 +128,4 @@ TEST(Lpm6RealTable, AMillionPrefixes) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::lpm6_test

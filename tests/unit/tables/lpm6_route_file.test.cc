@@ -9,10 +9,10 @@
 #include "headrace/error.hh"
 #include "tables/lpm6/route_file6.hh"
 
-namespace headrace {
+namespace headrace::lpm6_test {
 namespace {
 
-class RouteFile6 : public testing::Test {
+class RouteFile6 : public ::testing::Test {
  protected:
   void SetUp() override {
     // Processes may run the same test at the same time.
@@ -78,4 +78,4 @@ TEST_F(RouteFile6, AMissingFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::lpm6_test

@@ -66,13 +66,13 @@ TEST(RecordFile, APipeHasWholeRecordsOnly) {
   ASSERT_EQ(file.open(fifo, RecordFile::Mode::kAppend), 0);
   EXPECT_EQ(file.write("aaa\nbbb\nccc\n", kEnds), 3u);
   char text[100];
-  EXPECT_EQ(read(reader, text, sizeof text), 12);
+  EXPECT_EQ(::read(reader, text, sizeof text), 12);
   close(reader);
   EXPECT_EQ(file.write("aaa\nbbb\nccc\n", kEnds), 0u);
   EXPECT_EQ(file.error(), EPIPE);
   reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
   EXPECT_EQ(file.write("aaa\nbbb\nccc\n", kEnds), 3u);
-  EXPECT_EQ(read(reader, text, sizeof text), 12);
+  EXPECT_EQ(::read(reader, text, sizeof text), 12);
   close(reader);
   unlink(fifo.c_str());
   std::signal(SIGPIPE, before);
