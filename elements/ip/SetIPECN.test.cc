@@ -19,6 +19,15 @@ TEST(SetIPECN, SetsTheBitsByNumberOrName) {
   }
 }
 
+TEST(SetIPECN, HandlerChangesThem) {
+  TestRouter r("Idle -> m :: MarkIPHeader -> s :: SetIPECN(ect1) -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  EXPECT_FALSE(r.write("s.ecn", "4"));
+  EXPECT_TRUE(r.write("s.ecn", "ce")) << r.errors();
+  r.push("m", from_hex("45b80014 00000000 4011771f 01000001 02000002"));
+  EXPECT_EQ(captured(r, "c").at(0).substr(0, 4), "45bb");
+}
+
 TEST(SetIPECN, Errors) {
   for (const auto& [arguments, message] :
        {std::pair("", "ECN: required argument missing"), std::pair("4", "ECN: unknown value"),

@@ -8,6 +8,7 @@
 
 #include "elements/ip/route_table.hh"
 #include "elements/ip/route_words.hh"
+#include "headrace/grouped.hh"
 #include "headrace/router.hh"
 
 namespace headrace {
@@ -208,11 +209,6 @@ std::string RouteTable<Family>::lookup(const Address& address) const {
 
 template <typename Family>
 std::string RouteTable<Family>::note() const {
-  const auto grouped = [](size_t n) {
-    std::string s = std::to_string(n);
-    for (int at = static_cast<int>(s.size()) - 3; at > 0; at -= 3) s.insert(static_cast<size_t>(at), ",");
-    return s;
-  };
   std::string text = fmt::format("{} routes, {} next hops, {}", grouped(table_.route_count()),
                                  grouped(hop_indices_.size()), Family::describe(table_));
   for (const auto& [file, count] : files_) text += fmt::format("; {} of them from {}", grouped(count), file.path);

@@ -84,6 +84,8 @@ class Errors {
 
   /// Shows this many errors at most; later ones are only counted.
   void limit(int errors) { limit_ = errors; }
+  /// Says in a last line what the errors led to; it is none itself. Always shown.
+  void conclude(std::string text);
 
   int error_count() const { return error_count_; }
   int warning_count() const { return warning_count_; }
@@ -114,9 +116,11 @@ class Errors {
 
   Status report(const Landmark& where, Severity severity, std::string text);
   void emit(std::string line);
+  void say_how_many_more();
 
   Output output_;
   int limit_ = 0;  // 0: none
+  int told_ = 0;   // errors that are shown, or counted in a line "... and N more"
   int error_count_ = 0;
   int warning_count_ = 0;
   std::vector<std::string> lines_;

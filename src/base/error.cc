@@ -1,13 +1,22 @@
 #include "headrace/error.hh"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace headrace {
 
-Errors::~Errors() {
-  if (limit_ == 0 || error_count_ <= limit_) return;
-  const int more = error_count_ - limit_;
+Errors::~Errors() { say_how_many_more(); }
+
+void Errors::say_how_many_more() {
+  const int more = error_count_ - std::max(limit_, told_);
+  if (limit_ == 0 || more <= 0) return;
   emit(fmt::format("... and {} more error{}", more, more == 1 ? "" : "s"));
+  told_ = error_count_;
+}
+
+void Errors::conclude(std::string text) {
+  say_how_many_more();
+  emit(std::move(text));
 }
 
 std::string Errors::str() const {

@@ -19,6 +19,7 @@
 #include "cli/workers_option.hh"
 #include "elements/devices/TrafficSink.hh"
 #include "elements/devices/TrafficSource.hh"
+#include "headrace/grouped.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"

@@ -17,6 +17,7 @@
 #include "cli/source.hh"
 #include "cli/totals.hh"
 #include "cli/workers_option.hh"
+#include "headrace/grouped.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/shader_host.hh"
 #include "headrace/version.hh"

@@ -54,10 +54,4 @@ double gbps(uint64_t bytes, double seconds) {
 std::string packet_rate(uint64_t packets, double seconds) { return scaled(mpps(packets, seconds) * 1e6, "pps"); }
 std::string bit_rate(uint64_t bytes, double seconds) { return scaled(gbps(bytes, seconds) * 1e9, "bps"); }
 
-std::string grouped(uint64_t n) {
-  std::string s = std::to_string(n);
-  for (int at = static_cast<int>(s.size()) - 3; at > 0; at -= 3) s.insert(at, ",");
-  return s;
-}
-
 }  // namespace headrace::cli

@@ -31,7 +31,4 @@ inline constexpr int kWireOverhead = 24;
 std::string packet_rate(uint64_t packets, double seconds);
 std::string bit_rate(uint64_t bytes, double seconds);
 
-/// 901899 as "901,899".
-std::string grouped(uint64_t n);
-
 }  // namespace headrace::cli

@@ -85,7 +85,15 @@ uint32_t PacketPool::allocate_shared(Packet** out, uint32_t n) {
   return k;
 }
 
-void PacketPool::release_shared(Packet* const* p, uint32_t n) { free_->enqueue(p, n); }
+void PacketPool::release_shared(Packet* const* p, uint32_t n) {
+  // The ring has a cell for every buffer. It is full only if a thread lost its CPU in a refill, and the rest of the pool
+  // was used meanwhile.
+  while (n > 0) {
+    const uint32_t k = free_->enqueue(p, n);
+    p += k;
+    n -= k;
+  }
+}
 
 bool PacketPool::refill(Cache& c, uint32_t n) {
   Packet* got[kBulk];
@@ -103,7 +111,7 @@ void PacketPool::spill(Cache& c, uint32_t n) {
   while (n > 0) {
     const uint32_t k = std::min(n, kBulk);
     for (uint32_t i = 0; i < k; ++i) out[i] = c.pop();
-    free_->enqueue(out, k);  // the ring holds every buffer there is
+    release_shared(out, k);
     n -= k;
   }
 }

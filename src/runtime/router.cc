@@ -48,7 +48,7 @@ std::unique_ptr<Router> Router::create(const lang::Configuration& configuration,
   const int before = errors.error_count();
   const Status status = router->build(configuration, errors);
   if (status.ok() && errors.error_count() == before) return router;
-  (void)errors.error("Router could not be initialized!");
+  errors.conclude("Router could not be initialized!");
   return nullptr;
 }
 
