@@ -2,9 +2,9 @@
 /// \file
 /// Network addresses as values: IPv4, IPv6, Ethernet, and prefixes.
 ///
-/// All are trivially copyable. Addresses are kept in network order, as they stand in a packet. Text follows Click:
-/// what unparse() writes, parse() reads. The parse functions here know numbers only; names (AddressInfo, devices) are
-/// resolved by parse_argument() of <headrace/args.hh>, which has a scope to ask.
+/// All types are trivially copyable. Addresses are stored in network order, as in a packet. The text format is Click's:
+/// parse() reads what unparse() writes. The parse functions here accept numbers only; parse_argument() of
+/// <headrace/args.hh> also resolves names (AddressInfo, devices), because it has a scope to look them up in.
 
 #include <fmt/core.h>
 
@@ -31,7 +31,7 @@ class IpAddress {
   static constexpr IpAddress from_octets(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
     return from_host_order(uint32_t{a} << 24 | uint32_t{b} << 16 | uint32_t{c} << 8 | d);
   }
-  /// From the 4 bytes at `data`, which need no alignment.
+  /// From 4 bytes at `data`, which need not be aligned.
   static IpAddress from_bytes(const void* data) {
     IpAddress address;
     std::memcpy(&address.value_, data, sizeof address.value_);
@@ -47,7 +47,7 @@ class IpAddress {
   /// Writes 4 bytes in network order.
   void copy_to(void* data) const { std::memcpy(data, &value_, sizeof value_); }
 
-  /// For a mask: the number of leading ones, or -1 when ones follow a zero.
+  /// For a mask: the number of leading ones, or -1 if the mask is not contiguous.
   constexpr int prefix_length() const {
     const uint32_t mask = host_order();
     const int ones = std::countl_one(mask);
@@ -60,7 +60,7 @@ class IpAddress {
 
   /// "18.26.4.9"
   std::string unparse() const;
-  /// As the part behind the slash of a prefix: "8" for 255.0.0.0, "255.0.255.0" for a mask that is not contiguous.
+  /// The mask as it is written after the slash of a prefix: "8" for 255.0.0.0, "255.0.255.0" if it is not contiguous.
   std::string unparse_mask() const;
 
   constexpr IpAddress operator&(IpAddress other) const { return IpAddress(value_ & other.value_); }
@@ -89,7 +89,7 @@ struct IpPrefix {
 
   static constexpr IpPrefix of(IpAddress address, int length) { return {address, IpAddress::prefix_mask(length)}; }
 
-  /// Ones in the mask, or -1 when it is not contiguous.
+  /// Number of ones in the mask, or -1 if the mask is not contiguous.
   constexpr int length() const { return mask.prefix_length(); }
   /// The address without its host bits.
   constexpr IpAddress network() const { return address & mask; }
@@ -98,7 +98,7 @@ struct IpPrefix {
   /// The same prefix without host bits.
   constexpr IpPrefix normalized() const { return {network(), mask}; }
   constexpr bool contains(IpAddress other) const { return (other & mask) == network(); }
-  /// "10.0.0.0/8", or "10.0.0.1/255.0.0.255" when the mask is not contiguous. Host bits are kept.
+  /// "10.0.0.0/8", or "10.0.0.1/255.0.0.255" if the mask is not contiguous. Host bits are kept.
   std::string unparse() const;
 
   constexpr bool operator==(const IpPrefix&) const = default;
@@ -123,7 +123,7 @@ class Ip6Address {
   constexpr const uint8_t* data() const { return bytes_.data(); }
   void copy_to(void* data) const { std::memcpy(data, bytes_.data(), sizeof bytes_); }
 
-  /// For a mask: the number of leading ones, or -1 when ones follow a zero.
+  /// For a mask: the number of leading ones, or -1 if the mask is not contiguous.
   int prefix_length() const;
   constexpr bool is_multicast() const { return bytes_[0] == 0xff; }
   bool is_v4_mapped() const;
@@ -132,7 +132,7 @@ class Ip6Address {
   /// True unless the address is "::".
   explicit operator bool() const { return *this != Ip6Address(); }
 
-  /// The text of RFC 5952; addresses with an embedded IPv4 address end in dotted form.
+  /// RFC 5952 text; an embedded IPv4 address is written in dotted form at the end.
   std::string unparse() const;
 
   Ip6Address operator&(const Ip6Address& other) const;
@@ -195,38 +195,39 @@ class EtherAddress {
 
 static_assert(sizeof(IpAddress) == 4 && sizeof(Ip6Address) == 16 && sizeof(EtherAddress) == 6);
 
-/// Reads a whole text as an address; false, with `out` unchanged, when it is not one. Surrounding space is not allowed.
+/// Parses the whole text as an address. Returns false and leaves `out` unchanged if it is not one. Surrounding space is
+/// not allowed.
 ///
 /// IPv4: four decimal octets.
 bool parse(std::string_view text, IpAddress& out);
-/// `address/length` or `address/mask`. Trailing octets of the address may be left out as long as the mask does not
-/// reach them: "18.26.4/24" is good, "18.26.4/28" is not. Host bits are kept. A bare address is not a prefix.
+/// `address/length` or `address/mask`. Trailing octets of the address may be omitted if the mask does not cover them:
+/// "18.26.4/24" is valid, "18.26.4/28" is not. Host bits are kept. A bare address is not a prefix.
 bool parse(std::string_view text, IpPrefix& out);
-/// What stands behind the slash of an IPv4 prefix: a length of 0 to 32, or a mask.
+/// The part of an IPv4 prefix after the slash: a length of 0 to 32, or a mask.
 bool parse_mask(std::string_view text, IpAddress& out);
-/// RFC 4291 text, also with an IPv4 address in the last four bytes.
+/// RFC 4291 text; the last four bytes may be written as an IPv4 address.
 bool parse(std::string_view text, Ip6Address& out);
 /// `address/length`, or `address/mask` with a contiguous mask.
 bool parse(std::string_view text, Ip6Prefix& out);
 /// Six groups of one or two hexadecimal digits, separated by `:` or by `-`.
 bool parse(std::string_view text, EtherAddress& out);
 
-/// As parse(), but an address without a mask stands for itself: 1.2.3.4 is 1.2.3.4/32.
+/// Like parse(), but an address without a mask is a prefix of full length: 1.2.3.4 means 1.2.3.4/32.
 bool parse_prefix_or_address(std::string_view text, IpPrefix& out);
 bool parse_prefix_or_address(std::string_view text, Ip6Prefix& out);
 
-/// Reads the octets in front of a prefix's slash: 1 to 4 of them; the missing ones are zero.
-/// \return how many there were, or 0 when `text` is something else
+/// Reads the octets before the slash of a prefix: 1 to 4 octets; missing ones are zero.
+/// \return the number of octets, or 0 if `text` is something else
 int parse_leading_octets(std::string_view text, IpAddress& out);
 
-/// The types of this file.
+/// The address types of this file.
 template <typename T>
 concept AddressValue = std::is_same_v<T, IpAddress> || std::is_same_v<T, IpPrefix> || std::is_same_v<T, Ip6Address> ||
     std::is_same_v<T, Ip6Prefix> || std::is_same_v<T, EtherAddress>;
 
 }  // namespace headrace
 
-/// Multiplicative hashes: the low bits depend on every byte, so tables of 2^n buckets are served well too.
+/// Multiplicative hashes: the low bits depend on every byte, so they also suit tables of 2^n buckets.
 template <>
 struct std::hash<headrace::IpAddress> {
   size_t operator()(headrace::IpAddress a) const noexcept {

@@ -1,15 +1,15 @@
 #pragma once
 /// \file
-/// Waking a worker for what another one is about to hand to it.
+/// Waking a worker early, when another worker is about to hand packets to it.
 
 namespace headrace {
 
 class Router;
 
-/// A worker that sleeps also wakes when `fd` is readable, though another one reads it: what that one hands over finds
-/// it awake, where waking one after the other would take twice as long. Nothing is called. Such a wake-up comes after a
-/// pause only, not for each of many packets in a row. Until called again with `on` false, or as long as the router
-/// lives.
+/// Makes the worker wake up when `fd` becomes readable, even though another worker reads it. What that worker hands
+/// over then finds this one awake; waking the two one after the other would take twice as long. There is no callback.
+/// An alarm occurs only after a pause, not for each of many packets in a row. It lasts until set_alarm() is called with
+/// `on` false, or until the router is destroyed.
 void set_alarm(Router& router, int worker, int fd, bool on);
 
 }  // namespace headrace

@@ -6,14 +6,14 @@
 ///       return args.read_mp("COLOR", color_).read("ANNO", anno_).read("BURST", burst_, Between{1, 256}).complete();
 ///     }
 ///
-/// An argument is `KEYWORD value`, or a value alone whose place among the others gives its meaning. The type of the
-/// variable decides how a value is read; a parser object as the third argument reads it in another way, or checks it.
-/// complete() reports every mistake of the element at once, and assigns the variables only when there was none.
+/// An argument is `KEYWORD value`, or a value alone, whose position gives its meaning. The type of the variable
+/// determines how the value is parsed; a parser object as the third argument parses it differently, or checks it.
+/// complete() reports all mistakes of the element at once, and assigns the variables only if there are none.
 ///
 /// Variables may be: bool, integers of 8 to 64 bits, double, std::string, IpAddress, IpPrefix, Ip6Address, Ip6Prefix,
 /// EtherAddress, Interval, Timestamp, Bandwidth, AnnotationRange, AnnotationArg<bytes>, pointers to elements (Element*
-/// or a class derived from it), and std::vector (words separated by blanks) or std::optional of any of these. A type of
-/// your own joins them with a function `bool parse_argument(std::string_view, T&, const ArgContext&)` in its namespace.
+/// or a class derived from it), and std::vector (words separated by blanks) or std::optional of any of these. To add a
+/// type of your own, define `bool parse_argument(std::string_view, T&, const ArgContext&)` in its namespace.
 
 #include <fmt/core.h>
 
@@ -37,15 +37,16 @@ namespace headrace {
 
 class Element;
 
-/// Where an annotation lies in a packet. A size of 0 means that it was given as an offset only.
+/// Where an annotation lies in a packet. Size 0 means that only the offset was given.
 struct AnnotationRange {
   int offset = 0;
   int size = 0;
   constexpr bool operator==(const AnnotationRange&) const = default;
 };
 
-/// What the names in an element's arguments stand for: the place of the element in its router. A router implements it;
-/// the defaults know no name. Names are looked up in the element's compound first, then in the enclosing ones.
+/// Resolves names in an element's arguments, as seen from the element's place in its router. A router implements it;
+/// the default functions know no names. A name is looked up in the element's compound first, then in the enclosing
+/// ones.
 class NameScope {
  public:
   virtual ~NameScope() = default;
@@ -55,13 +56,13 @@ class NameScope {
   virtual std::optional<Ip6Address> find_ip6(std::string_view name) const;
   virtual std::optional<Ip6Prefix> find_ip6_prefix(std::string_view name) const;
   virtual std::optional<EtherAddress> find_ether(std::string_view name) const;
-  /// Names that the configuration adds to those of find_builtin_annotation().
+  /// Annotation names that the configuration defines in addition to those of find_builtin_annotation().
   virtual std::optional<AnnotationRange> find_annotation(std::string_view name) const;
-  /// Names that the configuration adds to those of find_service() (`protocol` as in the IP header).
+  /// Port names that the configuration defines in addition to those of find_service() (`protocol` as in the IP header).
   virtual std::optional<uint16_t> find_port(std::string_view name, int protocol) const;
   virtual Element* find_element(std::string_view name) const;
 
-  /// Make a name known in the compound that the element is part of; false when the scope cannot hold names.
+  /// Defines a name in the compound that contains the element; returns false if the scope cannot hold names.
   virtual bool define(std::string_view name, IpAddress value);
   virtual bool define(std::string_view name, const IpPrefix& value);
   virtual bool define(std::string_view name, const Ip6Address& value);
@@ -70,11 +71,11 @@ class NameScope {
   virtual bool define(std::string_view name, AnnotationRange value);
   virtual bool define_port(std::string_view name, int protocol, uint16_t port);
 
-  /// Where a file that the configuration names is: as given if that exists, else in the folder of the configuration
-  /// file.
+  /// The path of a file that the configuration names: as given if it exists, else relative to the folder of the
+  /// configuration file.
   virtual std::string find_file(std::string_view name) const;
 
-  /// Ports in use of the element being configured.
+  /// How many inputs and outputs of the element being configured are in use.
   virtual int ninputs() const;
   virtual int noutputs() const;
 };
@@ -95,8 +96,8 @@ class ArgContext {
     report_error(fmt::format(format, std::forward<A>(arguments)...));
     return false;
   }
-  /// Says what a parse function that fails without an error of its own would have read, a literal: "an IPv4 address".
-  /// The message is then "KEYWORD: expected an IPv4 address". Always returns false.
+  /// Tells what a parse function expected, as a literal such as "an IPv4 address", if it fails without reporting an
+  /// error of its own. The message is then "KEYWORD: expected an IPv4 address". Always returns false.
   bool expect(std::string_view what) const {
     expected_ = what;
     return false;
@@ -114,15 +115,15 @@ class ArgContext {
 
   NameScope* scope_ = nullptr;
   Errors* errors_ = nullptr;
-  std::string_view keyword_, text_;  // of the argument that is read
+  std::string_view keyword_, text_;  // of the argument being read
   mutable std::string_view expected_;
   mutable bool reported_ = false;
 };
 
 // --- Value types
 
-/// A span of time that is not negative: a real number of seconds, or with a unit `ns us ms s m h d` (also `nsec usec
-/// msec sec min hr day`).
+/// A span of time that is not negative: a real number of seconds, or a number with a unit `ns us ms s m h d` (also
+/// `nsec usec msec sec min hr day`).
 struct Interval {
   int64_t ns = 0;
 
@@ -130,13 +131,13 @@ struct Interval {
   static constexpr Interval from_sec(int64_t n) { return {n * 1000000000}; }
   constexpr Timestamp timestamp() const { return Timestamp::from_ns(ns); }
   constexpr double seconds() const { return static_cast<double>(ns) * 1e-9; }
-  /// "10s", "1.5s", "20ms", "0s": in seconds, or below one second in the largest unit that keeps it a whole number.
+  /// "10s", "1.5s", "20ms", "0s": in seconds; below one second, in the largest unit that gives a whole number.
   std::string unparse() const;
   constexpr auto operator<=>(const Interval&) const = default;
 };
 
-/// The offset of an annotation of `Size` bytes, given by name or by offset. A name whose size differs, and an offset
-/// that leaves the annotation area, are errors.
+/// The offset of an annotation of `Size` bytes, given by name or by offset. It is an error if the named annotation has
+/// another size, or if the annotation does not fit into the annotation area.
 template <int Size>
 struct AnnotationArg {
   int offset = 0;
@@ -145,10 +146,10 @@ struct AnnotationArg {
 
 // --- Parse functions
 
-/// Reads `text` into `out`; false, with `out` unchanged, when it does not fit. Numbers: Click's forms 10, 0x1f, 017,
-/// 0b101, 1_000. Strings: one word, unquoted; `\<48 45>` is data. Addresses: numbers or names, with Click's suffixes
-/// `name:ip`, `name:bcast`, `name:gw`, `name:ipnet`, `name:eth`, `name:ip6`, `name:ip6net`; in a scope, the name of a
-/// network device stands for its addresses.
+/// Parses `text` into `out`; returns false and leaves `out` unchanged if it does not parse. Numbers: Click's forms 10,
+/// 0x1f, 017, 0b101, 1_000. Strings: one word, unquoted; `\<48 45>` is data. Addresses: numbers or names, with Click's
+/// suffixes `name:ip`, `name:bcast`, `name:gw`, `name:ipnet`, `name:eth`, `name:ip6`, `name:ip6net`; if there is a
+/// scope, the name of a network device stands for its addresses.
 bool parse_argument(std::string_view text, bool& out, const ArgContext& context);
 bool parse_argument(std::string_view text, double& out, const ArgContext& context);
 bool parse_argument(std::string_view text, std::string& out, const ArgContext& context);
@@ -169,7 +170,7 @@ template <typename T>
 concept IntegerValue = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && sizeof(T) <= 8;
 
 namespace detail {
-/// Reads an integer of `base` (0: by its prefix) within the limits of a type and reports what is wrong.
+/// Reads an integer in base `base` (0: its prefix determines the base) within the limits of a type, and reports errors.
 bool parse_integer(std::string_view text, int base, int64_t min, uint64_t max, uint64_t& out,
                    const ArgContext& context);
 bool parse_annotation(std::string_view text, int size, int& offset, const ArgContext& context);
@@ -197,7 +198,8 @@ bool parse_argument(std::string_view text, AnnotationArg<Size>& out, const ArgCo
   return detail::parse_annotation(text, Size, out.offset, context);
 }
 
-/// An element of class T, by name. `E` is always Element; it makes the cast wait until that class is complete.
+/// An element of class T, by name. `E` is always Element; as a template parameter it delays the cast until that class
+/// is complete.
 template <typename T, typename E = Element>
 requires std::derived_from<T, E>
 bool parse_argument(std::string_view text, T*& out, const ArgContext& context) {
@@ -261,7 +263,7 @@ struct Between {
   }
 };
 
-/// An integer in a base of 2 to 36; in base 16 the prefix 0x may stand before it.
+/// An integer in base 2 to 36; in base 16 a prefix 0x is allowed.
 struct IntegerBase {
   int base;
 
@@ -276,17 +278,17 @@ struct IntegerBase {
   }
 };
 
-/// The text as it was written, with its quotation marks.
+/// The text as written, including quotation marks.
 struct AnyArg {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
 
-/// One word without blanks, quotation marks or commas once unquoted.
+/// One word that contains no blanks, quotation marks or commas once it is unquoted.
 struct WordArg {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
 
-/// A file name: `~/` and `~user/` stand for home directories, doubled slashes are joined.
+/// A file name. `~/` and `~user/` stand for home directories; double slashes are merged.
 struct FileName {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
@@ -296,18 +298,18 @@ struct InputFile {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
 
-/// The name of a handler, "element.handler" or "handler", unquoted. Whether there is one is for the reader to find out.
+/// The name of a handler, "element.handler" or "handler", unquoted. Whether the handler exists is not checked here.
 struct HandlerName {
   bool parse(std::string_view text, std::string& out, const ArgContext& context) const;
 };
 
-/// Like the default, but an address without a mask stands for itself.
+/// Like the default parser, but an address without a mask is a prefix of full length.
 struct PrefixOrAddress {
   bool parse(std::string_view text, IpPrefix& out, const ArgContext& context) const;
   bool parse(std::string_view text, Ip6Prefix& out, const ArgContext& context) const;
 };
 
-/// A port by number or name, in host order. `protocol` is that of the IP header; 0 looks among TCP's names, then UDP's.
+/// A port by number or name, in host order. `protocol` is the number in the IP header; 0 tries TCP's names, then UDP's.
 struct TcpUdpPort {
   int protocol = 0;
   bool parse(std::string_view text, uint16_t& out, const ArgContext& context) const;
@@ -323,7 +325,8 @@ struct SignedTime {
   bool parse(std::string_view text, Timestamp& out, const ArgContext& context) const;
 };
 
-/// One of some words, in any case: `Choice<Mode>{{"none", Mode::kNone}, {"hex", Mode::kHex}}`. The error lists them.
+/// One of several words, case ignored: `Choice<Mode>{{"none", Mode::kNone}, {"hex", Mode::kHex}}`. The error lists
+/// them.
 template <typename V>
 class Choice {
  public:
@@ -353,9 +356,9 @@ class Choice {
 ///     read      keyword only            read_p    keyword or position
 ///     read_m    keyword, mandatory      read_mp   keyword or position, mandatory
 ///
-/// Positions count from the first argument: once an argument with a keyword was used, those behind it have no position.
-/// A mandatory positional argument takes whatever stands in its place, even text that begins like a keyword. When a
-/// keyword occurs more than once the last one counts (see read_all). An argument without text counts as not given.
+/// Positions count from the first argument; arguments after a used keyword argument have no position. A mandatory
+/// positional argument takes whatever is in its place, even text that begins like a keyword. If a keyword occurs more
+/// than once, the last occurrence counts (see read_all). An argument without text counts as not given.
 class Args {
  public:
   /// \param scope may be null
@@ -402,7 +405,7 @@ class Args {
     return read_with(key, kMandatory | kPositional, var, parser);
   }
 
-  /// As read(); `given` is set at once: the argument was there and good.
+  /// Like read(), but sets `given` immediately: true if the argument was there and valid.
   template <typename T>
   Args& read_status(const char* key, T& var, bool& given) {
     return read_with(key, 0, var, Default{}, &given);
@@ -420,7 +423,7 @@ class Args {
     return read_with(key, kPositional, var, parser, &given);
   }
 
-  /// As read(), but the variable is set to `otherwise` when the argument is not given.
+  /// Like read(), but sets the variable to `otherwise` if the argument is not given.
   template <typename T, typename V>
   Args& read_or_set(const char* key, T& var, const V& otherwise) {
     return read_or_set_with(key, 0, var, Default{}, otherwise);
@@ -438,7 +441,7 @@ class Args {
     return read_or_set_with(key, kPositional, var, parser, otherwise);
   }
 
-  /// Every occurrence of a keyword, in order; without one the list becomes empty.
+  /// Reads every occurrence of a keyword, in order; if there is none, the list becomes empty.
   template <typename T>
   Args& read_all(const char* key, std::vector<T>& var) {
     return read_all_with(key, var, Default{});
@@ -448,14 +451,14 @@ class Args {
     return read_all_with(key, var, parser);
   }
 
-  /// Takes every argument that is not used yet, in order, as text with its quotation marks; also those that begin like
-  /// a keyword, for nothing tells a pattern `allow all` from a keyword ALLOW. `rest` is set at once.
+  /// Takes all unused arguments, in order, as text with their quotation marks. This includes arguments that begin like
+  /// a keyword, since a pattern `allow all` cannot be told from a keyword ALLOW. `rest` is set immediately.
   Args& consume_rest(std::vector<std::string>& rest);
 
-  /// Reports what is left over and what went wrong. When all was good the variables are assigned.
+  /// Reports unused arguments and all mistakes. If there are none, assigns the variables.
   Status complete();
-  /// Like complete(), but further arguments may be left: reading goes on with them, and positions count from the first
-  /// of them.
+  /// Like complete(), but allows unused arguments: reading continues with them, and positions count from the first of
+  /// them.
   Status consume();
 
   /// False as soon as a read has failed.
@@ -464,13 +467,13 @@ class Args {
   size_t remaining() const;
   NameScope* scope() const { return context_.scope(); }
   Errors& errors() const { return *context_.errors_; }
-  /// For parse_argument() on parts of an argument's text; its errors bear no keyword.
+  /// For parse_argument() on parts of an argument's text; its errors name no keyword.
   ArgContext context() const { return ArgContext(context_.scope_, context_.errors_); }
 
  private:
   static constexpr unsigned kMandatory = 1;
   static constexpr unsigned kPositional = 2;
-  static constexpr unsigned kFirst = 4;  // the first occurrence of a keyword rather than the last
+  static constexpr unsigned kFirst = 4;  // take the first occurrence of a keyword, not the last
 
   struct Default {
     template <typename T>
@@ -486,7 +489,7 @@ class Args {
     Use use = Use::kFree;
   };
 
-  /// A value that waits for complete().
+  /// A value that complete() assigns.
   struct Assignment {
     virtual ~Assignment() = default;
     virtual void apply() = 0;
@@ -504,9 +507,9 @@ class Args {
     assignments_.push_back(std::make_unique<AssignmentTo<T>>(variable, std::move(value)));
   }
 
-  /// Finds an argument's text and marks it used; reports a mandatory one that is missing.
+  /// Finds an argument's text and marks the argument as used; reports a missing mandatory argument.
   std::optional<std::string_view> find(const char* key, unsigned flags);
-  /// Takes note of how the parsing of the argument found last went.
+  /// Records whether the argument found last was parsed.
   bool settle(bool parsed);
 
   template <typename T, typename P>
@@ -555,11 +558,11 @@ class Args {
 
 // --- Names that need no scope
 
-/// PAINT, DST_IP, AGGREGATE, ...: Click's names and places, and RX_HASH.
+/// PAINT, DST_IP, AGGREGATE, ...: every name in HEADRACE_ANNOTATIONS.
 std::optional<AnnotationRange> find_builtin_annotation(std::string_view name);
-/// "tcp", "icmp", ...: common names, then the system's /etc/protocols.
+/// "tcp", "icmp", ...: common names first, then the system's /etc/protocols.
 std::optional<uint8_t> find_ip_protocol(std::string_view name);
-/// "www", "domain", ...: common names, then the system's /etc/services. Protocol 0 looks for TCP's, then UDP's.
+/// "www", "domain", ...: common names first, then the system's /etc/services. Protocol 0 tries TCP's, then UDP's.
 std::optional<uint16_t> find_service(std::string_view name, int protocol);
 
 }  // namespace headrace

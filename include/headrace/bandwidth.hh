@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-/// A bandwidth in bytes a second.
+/// A bandwidth in bytes per second.
 struct Bandwidth {
   uint64_t bytes_per_second = 0;
 
@@ -23,9 +23,9 @@ struct Bandwidth {
 enum class BandwidthStatus { kOk, kInvalid, kOutOfRange };
 
 /// Reads a real number with a unit: `bps`, `b/s` and `baud` count bits, `Bps` and `B/s` bytes. The prefixes are `k` or
-/// `K`, `M`, `G`, `T` (powers of 1000) and `Ki`, `Mi`, `Gi`, `Ti` (powers of 1024). Without a unit the number counts
-/// bytes a second, also behind a prefix. The result is rounded to whole bytes. `out` is unchanged unless the status is
-/// kOk.
+/// `K`, `M`, `G`, `T` (powers of 1000) and `Ki`, `Mi`, `Gi`, `Ti` (powers of 1024). Without a unit, with or without a
+/// prefix, the number counts bytes per second. The result is rounded to whole bytes. `out` changes only if the status
+/// is kOk.
 BandwidthStatus parse(std::string_view text, Bandwidth& out);
 
 }  // namespace headrace

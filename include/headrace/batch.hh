@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-/// Up to 256 packets. A packet's place is its *slot*. Passing a batch on passes its packets on: the callee owns them
-/// and may reorder the array; the caller must not look at it again (but may clear() and refill it).
+/// Up to 256 packets. A packet's place is its *slot*. Whoever is passed a batch owns its packets and may reorder the
+/// array; the caller must not read the batch again (but may clear() and refill it).
 class Batch {
  public:
   static constexpr int kCapacity = 256;
@@ -27,7 +27,7 @@ class Batch {
   Packet** end() { return slots_ + size_; }
   void push_back(Packet* p) { slots_[size_++] = p; }
   void clear() { size_ = 0; }
-  /// Shrinks or, after slots were written through begin(), grows the batch.
+  /// Shrinks the batch, or grows it after slots were written through begin().
   void resize(int size) { size_ = size; }
   /// Returns all packets to their pool and empties the batch.
   void kill();

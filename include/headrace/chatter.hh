@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-/// Writes a line to standard error by one call, so that lines of several workers do not mix.
+/// Writes a line to standard error in one call, so that lines of several workers do not mix.
 inline void chatter_line(std::string line) {
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);

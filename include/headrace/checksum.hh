@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The Internet checksum (RFC 1071) over bytes, for host code. What shaders use is in fields.hh.
+/// The Internet checksum (RFC 1071) over bytes, for host code. fields.hh has the functions for shaders.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-/// Sums 16-bit words. Parts of odd length may only come last.
+/// Sums 16-bit words. Only the last part may have an odd length.
 class ChecksumSum {
  public:
   ChecksumSum& add(const void* bytes, size_t n) {
@@ -34,13 +34,13 @@ class ChecksumSum {
     return add(&word, 2);
   }
 
-  /// The checksum of what was added, in host order: 0 if that contains its own, correct checksum.
+  /// The checksum of the bytes added, in host order: 0 if they include their own, correct checksum.
   uint16_t checksum() const {
     uint64_t sum = (sum_ >> 32) + (sum_ & 0xffffffff);
     sum = (sum >> 32) + (sum & 0xffffffff);
     sum = (sum >> 16) + (sum & 0xffff);
     sum = (sum >> 16) + (sum & 0xffff);
-    // Words were added as they lie in memory; the sum's bytes are exchanged like those of the words.
+    // The words were added in memory order, so the bytes of the sum are in that order, too.
     return __builtin_bswap16(static_cast<uint16_t>(~sum));
   }
 
@@ -51,8 +51,8 @@ class ChecksumSum {
 /// The checksum of `n` bytes, in host order.
 inline uint16_t internet_checksum(const void* bytes, size_t n) { return ChecksumSum().add(bytes, n).checksum(); }
 
-/// Where a packet finally goes: the last address of a source route that is not at its end, else the header's
-/// destination (RFC 791, section 3.1). The pseudo header of TCP and UDP has that address.
+/// Where a packet finally goes: the last address of a source route that is not used up, else the header's destination
+/// (RFC 791, section 3.1). TCP and UDP use this address in the pseudo header.
 inline IpAddress final_destination(const Ip4Header& ip) {
   const uint8_t* bytes = ip.bytes();
   const int header_length = ip.header_length();
@@ -75,7 +75,7 @@ inline IpAddress final_destination(const Ip4Header& ip) {
 }
 
 /// The checksum of a TCP or UDP segment of `n` bytes with its pseudo header (RFC 9293, 3.1; RFC 768), in host order: 0
-/// if the one in it is right. The header's `length` and `protocol` need not agree with `n`.
+/// if the segment contains a correct checksum. The header's `length` and `protocol` need not agree with `n`.
 inline uint16_t transport_checksum(const Ip4Header& ip, const void* segment, size_t n) {
   const NetIp destination = final_destination(ip);
   return ChecksumSum()

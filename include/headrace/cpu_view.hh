@@ -49,7 +49,7 @@ class CpuView {
   HEADRACE_SHADER uint8_t load8(Anchor anchor, int offset) const { return at(anchor)[offset]; }
   HEADRACE_SHADER uint16_t load16(Anchor anchor, int offset) const { return load<uint16_t>(anchor, offset); }
   HEADRACE_SHADER uint32_t load32(Anchor anchor, int offset) const { return load<uint32_t>(anchor, offset); }
-  /// The same in memory order, for masks prepared that way.
+  /// The same in memory order, for masks in that order.
   HEADRACE_SHADER uint32_t load32_raw(Anchor anchor, int offset) const {
     uint32_t value;
     std::memcpy(&value, at(anchor) + offset, sizeof value);
@@ -70,7 +70,7 @@ class CpuView {
     std::memcpy(at(anchor) + offset, &value, sizeof value);
   }
 
-  /// Bytes of the packet; declare meta::length.
+  /// Length of the packet in bytes; declare meta::length.
   HEADRACE_SHADER uint32_t length() const {
     static_assert(S::kRegions.template readable<std::remove_const_t<decltype(meta::length)>>(),
                   "declare Read{meta::length}");
@@ -93,10 +93,11 @@ class CpuView {
   }
   HEADRACE_SHADER bool has_network_header() const { return p_->has_network_header(); }
   HEADRACE_SHADER bool has_mac_header() const { return p_->has_mac_header(); }
-  /// Header length in bytes, as the element that marked the network header said.
+  /// Header length in bytes, as set by the element that marked the network header.
   HEADRACE_SHADER int network_header_length() const { return p_->network_header_length(); }
 
-  /// Moves the beginning of the packet; false if it is too short, or the buffer has no room. Declare Write{meta::data}.
+  /// Moves the start of the packet; false if the packet is too short or the buffer has no room. Declare
+  /// Write{meta::data}.
   HEADRACE_SHADER bool pull(uint32_t n) {
     moves();
     return p_->pull(n);
@@ -111,7 +112,7 @@ class CpuView {
                   "declare Write{meta::length}");
     return p_->take(n);
   }
-  /// Header positions, from the beginning of the packet.
+  /// Header positions, relative to the start of the packet.
   HEADRACE_SHADER void set_mac_header(int offset = 0) {
     static_assert(S::kRegions.template writable<std::remove_const_t<decltype(meta::mac_header)>>(),
                   "declare Write{meta::mac_header}");

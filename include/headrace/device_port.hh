@@ -14,7 +14,7 @@ struct PortTotals {
   uint64_t bytes = 0;
 };
 
-/// Counts packets and bytes by thread.
+/// Counts packets and bytes per thread.
 class PortCounter {
  public:
   void add(uint64_t packets, uint64_t bytes) {
@@ -33,24 +33,23 @@ class PortCounter {
   ThreadCounters counters_{kCounters};
 };
 
-/// An element that is also one of this kind is a port: a place where packets enter or leave the router. All packets that
-/// enter by ports leave by ports, are counted as drops, end in a PacketSink, or are inside.
+/// Base of elements that are ports: places where packets enter or leave the router. Every packet that enters by a port
+/// leaves by a port, is counted as a drop, ends in a PacketSink, or is still inside.
 class DevicePort {
  public:
   enum class Direction { kIn, kOut };
   virtual ~DevicePort() = default;
-  /// Whether this port, as it is configured and connected, moves packets in a direction.
+  /// Whether this port, as configured and connected, moves packets in this direction.
   virtual bool moves(Direction direction) const = 0;
-  /// Packets moved in a direction by one thread.
+  /// What one thread has moved in this direction.
   virtual PortTotals totals(Direction direction, int thread) const = 0;
-  /// Packets that arrived but did not get into the router (no buffer left).
+  /// Packets that arrived but could not enter the router (no free buffer).
   virtual uint64_t missed() const { return 0; }
-  /// The router has stopped: writes out what is held back, so that totals and drops are final.
+  /// Called when the router has stopped: writes out what is held back, so that totals and drops are final.
   virtual void write_out() {}
 };
 
-/// An element that is also one of this kind ends packets because the configuration says so, as Discard does. These are
-/// no drops.
+/// Base of elements that end packets because the configuration says so, such as Discard. These packets are not drops.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// The element: what a configuration names and connects. Elements that look at one packet at a time are better written
-/// as shaders (shader.hh) or as SimpleElement; this header is for those that queue, make or schedule packets.
+/// The element: what a configuration names and connects. Elements that process one packet at a time are better written
+/// as shaders (shader.hh) or as SimpleElement; this header is for elements that queue, create or schedule packets.
 
 #include <memory>
 #include <string>
@@ -28,13 +28,13 @@ std::vector<RegionInfo> declared(D...) {
   return {Regions<D>::template info<D>()...};
 }
 
-/// What the registry knows of an element class before one is made.
+/// What the registry knows about an element class without creating an element.
 struct ElementInfo {
   const char* name;
   const char* ports = "0/0";
   const char* processing = "a/a";
   const char* flow = "x/x";
-  /// The class whose header has the documentation: `name`, but for an alias.
+  /// The class whose header contains the documentation: `name`, except for an alias.
   const char* documented_as;
   bool shader = false;
   std::unique_ptr<Element> (*make)() = nullptr;
@@ -49,12 +49,12 @@ class Port {
   Element* element() const { return element_; }
   int port() const { return port_; }
 
-  /// Hands the packets of `batch` over.
+  /// Passes on the packets of `batch`.
   inline void push(Batch& batch) const;
   inline void push(Packet* p) const;
   /// Appends up to `max` packets to `batch` (which must have room); returns how many.
   inline int pull(Batch& batch, int max) const;
-  /// One packet, or null.
+  /// Pulls one packet; null if there is none.
   inline Packet* pull() const;
 
  private:
@@ -69,7 +69,7 @@ class Element {
   Element(const Element&) = delete;
   Element& operator=(const Element&) = delete;
 
-  /// Defaults of a class that does not say otherwise.
+  /// Defaults for classes that do not define them.
   static constexpr Processing kProcessing{"a/a"};
   static constexpr Flow kFlow{"x/x"};
 
@@ -97,52 +97,51 @@ class Element {
   /// Lower phases are configured first; kInfoPhase is for elements that define names for others.
   enum Phase { kInfoPhase = 0, kDefaultPhase = 100, kLastPhase = 2000 };
   virtual int configure_phase() const { return kDefaultPhase; }
-  /// Reads the arguments. Ports are known, other elements may not be configured yet.
+  /// Reads the arguments. Ports are known; other elements may not be configured yet.
   virtual Status configure(Args& args) { return args.complete(); }
-  /// All elements are configured: find others, open files, schedule tasks.
+  /// Called when all elements are configured: find other elements, open files, schedule tasks.
   virtual Status initialize(Errors&) { return {}; }
   virtual void add_handlers(Handlers&) {}
-  /// If true, a write to `config` calls live_reconfigure with workers at a quiescent point.
+  /// If true, writing the handler `config` calls live_reconfigure with workers at a quiescent point.
   virtual bool can_live_reconfigure() const { return false; }
   virtual Status live_reconfigure(Args& args) { return configure(args); }
 
-  /// While a configuration that is to take over from a running one is set up: the element of the same name and class
-  /// there, or null. It still runs: read only what is safe to read then (its configuration, shared handles).
+  /// During set-up: the element of the same name and class in the running router that this configuration is about to
+  /// replace, or null. It is still running: read only what is safe to read then (its configuration, shared handles).
   Element* predecessor() const { return predecessor_; }
-  /// The configuration takes over: what `old`, the predecessor, holds (packets, learned entries, open devices) is moved
-  /// here. No worker runs meanwhile, so this must be quick: swap pointers, do not copy tables. Not for a new element
-  /// whose predecessor was of another class. Errors are warnings: the swap goes on.
+  /// Called when a new configuration takes over: move what `old`, the predecessor, holds (packets, learned entries,
+  /// open devices) to this element. No worker runs meanwhile, so be quick: swap pointers, do not copy tables. Not
+  /// called if the old element of this name was of another class. Errors are warnings: the swap continues.
   virtual void take_state(Element& /*old*/, Errors&) {}
-  /// The annotations that the element reads and writes as it is configured: `return declared(Read{anno::dst_ip});`. The
-  /// router warns where elements use the same bytes for different things. Those of a shader are in its regions.
+  /// The annotations that the element reads and writes as configured: `return declared(Read{anno::dst_ip});`. The
+  /// router warns if elements use the same bytes for different things. For a shader they follow from its regions.
   virtual std::vector<RegionInfo> annotations() const { return {}; }
 
-  /// Packets that are inside and would be lost with the element; counted as drops when a new configuration takes over
-  /// and no element took them. No worker runs.
+  /// Number of packets inside that would be lost with the element. When a new configuration takes over and no element
+  /// has taken them, they count as drops. No worker runs.
   virtual uint64_t held_packets() const { return 0; }
 
-  /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed when the router starts; may be
-  /// empty.
+  /// One line about what was built ("901,900 routes, 16-bit entries, 33 MB"), printed at start-up; may be empty.
   virtual std::string note() const { return {}; }
 
-  /// Packets arrive at a push input. The element owns them.
+  /// Receives packets at a push input. The element owns them.
   virtual void push(int port, Batch& batch);
-  /// Handles a pull from output `port`: append up to `max` packets, return how many.
+  /// Answers a pull from output `port`: appends up to `max` packets and returns how many.
   virtual int pull(int port, Batch& batch, int max);
   virtual bool run_task(Task&) { return false; }
   virtual void run_timer(Timer&) {}
   /// A file descriptor given to select() became readable (1), writable (2) or both (3).
   virtual void selected(int /*fd*/, int /*mask*/) {}
-  /// Storage elements return their notifier for a port; a search for it then ends here.
+  /// Storage elements return their notifier for a port; the search for notifiers stops there.
   virtual Notifier* notifier(NotifierKind, bool /*output*/, int /*port*/) { return nullptr; }
 
-  /// Watches a file descriptor on the home thread; mask 1 readable, 2 writable, 0 stops.
+  /// Watches a file descriptor on the home thread; mask: 1 readable, 2 writable, 0 stop watching.
   void select(int fd, int mask);
   int home_thread() const;
 
-  /// Pushes each slot to its next, keeping order; drops and counts what has kDrop or an unconnected port.
+  /// Pushes each slot to its next, in order; drops and counts slots with kDrop or an unconnected port.
   void push_split(Batch& batch, Next* nexts);
-  /// Drops and counts under `reason`, an index into what count_reasons() named.
+  /// Drops packets and counts them under `reason`, an index into the names given to count_reasons().
   void drop(Packet* p, int reason = 0) {
     drops_.add(reason, 1);
     p->kill();
@@ -151,9 +150,9 @@ class Element {
     drops_.add(reason, batch.size());
     batch.kill();
   }
-  /// Counts packets that are gone already, or could not be made.
+  /// Counts packets that are already gone or could not be created.
   void count_drops(uint64_t n, int reason = 0) { drops_.add(reason, n); }
-  /// Names the reasons that drop() counts; reason 0 exists always ("dropped", or the first name given). In configure.
+  /// Names the reasons that drop() counts. Reason 0 always exists ("dropped", or the first name given). In configure.
   void count_reasons(std::vector<std::string> names);
   struct DropCount {
     std::string reason;
@@ -165,7 +164,7 @@ class Element {
   const Handlers& handlers() const { return handlers_; }
   /// Replaces the configuration of a live element. Workers must be at a quiescent point.
   Status reconfigure(const std::string& configuration, Errors& errors);
-  /// Tasks made by this element; the first is what the handlers `scheduled`, `tickets`, `home_thread` show.
+  /// The tasks of this element; the handlers `scheduled`, `tickets`, `home_thread` show the first one.
   const std::vector<Task*>& tasks() const { return tasks_; }
 
  private:
@@ -199,7 +198,7 @@ inline Packet* Port::pull() const {
   return element_->pull(port_, one, 1) ? one[0] : nullptr;
 }
 
-/// Collects packets with their nexts, in order, and pushes them in batches.
+/// Collects packets with their nexts and pushes them in batches, in order.
 class Emitter {
  public:
   explicit Emitter(Element& element) : element_(element) {}
@@ -224,16 +223,16 @@ class Emitter {
   Next nexts_[Batch::kCapacity];
 };
 
-/// An element that handles packets one by one on the host. Push and pull follow from `act`.
+/// An element that processes packets one by one on the host. Push and pull both call `act`.
 class SimpleElement : public Element {
  public:
-  /// Returns the packet to send on by output 0, or null if it was taken; other outputs through `emit`.
+  /// Returns the packet to send to output 0, or null if it kept the packet; sends to other outputs through `emit`.
   virtual Packet* act(Packet* p, Emitter& emit) = 0;
   void push(int port, Batch& batch) override;
   int pull(int port, Batch& batch, int max) override;
 };
 
-/// Adds a class to the registry; static objects of this type do it before main, or when a module is loaded.
+/// Registers a class. Static objects of this type do so before main, or when a module is loaded.
 struct ElementRegistration {
   explicit ElementRegistration(const ElementInfo& info);
 };

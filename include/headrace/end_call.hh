@@ -16,7 +16,7 @@ class EndCall {
     text_.clear();
     return args.read("STOP", stop_).read("END_CALL", text_, AnyArg{});
   }
-  /// After complete().
+  /// Call after complete().
   Status check(Errors& errors) {
     if (stop_ && !text_.empty()) return errors.error("END_CALL and STOP are mutually exclusive");
     call_ = HandlerCall(stop_ ? "stop" : text_);

@@ -40,11 +40,11 @@ class [[nodiscard]] Status {
   bool ok_ = true;
 };
 
-/// Collects messages. Nothing here throws or exits; the caller asks error_count() when a step is done.
+/// Collects messages. Nothing here throws or exits; the caller checks error_count() after a step.
 ///
-/// The text has Click's form. Without a context a message reads `landmark: text` (warnings: `landmark: warning: text`).
-/// Within a Context the context's line is printed once, before its first message, and messages are indented by two
-/// blanks beneath it:
+/// Messages have Click's form. Without a context a message reads `landmark: text` (warnings:
+/// `landmark: warning: text`). Within a Context, the context's line is printed once, before its first message, and its
+/// messages are indented by two blanks below it:
 ///
 ///     router.click:3: While configuring 'q :: Queue':
 ///       CAPACITY: expected an integer
@@ -54,7 +54,7 @@ class Errors {
   enum class Output { kStderr, kCollect };
 
   explicit Errors(Output output = Output::kCollect) : output_(output) {}
-  /// Says how many errors were not shown, after limit().
+  /// Reports how many errors limit() has suppressed.
   ~Errors();
   Errors(const Errors&) = delete;
   Errors& operator=(const Errors&) = delete;
@@ -82,7 +82,7 @@ class Errors {
     (void)report({}, Severity::kMessage, fmt::format(format, std::forward<A>(args)...));
   }
 
-  /// Shows this many errors at most; later ones are only counted.
+  /// Prints at most this many errors; later ones are only counted.
   void limit(int errors) { limit_ = errors; }
   /// Says in a last line what the errors led to; it is none itself. Always shown.
   void conclude(std::string text);
@@ -94,7 +94,7 @@ class Errors {
   /// All lines joined, each ended by a newline.
   std::string str() const;
 
-  /// While it lives, messages without a landmark of their own stand beneath `text` at `where`.
+  /// While it lives, messages without a landmark of their own are printed below `text` at `where`.
   class Context {
    public:
     Context(Errors& errors, Landmark where, std::string text);

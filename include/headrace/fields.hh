@@ -1,19 +1,19 @@
 #pragma once
 /// \file
 /// Names for the bytes of packets, and the declarations that a shader makes about them. Read by the host compiler and
-/// by NVRTC, so nothing of the standard library is used here.
+/// by NVRTC, so it does not use the standard library.
 
 #include "headrace/shader_types.hh"
 
 namespace headrace {
 
-/// What a field's offset counts from.
+/// What a field's offset is relative to.
 enum class Anchor : uint8_t { kData, kMac, kNetwork, kTransport, kAnno, kMeta };
 
-/// How the bytes of an integer lie in memory.
+/// The byte order of an integer in memory.
 enum class ByteOrder : uint8_t { kNetwork, kHost };
 
-/// `T` at byte `Offset` from an anchor. Integers lie in network order in headers and in host order in annotations,
+/// `T` at byte `Offset` from an anchor. Integers are in network order in headers and in host order in annotations,
 /// unless `Order` says otherwise; `get` and `set` of a packet view convert.
 template <Anchor A, int Offset, typename T,
           ByteOrder Order = A == Anchor::kAnno ? ByteOrder::kHost : ByteOrder::kNetwork>
@@ -25,7 +25,7 @@ struct Field {
   static constexpr ByteOrder kOrder = Order;
 };
 
-/// `Length` bytes from an anchor on, read or written at offsets known only at run time.
+/// `Length` bytes from byte `Offset` on, read or written at offsets known only at run time.
 template <Anchor A, int Offset, int Length>
 struct Span {
   static constexpr Anchor kAnchor = A;
@@ -43,7 +43,7 @@ struct EtherHeaderBytes {
   uint8_t b[14];
 };
 
-/// Bytes without a type of their own.
+/// Bytes without a type.
 template <int N>
 struct Bytes {
   uint8_t b[N];
@@ -112,8 +112,8 @@ inline constexpr Field<Anchor::kTransport, 1, uint8_t> code{};
 inline constexpr Field<Anchor::kTransport, 2, uint16_t> checksum{};
 }  // namespace icmp
 
-/// Every annotation: its name in configurations, its field, offset, type and byte order. Offsets and names are Click's,
-/// but for PATTERN and RX_HASH. Several share bytes, as in Click: elements that use them must not be combined.
+/// All annotations: name in configurations, field, offset, type and byte order. Offsets and names are Click's, except
+/// for PATTERN and RX_HASH. Several share bytes, as in Click; elements that use such annotations must not be combined.
 #define HEADRACE_ANNOTATIONS(ANNOTATION)                                                                               \
   ANNOTATION("DST_IP", dst_ip, 0, uint32_t, kNetwork)                 /* where the packet goes next */                 \
   ANNOTATION("DST_IP6", dst_ip6, 0, Ip6Bytes, kNetwork)               /* the same for IPv6 */                          \
@@ -146,13 +146,13 @@ inline constexpr Field<Anchor::kTransport, 2, uint16_t> checksum{};
   };                                                                            \
   inline constexpr field##_field field{};
 
-/// The fields of the annotations. Behind Click's 48 bytes there are eight for what a shader leaves to its own host
-/// body. Those are in the packet's second cache line and are neither cleared nor copied with a packet, so only write
-/// them where the host body runs next.
+/// The fields of the annotations. After Click's 48 bytes there are eight for what a shader passes to its own host body.
+/// They are in the packet's second cache line and are neither cleared nor copied with a packet, so write them only if
+/// the host body runs next.
 namespace anno {
 HEADRACE_ANNOTATIONS(HEADRACE_ANNOTATION_FIELD)
 HEADRACE_ANNOTATION_FIELD("CANDIDATES", candidates, 48, uint64_t, kHost)
-/// Any annotation byte, where the offset is an argument.
+/// Any annotation byte, for elements with an argument that gives the offset.
 inline constexpr Span<Anchor::kAnno, 0, 48> any{};
 }  // namespace anno
 
@@ -173,12 +173,12 @@ inline constexpr int kPattern = anno::pattern.kOffset;
 inline constexpr int kRxHash = anno::rx_hash.kOffset;
 }  // namespace anno_offset
 
-/// What a packet carries beside bytes: declare it as read or written like any other field.
+/// What a packet carries besides bytes; declared as read or written like any other field.
 namespace meta {
 inline constexpr Field<Anchor::kMeta, 0, uint16_t> data{};    // where the packet begins: pull(), push()
 inline constexpr Field<Anchor::kMeta, 1, uint32_t> length{};  // length(), take()
 inline constexpr Field<Anchor::kMeta, 2, uint16_t> mac_header{};
-inline constexpr Field<Anchor::kMeta, 3, uint16_t> network_header{};  // and the transport header behind it
+inline constexpr Field<Anchor::kMeta, 3, uint16_t> network_header{};  // and the transport header after it
 inline constexpr Field<Anchor::kMeta, 4, uint8_t> packet_type{};
 }  // namespace meta
 
@@ -215,7 +215,7 @@ struct RegionInfo {
   int size;
   bool reads;
   bool writes;
-  const char* name = nullptr;  ///< of an annotation's field
+  const char* name = nullptr;  ///< the annotation's name, if the field has one
 };
 
 /// The declarations of one shader.
@@ -279,7 +279,7 @@ HEADRACE_SHADER uint16_t checksum_replace32(uint16_t checksum, uint32_t old_word
   return checksum_replace16(checksum, static_cast<uint16_t>(old_word), static_cast<uint16_t>(new_word));
 }
 
-/// Sums `n` bytes at an offset from an anchor as 16-bit words in memory order; a last odd byte is followed by a zero.
+/// Sums `n` bytes at an offset from an anchor as 16-bit words in memory order; an odd last byte is padded with a zero.
 HEADRACE_SHADER uint64_t checksum_sum(const auto& p, Anchor anchor, int offset, int n) {
   uint64_t sum = 0;
   int i = 0;
@@ -288,13 +288,13 @@ HEADRACE_SHADER uint64_t checksum_sum(const auto& p, Anchor anchor, int offset, 
   return sum;
 }
 
-/// The checksum for a sum of words in memory order, in host order: 0 if a correct checksum is among them.
+/// The checksum, in host order, for a sum of words in memory order: 0 if the words include a correct checksum.
 HEADRACE_SHADER uint16_t checksum_of_sum(uint64_t sum) {
   sum = (sum >> 32) + (sum & 0xffffffff);
   sum = (sum >> 32) + (sum & 0xffffffff);
   sum = (sum >> 16) + (sum & 0xffff);
   sum = (sum >> 16) + (sum & 0xffff);
-  // The sum's bytes are in the order of the words' bytes (RFC 1071, 2 (B)).
+  // The bytes of the sum are in the same order as those of the words (RFC 1071, 2 (B)).
   const uint32_t checksum = ~static_cast<uint32_t>(sum) & 0xffff;
   return static_cast<uint16_t>(checksum << 8 | checksum >> 8);
 }

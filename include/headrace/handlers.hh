@@ -24,7 +24,7 @@ struct Handler {
     kUncommon = 8,     // 'U'
     kButton = 16,      // 'b': the value written does not matter
     kDeprecated = 32,  // 'D'
-    /// A write may run while workers run; others wait for a quiescent point.
+    /// The write may run while workers run; other writes wait for a quiescent point.
     kThreadSafe = 64,
     /// Only for scripts and the command line, not for remote clients.
     kPrivate = 128,
@@ -41,7 +41,8 @@ struct Handler {
   std::string flag_letters() const;
 };
 
-/// What Element::add_handlers fills. A name may be added twice: once to read, once to write.
+/// The handlers of an element, which Element::add_handlers fills. A name may be added twice: once for reading, once for
+/// writing.
 class Handlers {
  public:
   explicit Handlers(Element* element) : element_(element) {}
@@ -52,18 +53,18 @@ class Handlers {
   Handlers& write(const std::string& name, Handler::Write write, unsigned flags = 0);
   /// A write whose value does not matter.
   Handlers& button(const std::string& name, std::function<void()> action, unsigned flags = Handler::kButton);
-  /// Reads and writes a variable of the element; `changed` is called after it was set. In value_handlers.hh, which also
-  /// has these two one by one.
+  /// Reads and writes a variable of the element; `changed` is called after each write. Defined in value_handlers.hh,
+  /// which also has the read and the write handler separately.
   template <typename T>
   Handlers& value(const std::string& name, T& variable, std::function<void()> changed = {}, unsigned flags = 0);
-  /// Reads argument `key` of the configuration (`position`: its place when it was given without keyword, -1 if it
-  /// cannot be) and, with `writable`, reconfigures the element with a new value for it.
+  /// Reads argument `key` of the configuration (`position`: its place if it is given without keyword, -1 if it needs
+  /// the keyword). If `writable`, a write reconfigures the element with the new value.
   Handlers& argument(const std::string& name, const std::string& key, int position = -1, bool writable = false);
 
-  /// Answers to every name that was not added: `make` gives the handler for a name, once.
+  /// Handles every name that was not added: `make` creates the handler, once per name.
   Handlers& any(std::function<Handler(const std::string& name)> make);
 
-  /// The handler of that name, or null. Any thread.
+  /// The handler called `name`, or null. Any thread.
   const Handler* find(const std::string& name) const;
   /// The handlers that were added by name.
   const std::map<std::string, Handler>& all() const { return handlers_; }
@@ -75,7 +76,7 @@ class Handlers {
   std::map<std::string, Handler> handlers_;
   std::function<Handler(const std::string& name)> make_any_;
   mutable std::mutex any_lock_;
-  mutable std::map<std::string, Handler> made_;  // by make_any_
+  mutable std::map<std::string, Handler> made_;  // created by make_any_
 };
 
 /// A handler named in a configuration ("element.handler [value]", or "handler" for the router's own), bound to it.
@@ -86,11 +87,11 @@ class HandlerCall {
 
   const std::string& text() const { return text_; }
   bool empty() const { return text_.empty(); }
-  /// Looks the handler up as seen from `context`. Errors name what is missing.
-  /// \param unquote takes a layer of quotation off the text that follows the name
+  /// Looks up the handler, as seen from `context`. Errors name what is missing.
+  /// \param unquote removes one level of quotation from the text after the name
   Status bind(Router& router, const Element* context, bool for_write, Errors& errors, bool unquote = false);
   bool bound() const { return handler_ != nullptr; }
-  /// "element.handler" of what was bound.
+  /// The name of the bound handler: "element.handler".
   std::string name() const;
   Status read(std::string& value, Errors& errors) const;
   /// Writes the text that followed the name, plus `extra` if given.

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Protocol headers as they lie in packets, for host code. All have alignment 1; integers convert from and to network
-/// order when they are read and assigned.
+/// Protocol headers as they lie in packets, for host code. All have alignment 1; integers are converted from and to
+/// network order when they are read and assigned.
 
 #include <cstddef>
 #include <cstdint>
@@ -91,9 +91,9 @@ struct Ip4Header {
   Net16 checksum;
   NetIp src, dst;
 
-  /// Bytes, with options, as the header says.
+  /// Length in bytes, including options, as given in the header.
   int header_length() const { return (version_ihl & 0xf) << 2; }
-  /// True for every fragment, the first one too.
+  /// True for every fragment, including the first.
   bool is_fragment() const { return fragment & 0x3fff; }
   bool is_first_fragment() const { return (fragment & 0x1fff) == 0; }
   uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this); }
@@ -108,7 +108,7 @@ inline constexpr uint8_t kIcmp = 1, kTcp = 6, kUdp = 17;
 namespace ip_option {
 inline constexpr uint8_t kEnd = 0, kNop = 1, kRecordRoute = 7, kTimestamp = 68, kLooseSourceRoute = 131,
                          kStrictSourceRoute = 137;
-/// The bit of options that every fragment carries.
+/// The "copied" bit: set in options that every fragment carries.
 inline constexpr uint8_t kCopied = 0x80;
 }  // namespace ip_option
 
@@ -120,7 +120,7 @@ static_assert(sizeof(UdpHeader) == 8);
 struct TcpHeader {
   Net16 src_port, dst_port;
   Net32 sequence, acknowledgment;
-  uint8_t data_offset;  // in its upper half, in words
+  uint8_t data_offset;  // in the upper four bits, in 32-bit words
   uint8_t flags;
   Net16 window, checksum, urgent;
 
@@ -134,12 +134,12 @@ struct IcmpHeader {
                            kInfoRequest = 15, kInfoReply = 16;
   uint8_t type, code;
   Net16 checksum;
-  Net32 rest;  // means something else in each type
+  Net32 rest;  // its meaning depends on the type
 };
 static_assert(sizeof(IcmpHeader) == 8);
 
-/// The IPv4 header of a packet, or null unless a network header is marked, its length field makes sense and all of it
-/// lies within the packet.
+/// The IPv4 header of a packet; null unless a network header is marked, its length field is plausible, and the whole
+/// header lies within the packet.
 inline Ip4Header* ip4_header(Packet& p) {
   if (!p.has_network_header() || p.network_length() < 20) return nullptr;
   auto* header = reinterpret_cast<Ip4Header*>(p.network_header());

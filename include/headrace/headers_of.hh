@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Where the headers of a packet lie: the one walk over Ethernet, VLAN tags, IPv4, and IPv6 with its extension headers.
-/// Read by the host compiler and by NVRTC.
+/// Where the headers of a packet lie: one walk over Ethernet, VLAN tags, IPv4, and IPv6 with its extension headers, for
+/// all code that needs it. Read by the host compiler and by NVRTC.
 
 #include "headrace/shader_types.hh"
 
@@ -19,21 +19,21 @@ struct PacketBytes {
   HEADRACE_SHADER uint32_t half(int32_t at) const { return uint32_t{data[at]} << 8 | data[at + 1]; }
 };
 
-/// Where the transport header of an IP packet begins, or what lies in its place. Positions count from where the packet
-/// begins.
+/// Where the transport header of an IP packet begins, or what is in its place. Positions are relative to the packet's
+/// start.
 struct TransportPlace {
-  static constexpr uint32_t kNotIp = 256;  ///< as `protocol`: no IP packet, or its header is cut short or broken
+  static constexpr uint32_t kNotIp = 256;  ///< as `protocol`: not IP, or its header is truncated or invalid
 
-  uint32_t protocol = kNotIp;   ///< behind IPv6's extension headers
-  bool has_header = false;      ///< false in later fragments, and where extension headers are cut short
-  int32_t at = 0;               ///< if it is not IP: behind Ethernet and its tags
-  int32_t end = 0;              ///< of what IP carries; padding of the link is left out
+  uint32_t protocol = kNotIp;   ///< after IPv6's extension headers
+  bool has_header = false;      ///< false in later fragments, and if extension headers are truncated
+  int32_t at = 0;               ///< if the packet is not IP: after Ethernet and its tags
+  int32_t end = 0;              ///< end of what IP carries, without padding of the link
   uint32_t version = 0;         ///< 4 or 6; 0 if it is not IP
   int32_t network = 0;          ///< where the IP header begins
-  bool fragment = false;        ///< the packet is one fragment of several, the first one or a later one
+  bool fragment = false;        ///< the packet is a fragment, the first or a later one
   int32_t fragment_header = 0;  ///< where IPv6's fragment header begins; 0 if there is none
 
-  /// TCP's, UDP's and SCTP's ports are there, four bytes from `at` on.
+  /// True if there are ports (TCP, UDP, SCTP), in the four bytes from `at` on.
   HEADRACE_SHADER bool has_ports() const {
     return has_header && (protocol == 6 || protocol == 17 || protocol == 132) && at + 4 <= end;
   }
@@ -45,8 +45,8 @@ HEADRACE_SHADER bool is_ip6_extension(uint32_t protocol) {
          protocol == 139 || protocol == 140;
 }
 
-/// Skips VLAN tags (802.1Q, 802.1ad, and what was used before it) from the Ethernet type at `at` on; `end` is that of
-/// the packet. Returns what lies behind the last type, which becomes `type`. `Bytes` is like PacketBytes.
+/// Skips VLAN tags (802.1Q, 802.1ad, and the older 0x9100) from the Ethernet type at `at` on; `end` is the end of the
+/// packet. Returns the position after the last type, and that type in `type`. `Bytes` has the interface of PacketBytes.
 template <typename Bytes>
 HEADRACE_SHADER int32_t behind_tags(const Bytes& p, int32_t at, int32_t end, uint32_t& type) {
   type = p.half(at);
@@ -69,7 +69,8 @@ HEADRACE_SHADER TransportPlace behind_ip4(const Bytes& p, int32_t at, int32_t en
   const int32_t header = static_cast<int32_t>(p.byte(at) & 15) * 4;
   if (header < 20 || header > end - at) return place;
   const int32_t total = static_cast<int32_t>(p.half(at + 2));
-  // What a link adds to short packets is no payload. A length of 0: the packet is to be segmented by hardware.
+  // Padding that the link adds to short packets is not payload. A length of 0 means that hardware is to segment the
+  // packet.
   if (total >= header && at + total < end) place.end = at + total;
   const uint32_t fragment = p.half(at + 6);
   place.protocol = p.byte(at + 9);
@@ -93,7 +94,7 @@ HEADRACE_SHADER TransportPlace behind_ip6(const Bytes& p, int32_t at, int32_t en
   place.network = at;
   uint32_t next = p.byte(at + 6);
   at += 40;
-  // Each extension header is 8 bytes at least, so this ends.
+  // Every extension header has at least 8 bytes, so the loop ends.
   bool later_fragment = false;
   while (is_ip6_extension(next) && !later_fragment) {
     if (!extensions || end - at < 8) break;
@@ -117,7 +118,7 @@ HEADRACE_SHADER TransportPlace behind_ip6(const Bytes& p, int32_t at, int32_t en
   return place;
 }
 
-/// Whether an IP packet could begin at `at`: version and lengths fit.
+/// Whether an IP packet could begin at `at`: version and lengths are plausible.
 HEADRACE_SHADER bool could_be_ip(const PacketBytes& p, int32_t at) {
   const int32_t left = static_cast<int32_t>(p.length) - at;
   if (left < 20) return false;
@@ -137,23 +138,23 @@ HEADRACE_SHADER bool has_right_ip4_checksum(const PacketBytes& p, int32_t at) {
   return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/// Whether a packet without marks begins with IP. `at` is where IP would begin if it began with Ethernet whose type is
-/// `type`.
+/// Whether a packet without marked headers begins with IP. If it begins with Ethernet instead, `type` is the Ethernet
+/// type and `at` is where IP would begin.
 HEADRACE_SHADER bool begins_with_ip(const PacketBytes& p, int32_t at, uint32_t type) {
   if (!could_be_ip(p, 0)) return false;
   const bool arp = type == 0x0806;
   const bool ethernet = arp || (at < static_cast<int32_t>(p.length) &&
                                 ((type == 0x0800 && p.byte(at) >> 4 == 4) || (type == 0x86dd && p.byte(at) >> 4 == 6)));
-  // Both can be: the destination address of a frame looks like the beginning of an IP header, or the source address of
-  // an IP packet like an Ethernet type.
+  // Both are possible: the destination address of a frame may look like the beginning of an IP header, and the source
+  // address of an IP packet like an Ethernet type.
   return !ethernet || (p.byte(0) >> 4 == 4 ? has_right_ip4_checksum(p, 0) : !arp && !could_be_ip(p, at));
 }
 
 }  // namespace detail
 
-/// Finds the transport header of an IP packet whose header begins at `at` and that ends at `end` or before. `Bytes` is
-/// like PacketBytes. With `extensions` false nothing behind the IPv6 header is read: an extension header is then the
-/// protocol, and no transport header is found.
+/// Finds the transport header of an IP packet whose header begins at `at` and that ends at or before `end`. `Bytes` has
+/// the interface of PacketBytes. If `extensions` is false, nothing after the IPv6 header is read: an extension header
+/// is then reported as the protocol, and no transport header is found.
 template <typename Bytes>
 HEADRACE_SHADER TransportPlace behind_ip(const Bytes& p, int32_t at, int32_t end, bool extensions = true) {
   TransportPlace none;
@@ -177,8 +178,8 @@ HEADRACE_SHADER TransportPlace find_transport_in_frame(const PacketBytes& p) {
   return type == 0x0800 || type == 0x86dd ? behind_ip(p, none.at, end) : none;
 }
 
-/// Finds the transport header: behind the network header that was marked, else behind Ethernet with VLAN tags, or in a
-/// packet that begins with IP; IPv4 with options or IPv6 with extension headers.
+/// Finds the transport header: after the network header if one is marked, else after Ethernet with VLAN tags, or in a
+/// packet that begins with IP. Handles IPv4 options and IPv6 extension headers.
 HEADRACE_SHADER TransportPlace find_transport(const PacketBytes& p) {
   const int32_t end = static_cast<int32_t>(p.length);
   if (p.network != PacketBytes::kNone) return behind_ip(p, p.network, end);
@@ -188,8 +189,8 @@ HEADRACE_SHADER TransportPlace find_transport(const PacketBytes& p) {
   return detail::begins_with_ip(p, at, type) ? behind_ip(p, 0, end) : find_transport_in_frame(p);
 }
 
-/// What tells flows apart: addresses, and ports or the security parameters index of ESP behind them. Fragments have
-/// addresses only, since not all of them have more.
+/// What identifies a flow: addresses, and ports or ESP's security parameters index. Fragments have addresses only,
+/// since later fragments contain no ports.
 struct FlowKey {
   const uint8_t* addresses = nullptr;  ///< source, then destination, in network order; null if it is not IP
   uint32_t address_bytes = 0;          ///< of both: 8 or 32

@@ -1,13 +1,13 @@
 #pragma once
 /// \file
-/// A histogram of durations with 6 % wide classes.
+/// A histogram of durations whose classes are 6 % wide.
 
 #include <array>
 #include <cstdint>
 
 namespace headrace {
 
-/// Written by one thread; others may add it up while it is written and see a moment that never was exactly.
+/// Written by one thread. Other threads may add it up meanwhile; the sum may then mix slightly different moments.
 class Histogram {
  public:
   void add(uint64_t value, uint64_t n = 1) {
@@ -30,7 +30,7 @@ class Histogram {
     return n;
   }
   uint64_t max() const { return __atomic_load_n(&max_, __ATOMIC_RELAXED); }
-  /// The value that a share `q` of all do not exceed; 0 when there are none.
+  /// The value that a share `q` of all values does not exceed; 0 if there are none.
   uint64_t quantile(double q) const {
     const uint64_t all = count();
     if (all == 0) return 0;
@@ -44,7 +44,7 @@ class Histogram {
   }
 
  private:
-  static constexpr int kSub = 16;  // classes for each power of two
+  static constexpr int kSub = 16;  // classes per power of two
   static size_t index(uint64_t v) {
     if (v < kSub) return static_cast<size_t>(v);
     const int top = 63 - __builtin_clzll(v);

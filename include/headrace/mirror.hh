@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// How a table gets to a device: a shader's views hold addresses, and a mirror knows what lies behind them there.
+/// How a table gets to a device. A shader's views hold host addresses; a mirror replaces them by those of device
+/// copies.
 
 #include <atomic>
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace headrace {
 
-/// Which pages of an array have changed since when, so that copies elsewhere can follow. Whoever marks keeps those who
-/// ask out; several may ask at a time.
+/// Records which pages of an array changed, and when, so that copies of it can be updated. Whoever calls mark() must
+/// exclude readers; several readers may run at a time.
 class ChangedPages {
  public:
   static constexpr size_t kPage = 4096;
@@ -26,11 +27,12 @@ class ChangedPages {
     const uint64_t now = now_.load(std::memory_order_relaxed);
     for (size_t page = begin / kPage; page <= (end - 1) / kPage; ++page) when_[page] = now;
   }
-  /// Different for every object that ever was: memory may be used again.
+  /// Unique among all objects that ever existed, because memory may be reused.
   uint64_t id() const { return id_; }
-  /// Begins a new moment and returns the one that ended: what was marked until now has a time up to it.
+  /// Begins a new moment and returns the one that ended. What was marked until now is not later than that one.
   uint64_t advance() { return now_.fetch_add(1, std::memory_order_relaxed); }
-  /// Calls `f(begin, end)` for runs of pages marked after `moment`, in bytes; the last run may go past the array.
+  /// Calls `f(begin, end)`, in bytes, for each run of pages marked after `moment`; the last run may extend past the
+  /// array.
   template <typename Function>
   void each_since(uint64_t moment, Function&& f) const {
     for (size_t page = 0; page < pages_;) {
@@ -52,19 +54,19 @@ class ChangedPages {
   std::atomic<uint64_t> now_{1};
 };
 
-/// Takes what a shader points to, and says where the device has its copy. A shader with views of tables has a member
+/// Receives what a shader points to, and returns where the device has its copy. A shader with table views has a member
 ///
 ///     void mirror(Mirror& m, const Owner& owner);   // or mirror(Mirror&)
 ///
-/// that replaces its addresses by those of copies. It is called on a copy of the shader, whenever the table may have
-/// changed, by one thread at a time; it must keep writers of the table out while it calls array().
+/// that replaces its addresses by those of the copies. It is called on a copy of the shader whenever the table may have
+/// changed, by one thread at a time. It must keep writers of the table out while it calls array().
 class Mirror {
  public:
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
 
-  /// `count` objects that stay where they are as long as the router lives or until they are replaced as a whole.
-  /// \param changes what changed of them; without it they are compared with what was copied last, which suits small
+  /// `count` objects that stay in place as long as the router lives, or until they are replaced as a whole.
+  /// \param changes records which of them changed; without it they are compared with the last copy, which suits small
   /// arrays
   template <typename T>
   const T* array(const T* objects, size_t count, ChangedPages* changes = nullptr) {
@@ -74,7 +76,7 @@ class Mirror {
   const void* bytes(const void* objects, size_t size, ChangedPages* changes = nullptr) {
     return reinterpret_cast<const void*>(place(objects, size, changes));
   }
-  /// One small object, itself made of numbers and of addresses from this mirror. It need not outlive the call.
+  /// One small object, made of numbers and addresses from this mirror. It need not outlive the call.
   template <typename T>
   const T* object(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);

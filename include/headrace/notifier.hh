@@ -17,8 +17,8 @@ enum class NotifierKind { kNonempty, kNonfull };
 class Notifier {
  public:
   bool active() const { return active_.load(std::memory_order_acquire); }
-  /// Called by the owner from any thread. After sleep() the owner must look once more whether the condition still holds
-  /// and wake() if it changed meanwhile.
+  /// Called by the owner from any thread. After sleep() the owner must check the condition again, and call wake() if it
+  /// changed meanwhile.
   void sleep() { active_.store(false, std::memory_order_seq_cst); }
   void wake();
   void add_listener(Task* task);
@@ -28,7 +28,7 @@ class Notifier {
   std::vector<Task*> listeners_;
 };
 
-/// Several notifiers as one: active when any of them is. A Signal without notifiers is always active.
+/// Combines several notifiers: active if any of them is. A Signal without notifiers is always active.
 class Signal {
  public:
   bool active() const {
@@ -39,7 +39,7 @@ class Signal {
   }
   bool always_active() const { return notifiers_.empty(); }
 
-  /// The nonempty notifiers that a pull from `input` of `element` reaches; `listener` (may be null) is woken by them.
+  /// The nonempty notifiers that a pull from `input` of `element` reaches. They wake `listener`, which may be null.
   static Signal upstream_nonempty(Element* element, int input, Task* listener);
   /// The nonfull notifiers that a push to `output` of `element` reaches.
   static Signal downstream_nonfull(Element* element, int output, Task* listener);

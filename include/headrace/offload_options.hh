@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What a user may say about offloading.
+/// What users can choose about offloading.
 
 #include <cstdint>
 #include <string>
@@ -9,25 +9,25 @@
 namespace headrace {
 
 struct OffloadOptions {
-  /// auto: the balancer decides; until there is one that means the CPU. cpu: never a device. device: always, sources
-  /// wait when it is busy. fixed: this fraction of the flow buckets.
+  /// auto: the balancer decides; until it exists, auto means the CPU. cpu: never a device. device: always a device;
+  /// sources wait while it is busy. fixed: a device for this fraction of the flow buckets.
   enum class Mode : uint8_t { kAuto, kCpu, kDevice, kFixed };
 
   Mode mode = Mode::kAuto;
-  double fraction = 1;           ///< of the buckets, with kFixed
+  double fraction = 1;           ///< of the buckets, for kFixed
   std::string backend = "auto";  ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
-  bool resident = true;          ///< else a copy and a launch a job
-  int job = 0;                   ///< most packets of a job; 0: see job_size()
-  int jobs = 8;                  ///< jobs that a worker may have under way
-  int max_wait_us = 20;          ///< a job goes when its first packet has waited so long
+  bool resident = true;          ///< if false, a copy and a launch for each job
+  int job = 0;                   ///< maximum packets per job; 0: see job_size()
+  int jobs = 8;                  ///< jobs that a worker may have in flight
+  int max_wait_us = 20;          ///< a job is submitted when its first packet has waited this long
   int deadline_ms = 50;          ///< a job that takes longer runs again on the CPU
-  int devices = 0;               ///< how many to use; 0: all
-  int delay_us = 0;              ///< every job of the reference device takes at least so long
+  int devices = 0;               ///< how many devices to use; 0: all
+  int delay_us = 0;              ///< minimum time of each job on the reference device
 
-  /// What `job` says, or what suits: a kernel that stays on the device takes a job's payloads one after the other, so
-  /// small jobs keep more of it busy; headers, and jobs with a launch each, are best sent in bulk.
+  /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs
+  /// keep more of it busy; headers, and jobs that need a launch each, are best sent in bulk.
   int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && resident ? 64 : 1024; }
-  /// "auto", "cpu", "device", "fixed=0.4"; false if it is none of them.
+  /// Accepts "auto", "cpu", "device" and "fixed=0.4"; returns false for any other text.
   bool set_mode(std::string_view text);
   std::string mode_text() const;
 };

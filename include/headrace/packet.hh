@@ -13,28 +13,28 @@
 
 namespace headrace {
 
-/// A packet. It lives at a fixed place in its buffer:
+/// A packet. It lies at a fixed place in its buffer:
 ///
 ///     [ driver room 128 | Packet 128 | headroom 128 | data ... ]
 ///
-/// so that `buffer()` is arithmetic, not a load. The first cache line holds all that forwarding touches.
-/// Packets come from a PacketPool (make(), clone()) and go back by kill().
+/// so that `buffer()` is computed, not loaded. The first cache line holds everything that forwarding uses. Packets come
+/// from a PacketPool (make(), clone()) and are returned by kill().
 class alignas(64) Packet {
  public:
   static constexpr uint32_t kDefaultHeadroom = 128;
-  /// Annotations that are cleared and copied with the packet; behind them are those for a shader's host body.
+  /// Annotations that are cleared and copied with the packet. Those after them are for a shader's host body.
   static constexpr uint32_t kAnnoSize = 48;
   static constexpr uint32_t kAnnoCapacity = 56;
   static constexpr uint16_t kNoHeader = 0xffff;
 
-  /// A packet of `length` bytes with uninitialized data and cleared annotations; null when no buffer is left (the
-  /// caller counts the loss) or the length exceeds kMaxLength.
+  /// Makes a packet of `length` bytes with uninitialized data and cleared annotations. Null if no buffer is free (the
+  /// caller counts the loss) or if the length exceeds kMaxLength.
   static Packet* make(uint32_t length, uint32_t headroom = kDefaultHeadroom);
-  /// As above, data copied from `bytes`.
+  /// As above, with data copied from `bytes`.
   static Packet* make(const void* bytes, uint32_t length, uint32_t headroom = kDefaultHeadroom);
   static constexpr uint32_t kMaxLength = 65535 + 64;
 
-  /// A copy with data, headers and annotations of its own; null when no buffer is left.
+  /// A copy with its own data, headers and annotations; null if no buffer is free.
   Packet* clone() const;
   /// Returns the buffer to its pool.
   void kill();
@@ -49,7 +49,7 @@ class alignas(64) Packet {
   uint32_t headroom() const { return data_; }
   uint32_t tailroom() const { return capacity_ - data_ - length_; }
 
-  /// Removes `n` bytes from the front. Returns false, unchanged, when the packet is shorter.
+  /// Removes `n` bytes from the front. If the packet is shorter, returns false and changes nothing.
   bool pull(uint32_t n) {
     if (n > length_) return false;
     if (data_ + n >= kNoHeader) [[unlikely]]
@@ -58,8 +58,8 @@ class alignas(64) Packet {
     length_ -= n;
     return true;
   }
-  /// Adds `n` bytes at the front, uninitialized unless they were pulled before. Returns false, unchanged, when the
-  /// buffer has no room (data is moved within the buffer if that helps).
+  /// Adds `n` bytes at the front, uninitialized unless they were pulled before, moving the data within the buffer if
+  /// necessary. If the buffer has no room, returns false and changes nothing.
   bool push(uint32_t n) {
     if (n > data_) [[unlikely]]
       return push_slow(n);
@@ -67,15 +67,15 @@ class alignas(64) Packet {
     length_ += n;
     return true;
   }
-  /// Adds `n` uninitialized bytes at the end; false when the buffer has no room.
+  /// Adds `n` uninitialized bytes at the end; false if the buffer has no room.
   bool put(uint32_t n);
-  /// Removes `n` bytes from the end; false when the packet is shorter.
+  /// Removes `n` bytes from the end; false if the packet is shorter.
   bool take(uint32_t n) {
     if (n > length_) return false;
     length_ -= n;
     return true;
   }
-  /// Moves the data so that it begins `headroom` bytes into the buffer; headers move along. False when it does not fit.
+  /// Moves the data so that it begins `headroom` bytes into the buffer; headers move along. False if it does not fit.
   bool shift_to(uint32_t headroom);
 
   bool has_mac_header() const { return mac_ != kNoHeader; }
@@ -137,7 +137,7 @@ class alignas(64) Packet {
     flags_ |= kHasTimestamp;
   }
 
-  /// Makes this buffer a fresh packet of `length` bytes behind the default headroom, annotations cleared. For sources
+  /// Makes this buffer a fresh packet of `length` bytes after `headroom` bytes, with cleared annotations. For sources
   /// that recycle buffers; `length` must fit.
   void reset(uint32_t length, uint32_t headroom = kDefaultHeadroom) {
     length_ = length;
@@ -148,7 +148,7 @@ class alignas(64) Packet {
   }
   uint32_t capacity() const { return capacity_; }
 
-  /// A link to another packet, with a number, for the owner of this packet. Undefined until it is set.
+  /// A link to another packet, and a number, for the use of this packet's owner. Undefined until set.
   Packet* next() const { return next_; }
   uint16_t tag() const { return tag_; }
   void set_next(Packet* next, uint16_t tag) {
@@ -156,7 +156,7 @@ class alignas(64) Packet {
     tag_ = tag;
   }
 
-  /// The part of a job's row that is not bytes of the packet; `at` is left to the caller.
+  /// The part of a job's row that is not bytes of the packet; the caller sets `at`.
   RowHeader row_header() const {
     RowHeader h;
     std::memcpy(&h, this, sizeof h);
@@ -199,7 +199,7 @@ class alignas(64) Packet {
   uint8_t flags_ = 0;
   uint16_t pool_class_ = 0;
   uint8_t anno_[kAnnoCapacity] = {};
-  // Second cache line from the last eight annotations on: rarely touched.
+  // The second cache line starts with the last eight annotation bytes and is rarely used.
   Timestamp timestamp_;
   uint32_t capacity_ = 0;  // bytes from buffer() to the end of the buffer
   uint16_t tag_ = 0;

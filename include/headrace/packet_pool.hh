@@ -12,8 +12,8 @@
 
 namespace headrace {
 
-/// The process's packet memory: mapped by us (huge pages if the system has some reserved, else transparent ones), so
-/// that a driver or a GPU can register it as one range. It belongs to the process, not to a configuration.
+/// The process's packet memory. We map it ourselves (huge pages if the system has some reserved, else transparent
+/// ones), so that a driver or a GPU can register it as one range. It belongs to the process, not to a configuration.
 ///
 /// Each thread keeps a first-in first-out cache of free buffers: like the ring of a network card it cycles through all
 /// of its buffers, and it touches shared memory only to exchange 512 buffers at a time.
@@ -21,8 +21,8 @@ class PacketPool {
  public:
   static constexpr uint32_t kDataRoom = 2048 + Packet::kDefaultHeadroom;
   static constexpr uint32_t kDriverRoom = 128;  // an rte_mbuf fits in front of each Packet
-  /// In front of the first buffer, and unused behind the data of each: reading a header that a short packet lacks stays
-  /// within the buffer, and buffers lie as the objects of an rte_mempool do.
+  /// Before the first buffer, and unused after the data of each buffer. Reading a header that a short packet lacks thus
+  /// stays within the buffer, and buffers are laid out like the objects of an rte_mempool.
   static constexpr uint32_t kLead = 64;
   /// An odd number of cache lines, so that equal offsets of neighboring buffers fall into different cache sets.
   static constexpr uint32_t kStride = 39 * 64;
@@ -52,7 +52,7 @@ class PacketPool {
   bool contains(const Packet* p) const {
     return static_cast<size_t>(reinterpret_cast<const uint8_t*>(p) - base_) < bytes_;
   }
-  /// A driver that keeps free buffers of its own says by `count` how many there are.
+  /// For a driver that keeps free buffers of its own: `count` returns how many.
   void set_free_elsewhere(uint32_t (*count)()) { free_elsewhere_ = count; }
 
   /// Maps the memory if no packet was made yet.

@@ -9,13 +9,13 @@ namespace headrace {
 
 namespace detail {
 
-/// Bytes from `at` to `end`; none when they end before they begin.
+/// Bytes from `at` to `end`; none if `end` is not after `at`.
 HEADRACE_SHADER PayloadBytes bytes_between(const PacketBytes& p, int32_t at, int32_t end) {
   if (at >= end) return {p.data, 0};
   return {p.data + at, static_cast<uint32_t>(end - at)};
 }
 
-/// How long the transport header at `place` is, as its protocol says.
+/// Length of the transport header at `place`, according to its protocol.
 HEADRACE_SHADER int32_t transport_length(const PacketBytes& p, const TransportPlace& place) {
   if (!place.has_header) return 0;
   switch (place.protocol) {
@@ -35,8 +35,8 @@ HEADRACE_SHADER int32_t transport_length(const PacketBytes& p, const TransportPl
   }
 }
 
-/// Where the payload of the packet at `place` ends. UDP has a length of its own, and a receiver drops what IP carries
-/// behind it. A length of less than the header, or of more than IP carries, does not count.
+/// Where the payload of the packet at `place` ends. UDP has its own length, and a receiver drops what IP carries after
+/// it. A length that is less than the header, or more than IP carries, is ignored.
 HEADRACE_SHADER int32_t payload_end(const PacketBytes& p, const TransportPlace& place) {
   if (place.protocol != 17 || !place.has_header || place.at + 8 > place.end) return place.end;
   const int32_t length = static_cast<int32_t>(p.half(place.at + 4));
@@ -45,15 +45,15 @@ HEADRACE_SHADER int32_t payload_end(const PacketBytes& p, const TransportPlace& 
 
 }  // namespace detail
 
-/// What a packet carries behind its headers, which find_transport() finds: TCP with options, UDP, ICMP, SCTP. Behind
-/// anything else all is payload. Padding of the link is left out, and so is what follows UDP's length. Broken lengths
-/// give less or no payload, never bytes outside of the packet (but for a network header that was stripped, which is
-/// looked at where it was).
+/// The payload of a packet: what follows the headers that find_transport() finds (TCP with options, UDP, ICMP, SCTP).
+/// For other protocols it is everything that IP carries. Padding of the link is left out, and so is anything after
+/// UDP's length. Invalid lengths shorten the payload or leave none; they never give bytes outside the packet. (Only a
+/// stripped network header is read where it was.)
 HEADRACE_SHADER PayloadBytes l4_payload(const PacketBytes& p) {
   const TransportPlace place = find_transport(p);
   const PayloadBytes payload =
       detail::bytes_between(p, place.at + detail::transport_length(p, place), detail::payload_end(p, place));
-  // The marked header may lie in front of where the packet begins now.
+  // The marked header may lie before the current start of the packet.
   if (payload.length != 0 && payload.data < p.data) {
     const uint32_t stripped = static_cast<uint32_t>(p.data - payload.data);
     return stripped < payload.length ? PayloadBytes{p.data, payload.length - stripped} : PayloadBytes{p.data, 0};

@@ -8,15 +8,15 @@
 ///     HEADRACE_SHADER Found scan(const Team& team, const PayloadBytes& payload) const;
 ///     HEADRACE_SHADER Next shade(auto& p, const Found& found) const;
 ///
-/// `scan` looks at the payload with all lanes of a team and returns what it found, the same in every lane; it changes
-/// nothing. `shade` then decides, as in any shader. Which bytes are the payload says `l4_payload`, or a member
-/// `HEADRACE_SHADER PayloadBytes payload(const PacketBytes&) const`. Where what is looked for depends on the headers,
-/// `scan` is `scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet)`. All of these see the
-/// packet's bytes as they were when it came to the plan, with the headers where the shaders in front of it have put
-/// them.
+/// `scan` searches the payload with all lanes of a team and returns what it found, the same in every lane; it changes
+/// nothing. `shade` then decides, as in any shader. The payload is what `l4_payload` returns, or a member
+/// `HEADRACE_SHADER PayloadBytes payload(const PacketBytes&) const`. If the search depends on the headers, `scan` has
+/// the form `scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet)`. All of these see the
+/// packet's bytes as they were when the packet came to the plan, with header positions as set by the shaders before
+/// this one.
 ///
-/// On the CPU a member `Found scan_on_cpu(payload, const Owner&) const`, or `scan_on_cpu(payload, packet, const
-/// Owner&)`, takes the place of `scan` with a team of one.
+/// On the CPU, a member `Found scan_on_cpu(payload, const Owner&) const`, or one with parameters
+/// `(payload, packet, const Owner&)`, replaces `scan` with a team of one.
 
 #include "headrace/device/lane_view.hh"
 #include "headrace/payload.hh"
@@ -37,7 +37,7 @@ HEADRACE_SHADER constexpr bool scans_payload() {
 
 namespace detail {
 
-/// `scan`, with or without the packet.
+/// Calls `scan`, with or without the packet.
 template <typename S, typename Team>
 HEADRACE_SHADER auto scan_packet(const S& shader, const Team& team, const PayloadBytes& payload,
                                  const PacketBytes& packet) {
@@ -60,7 +60,7 @@ HEADRACE_SHADER PayloadBytes payload_of(const S& shader, const PacketBytes& pack
   }
 }
 
-/// Whether the packet's memory says where its payload lies.
+/// Whether the packet's memory, which may lack the writes of earlier shaders, shows where its payload lies.
 HEADRACE_SHADER bool lies_in_memory(const Slot& slot) {
   return slot.writes == HeaderWrites::kNone ||
          (slot.writes == HeaderWrites::kLink && slot.header.network != RowHeader::kNone);
@@ -71,7 +71,7 @@ HEADRACE_SHADER int32_t network_of(const RowHeader& h) {
                                        : static_cast<int32_t>(h.network) - static_cast<int32_t>(h.data);
 }
 
-/// Where the buffer of a row's packet lies.
+/// The address of the buffer of a row's packet.
 HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
   const uint8_t* const at = slot.row + RowLayout::kAddressAt;
   return load_bytes<4>(at) | load_bytes<4>(at + 4) << 32;
@@ -84,8 +84,8 @@ inline __device__ uint64_t from_lane(uint64_t value, int lane) {
   return uint64_t{__shfl_sync(~0u, static_cast<uint32_t>(value >> 32), lane)} << 32 | low;
 }
 
-/// A packet on its way from the host's memory to a warp's stage: begin() asks for its first 2 KiB, finish() puts them
-/// where they belong. Between the two the warp scans another packet.
+/// A packet on its way from host memory to a warp's stage: begin() requests its first 2 KiB, finish() stores them in
+/// the stage. Between the two calls the warp scans another packet.
 class Arrival {
  public:
   /// Bytes [first, end) of a buffer.
@@ -98,7 +98,7 @@ class Arrival {
       if (piece(i) < pieces_)
         v_[i] = device::load_fresh(reinterpret_cast<const uint8_t*>(from_) + size_t{16} * piece(i));
   }
-  /// Where `buffer` would begin, so that the bytes that came lie where they should.
+  /// Returns the address at which `buffer` would begin, so that offsets into the buffer lead to the loaded bytes.
   __device__ const uint8_t* finish(uint64_t buffer, uint8_t* stage) const {
     if (!fits()) return reinterpret_cast<const uint8_t*>(buffer);
     uint4* const to = reinterpret_cast<uint4*>(stage);
@@ -126,9 +126,9 @@ class Arrival {
 
 #if defined(__CUDA_ARCH__)
 
-/// Runs the slots of a warp that are at this shader, one after the other: a team of all its lanes scans each payload,
-/// then each thread goes on with its own. All threads of the warp call it; `here` says whose slot takes part, `shader`
-/// may differ between them.
+/// Runs the slots of a warp that are at this shader, one after the other: a team of all lanes scans each payload; then
+/// each thread continues with its own slot. All threads of the warp must call it. `here` tells whether this thread's
+/// slot takes part; `shader` may differ between threads.
 template <typename S, typename Layout>
 __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter) {
   Next next = kDrop;
@@ -165,7 +165,7 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
     const detail::FoundBy<S> theirs_found =
         detail::scan_packet(theirs, WarpTeam{}, detail::payload_of(theirs, packet), packet);
     if ((threadIdx.x & 31) == static_cast<uint32_t>(owner)) found = theirs_found;
-    // The next packet takes the place of this one.
+    // The next packet overwrites this one.
     __syncwarp();
     owner = after;
   }

@@ -1,10 +1,10 @@
 #pragma once
 /// \file
-/// Reclamation by quiescent states (QSBR): readers of shared tables pay one store a loop, writers wait.
+/// Reclamation by quiescent states (QSBR): readers of shared tables pay one store per loop; writers wait.
 ///
 /// A reader may keep pointers into shared structures from one quiescent state to the next. A writer unpublishes a
-/// pointer, waits until every reader has passed a quiescent state, and may then reuse what the pointer led to. The
-/// method is that of P. E. McKenney and J. D. Slingwine, "Read-Copy Update" (1998), in the form of T. E. Hart et al.,
+/// pointer, waits until every reader has passed a quiescent state, and may then reuse what it pointed to. The method is
+/// that of P. E. McKenney and J. D. Slingwine, "Read-Copy Update" (1998), in the form of T. E. Hart et al.,
 /// "Performance of memory reclamation for lockless synchronization" (2007), section 2.1.
 ///
 /// Only registration, waiting and retiring lock or allocate; quiescent(), online() and offline() do not.
@@ -17,13 +17,13 @@
 
 namespace headrace::rcu {
 
-/// A point in the order of grace periods. 0 is no point.
+/// A point in the order of grace periods. 0 means none.
 using Epoch = uint64_t;
 
-/// One party that reads. It is registered, and online, from construction to destruction.
+/// A reader. It is registered and online from construction to destruction.
 ///
-/// A worker thread owns a reader, constructed and destroyed on that thread; it calls quiescent() once a loop while it
-/// holds no pointer into a shared structure, and goes offline() around sleeping.
+/// A worker thread owns a reader, constructed and destroyed on that thread. The thread calls quiescent() once per loop,
+/// when it holds no pointer into a shared structure, and is offline() while it sleeps.
 class Reader {
  public:
   Reader();
@@ -31,8 +31,8 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  /// Declares that this reader holds no pointer that it took earlier. One load of a shared word that rarely changes,
-  /// one store to a cache line of its own.
+  /// Declares that this reader holds no pointer that it took earlier. Costs one load of a shared word that rarely
+  /// changes and one store to a cache line of its own.
   void quiescent() { seen_.store(current_.load(std::memory_order_acquire), std::memory_order_release); }
 
   /// From here until online() writers do not wait for this reader, and it must not touch shared structures.
@@ -41,8 +41,8 @@ class Reader {
   /// Begins to read again. Pointers must be taken after this call.
   void online() {
     seen_.store(current_.load(std::memory_order_acquire), std::memory_order_release);
-    // A read-modify-write, though it changes nothing: it stands either before a writer's increment of the same word,
-    // and then the writer sees the store above, or after it, and then this reader sees what the writer unpublished.
+    // A read-modify-write, although it changes nothing. It comes either before a writer's increment of the same word,
+    // so that the writer sees the store above, or after it, so that this reader sees what the writer unpublished.
     current_.fetch_add(0, std::memory_order_acq_rel);
   }
 
@@ -59,8 +59,8 @@ class Reader {
   Reader* next_of_thread_ = nullptr;
 };
 
-/// Takes the readers of the calling thread offline while it lives, for a wait in the middle of their work. The thread
-/// must hold no pointer into a shared structure: the runtime does this wherever a thread waits in a handler, so an
+/// While it lives, the readers of the calling thread are offline, for a wait in the middle of their work. The thread
+/// must hold no pointer into a shared structure. The runtime does this wherever a thread waits in a handler, so an
 /// element must not keep such a pointer while it pushes packets or calls a handler.
 class Offline {
  public:
@@ -74,7 +74,7 @@ class Offline {
 };
 
 /// Waits until every online reader has passed a quiescent state, then runs what was retired before the call. Readers of
-/// the calling thread count as quiescent: the caller must hold nothing itself. Not for the data path.
+/// the calling thread count as quiescent, so the caller must hold no such pointer. Not for the data path.
 void synchronize();
 
 /// Begins a grace period without waiting for its end: pass the result to elapsed(). What was unpublished before the
@@ -89,7 +89,7 @@ bool elapsed(Epoch grace);
 /// thread that calls it. The function may call retire() but not synchronize(). What it captures must outlive it.
 void retire(std::function<void()> function);
 
-/// Runs the retired functions whose time has come, without waiting. Returns how many ran.
+/// Runs the retired functions whose grace period has elapsed, without waiting. Returns how many ran.
 size_t reclaim();
 
 /// Retired functions that have not run yet.

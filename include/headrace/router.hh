@@ -25,19 +25,19 @@ class Engine;
 class Runtime;
 class Worker;
 
-/// What a process may ask of a router before it is built.
+/// Options of a router, fixed before it is built.
 struct RouterOptions {
-  /// Count cycles and packets by element.
+  /// Count cycles and packets per element.
   bool profile = false;
   /// Where chains run, unless an Offload element says otherwise.
   OffloadOptions offload;
-  /// Only configure: nothing is opened, made or started. For what looks at the graph and its chains.
+  /// Only configure: open, create and start nothing. For commands that examine the graph and its chains.
   bool only_configure = false;
-  /// Replaces the running configuration by this text (handler `hotconfig`); none: that is not allowed.
+  /// Replaces the running configuration by this text (handler `hotconfig`). Without it, that is not allowed.
   std::function<Status(const std::string& text, Errors& errors)> hotconfig = {};
 };
 
-/// Packets that passed a device port, also in configurations that ran before.
+/// Packets that passed a device port, including those of earlier configurations.
 struct PortRecord {
   std::string name;
   DevicePort::Direction direction;
@@ -47,15 +47,16 @@ struct PortRecord {
 
 /// Cycles and work of one element since the start, summed over workers (RouterOptions::profile).
 struct ElementProfile {
-  uint64_t cycles = 0;  // without those of the elements behind it
+  uint64_t cycles = 0;  // without those of the elements that it pushes to or pulls from
   uint64_t packets = 0;
   uint64_t batches = 0;
 };
 
 class Router {
  public:
-  /// Checks, configures and initialises a configuration. Null, with everything wrong reported, when it cannot run.
-  /// \param predecessor the router that runs now and that this one is to replace (Runtime::replace)
+  /// Checks, configures and initializes a configuration. If it cannot run, reports everything that is wrong and returns
+  /// null.
+  /// \param predecessor the running router that this one is to replace (Runtime::replace)
   static std::unique_ptr<Router> create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
                                         const RouterOptions& options = {}, Router* predecessor = nullptr);
   ~Router();
@@ -73,22 +74,22 @@ class Router {
     return nullptr;
   }
 
-  /// Splits "element.handler" (also "3.handler", counted from 1, and "handler" for the router's own), looks both up and
-  /// returns the handler; errors name what is missing.
+  /// Splits "element.handler" (also "3.handler", counted from 1, and "handler" for the router's own), looks up both
+  /// parts and returns the handler; errors name what is missing.
   const Handler* find_handler(std::string_view name, const Element* context, Element*& element, Errors& errors) const;
-  /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe. Not on a thread that
-  /// has no thread_id().
+  /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe. Not on a thread without
+  /// thread_id().
   Status call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors);
   Status call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
                    Errors& errors) const;
   Handlers& root_handlers() { return root_handlers_; }
   const Handlers& root_handlers() const { return root_handlers_; }
 
-  /// Takes one from the run count; at zero a DriverManager decides, and without one the router stops. Any thread.
+  /// Decrements the run count. At zero a DriverManager decides what happens; without one the router stops. Any thread.
   void request_stop() { run_count_.fetch_sub(1, std::memory_order_acq_rel); }
   void adjust_run_count(int by) { run_count_.fetch_add(by, std::memory_order_acq_rel); }
   int run_count() const { return run_count_.load(std::memory_order_acquire); }
-  /// Called on worker 0 when the run count is zero or less: true to go on, after raising it.
+  /// Called on worker 0 when the run count is zero or less. To continue, it raises the run count and returns true.
   void set_stop_listener(std::function<bool()> listener) { stop_listener_ = std::move(listener); }
   bool consult_stop_listener() { return stop_listener_ && stop_listener_(); }
 
@@ -97,25 +98,25 @@ class Router {
   bool look_only() const;
   Worker& worker(int id) { return *workers_[static_cast<size_t>(id)]; }
 
-  /// Moves the state of `old` over, element by element. No worker runs.
+  /// Takes over the state of `old`, element by element. No worker runs.
   void take_over(Router& old);
-  /// Adds to this router's totals what was counted in `old`, which has stopped.
+  /// Adds the counts of `old`, which has stopped, to this router's totals.
   void remember(const Router& old);
-  /// Device ports, and what is remembered of those that were.
+  /// Device ports, including those of earlier configurations.
   std::vector<PortRecord> ports() const;
-  /// Workers; a home thread is less.
+  /// Number of workers. Home threads are below this number.
   int threads() const;
   /// Workers that run this router.
   int worker_count() const;
   const RouterOptions& options() const { return options_; }
 
-  /// Thread on which an element's tasks and timers run; StaticThreadSched sets it while configuring.
+  /// The thread on which an element's tasks and timers run; StaticThreadSched sets it during configuration.
   int home_thread(const Element* element) const;
   void set_home_thread(const Element* element, int thread);
-  /// Names are of elements or compounds, as seen from `context`; false if there is none.
+  /// `name` is an element or a compound, as seen from `context`; false if there is none.
   bool set_home_thread(std::string_view name, const Element* context, int thread);
 
-  /// The flat configuration as text, arguments as they are now.
+  /// The flattened configuration as text, with the current arguments.
   std::string flat_configuration() const;
   const std::string& source() const { return source_; }
   std::vector<std::string> requirements() const { return requirements_; }
@@ -133,32 +134,32 @@ class Router {
   void reset_profile();
   /// Offloading, or null when everything is processed on the CPU.
   offload::Engine* engine() const { return engine_.get(); }
-  /// Something that shaders see may have changed: brings devices up to date.
+  /// Brings devices up to date after something that shaders see may have changed.
   Status update_devices(Errors& errors);
-  /// Waits until no packet of the running worker is on a device. At the end of a worker, on its thread.
+  /// Waits until no packet of the calling worker is on a device.
   void drain();
-  /// The chains as plans, whether or not they are offloaded: DOT and the device program are made of them.
+  /// The chains as plans, whether or not they are offloaded. DOT output and the device program are made from them.
   struct Graph;
   const Graph& graph() const { return *graph_; }
-  /// The name scope that arguments of `element` are read in.
+  /// The scope in which names in the arguments of `element` are looked up.
   NameScope& scope(const Element* element);
 
-  /// Drops of all elements, also of configurations that ran before.
+  /// Drops of all elements, including those of earlier configurations.
   struct Drop {
     std::string element;
     std::string reason;
     uint64_t packets;
   };
   std::vector<Drop> drops() const;
-  /// Packets that neither left by a port nor were dropped: those that a PacketSink ended, also in configurations that
-  /// ran before, and those that elements hold. No worker runs.
+  /// Packets that neither left by a port nor were dropped: those that a PacketSink ended, also in earlier
+  /// configurations, and those that elements hold. No worker runs.
   std::vector<Drop> kept_or_discarded() const;
 
  private:
   std::vector<Drop> discards() const;
   /// Adds the packets of `past` to those of the same element and reason.
   static void add_past(std::vector<Drop>& all, const std::vector<Drop>& past);
-  /// Called on the thread of a worker.
+  /// True on the thread of a worker.
   bool on_worker() const;
   class Scope;
   struct Names;
@@ -178,11 +179,11 @@ class Router {
   Runtime& runtime_;
   RouterOptions options_;
   Router* predecessor_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // before all that has tasks
+  std::vector<std::unique_ptr<Worker>> workers_;  // before everything that has tasks
   std::vector<PortRecord> past_ports_;
   std::vector<Drop> past_drops_, past_discards_;
   std::vector<std::unique_ptr<Element>> elements_;
-  std::vector<int> order_;  // of configuration
+  std::vector<int> order_;  // in which elements are configured
   std::map<std::string, Element*, std::less<>> by_name_;
   std::vector<Connection> connections_;
   std::vector<std::unique_ptr<Element>> guards_;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// All that a shader's header includes. A shader is the part of an element that runs on a CPU or on a GPU: parameters
-/// and one function, `shade`, that looks at one packet and chooses its next.
+/// Everything that a shader's header includes. A shader is the part of an element that runs on a CPU or on a GPU:
+/// parameters and one function, `shade`, that processes one packet and chooses its next.
 ///
 ///     struct DecIPTTL : Shader<DecIPTTL> {
 ///       static constexpr Ports kPorts{"1/1-2"};
@@ -11,26 +11,28 @@
 ///     };
 ///     HEADRACE_ELEMENT(DecIPTTL)
 ///
-/// `p` is a packet view: get(field), set(field, value), and what CpuView in cpu_view.hh lists. A field that was not
-/// declared in kRegions does not compile. A shader is trivially copyable: numbers, addresses, views of tables.
+/// `p` is a packet view with get(field), set(field, value), and the other functions of CpuView in cpu_view.hh. Access
+/// to a field that kRegions does not declare does not compile. A shader is trivially copyable: it consists of numbers,
+/// addresses, and table views.
 ///
 /// A packet without a header that the regions name never reaches `shade`: it is dropped and counted, unless the shader
-/// declares `static constexpr bool kChecksHeaders = true` and looks itself (has_network_header()).
+/// declares `static constexpr bool kChecksHeaders = true` and checks the headers itself (has_network_header()).
 ///
-/// Optional: the constants that Shader has defaults for (shader_base.hh), and hooks: functions that the element calls
-/// if the shader has them (shader_hooks.hh lists them all; no other public function compiles). `configure`,
-/// `add_handlers` and `initialize` are those of Element. `escape` is the host body for slots that returned kEscape.
-/// What a shader needs but may not contain (a table's owner, strings) goes into a class `Owner` named by `using Owner =
-/// ...`: then these hooks may take it as a further argument, and `refresh(const Owner&)` is called before each batch to
-/// take the current view of a table. `shade_batch` is a CPU body for a whole batch, for those that gain by it; a test
-/// holds it to the answers of `shade`.
+/// Optional: the constants for which Shader has defaults (shader_base.hh), and hooks, which are functions that the
+/// element calls if the shader has them (shader_hooks.hh lists them all; the build rejects any other public function).
+/// `configure`, `add_handlers` and `initialize` are those of Element. `escape` is the host body for slots that returned
+/// kEscape. What a shader needs but must not contain (a table's owner, strings) goes into a class `Owner`, named by
+/// `using Owner = ...`. These hooks may then take the owner as a further argument, and `refresh(const Owner&)` is
+/// called before each batch to get the current view of a table. `shade_batch` is a CPU body for a whole batch, where
+/// that is faster; a test checks that it gives the same results as `shade`.
 ///
-/// A shader that looks at payloads has `scan` and another `shade`: see payload_shader.hh.
+/// A shader that scans payloads has `scan` and another form of `shade`: see payload_shader.hh.
 ///
 /// For devices: `mirror` replaces addresses in the shader by those of a device's copies; a shader that has `refresh`
-/// and no `mirror` stays on the host. `move` foresees where headers will be, `extent` which bytes of declared spans
-/// this element looks at; both only save transfers. In `shade`, loads at offsets known only at run time (load8 and its
-/// kin) come before the first set, store and count: when such a load meets bytes that have not travelled, the host does
+/// but no `mirror` stays on the host. `move` predicts where headers will be; `extent` tells which bytes of declared
+/// spans this element uses. Both only reduce transfers. In `shade`, loads at offsets known only at run time (load8 and
+/// the like) come before the first set, store and count: if such a load needs bytes that are not in the row, the host
+/// processes the element from its beginning.
 /// the element from its beginning.
 
 #include "headrace/device/lane_view.hh"

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What a shader is made of, without the host's part: read by the host compiler and by NVRTC.
+/// What a shader consists of, without the host's part. Read by the host compiler and by NVRTC.
 
 #include "headrace/fields.hh"
 #include "headrace/shader_types.hh"
@@ -13,9 +13,9 @@ using Next = uint16_t;
 inline constexpr Next kDrop = 0xffff;
 /// Let the element's host body, `Next escape(Packet*&, Emitter&)`, decide.
 inline constexpr Next kEscape = 0xfffe;
-/// Only from a host body: the packet has been taken care of.
+/// Returned only by a host body: the packet has been dealt with.
 inline constexpr Next kConsumed = 0xfffd;
-/// Output ports are below this.
+/// Numbers of output ports are less than this.
 inline constexpr Next kMaxPort = 0xfff0;
 
 /// "inputs/outputs" as Click writes them: "1/1", "1/1-2", "1/-", "1-/=".
@@ -27,13 +27,13 @@ struct Ports {
 struct Processing {
   const char* text;
 };
-/// Which inputs packets can leave by which outputs: Click's flow codes. "x/x" all, "x/y" none, "#/#" port by port.
+/// Which outputs packets can reach from which inputs: Click's flow codes. "x/x" all, "x/y" none, "#/#" port by port.
 struct Flow {
   const char* text;
 };
 
-/// An event that a shader counts with `p.count`. Those marked as reasons say why packets left by an error
-/// output, or were dropped where that output is not connected.
+/// An event that a shader counts with `p.count`. Reasons tell why packets left by an error output, or were dropped
+/// because that output is not connected.
 struct CounterInfo {
   const char* name;
   bool reason;
@@ -46,15 +46,15 @@ struct CounterList {
   static constexpr int kCount = N;
   CounterInfo info[N == 0 ? 1 : N];
 };
-/// `static constexpr auto kCounters = counters(reason("expired"));` An index into it is what `count` takes.
+/// `static constexpr auto kCounters = counters(reason("expired"));` The argument of `count` is an index into it.
 template <typename... C>
 HEADRACE_SHADER constexpr CounterList<static_cast<int>(sizeof...(C))> counters(C... c) {
   return {{c...}};
 }
 
-/// Where headers lie, in bytes from where the packet began when it came to a plan; a shader that moves them says how in
-/// `void move(Offsets& at) const`. It only decides which bytes travel to a device: what is not foreseen runs on the
-/// host.
+/// Where headers lie, in bytes relative to where the packet began when it came to a plan. A shader that moves headers
+/// tells how in `void move(Offsets& at) const`. This determines only which bytes are sent to a device: a packet for
+/// which the prediction is wrong is processed on the host.
 struct Offsets {
   static constexpr int kUnknown = -0x3fffffff;
   int data = 0;
@@ -64,7 +64,8 @@ struct Offsets {
   bool operator==(const Offsets&) const = default;
 };
 
-/// Bytes [first, last) from an anchor; what `Extent extent(Anchor) const` answers about a shader's declared spans.
+/// Bytes [first, last) from an anchor. `Extent extent(Anchor) const` returns the part of the declared spans that is
+/// used.
 struct Extent {
   int first;
   int last;
@@ -89,21 +90,22 @@ struct Shader {
   static constexpr Processing kProcessing{"a/ah"};
   static constexpr Flow kFlow{"x/x"};
   static constexpr auto kCounters = counters();
-  /// It looks itself whether the headers that its regions name are there.
+  /// The shader itself checks whether the headers that its regions name are there.
   static constexpr bool kChecksHeaders = false;
-  /// It has no state but its owner, which a new configuration takes over as it is (routes that were added, too) where
-  /// the element's arguments are the same and `Owner::current()` holds.
+  /// The shader has no state but its owner. A new configuration takes over the owner as it is (including routes that
+  /// were added) if the element's arguments are the same and `Owner::current()` holds.
   static constexpr bool kKeepsOwner = false;
-  /// A configure that fails leaves the owner as it was, so the handler `config` may call it.
+  /// A failed configure leaves the owner unchanged, so the handler `config` may call configure.
   static constexpr bool kLiveReconfigure = false;
 };
 
 namespace detail {
 
-/// What a shader's declarations name, for the checks before it sees a packet.
+/// What a shader's declarations name, for the checks before the shader sees a packet.
 template <typename S, Anchor A>
 struct Uses {
-  /// The declared fields of this header lie in [first, last). Spans, whose offsets come at run time, are not counted.
+  /// The declared fields of this header lie in [first, last). Spans do not count: their offsets are known only at run
+  /// time.
   int first = 0, last = 0;
   bool any = false;
 
@@ -135,8 +137,8 @@ inline constexpr bool kSetsMac = S::kRegions.covers(Anchor::kMeta, decltype(meta
 template <typename S>
 inline constexpr bool kMovesData = S::kRegions.covers(Anchor::kMeta, decltype(meta::data)::kOffset, 0, true);
 
-/// False if the packet, or its row's header, lacks a header that the shader's regions name: a graph may send packets
-/// whose headers no element has marked.
+/// False if the packet, or the header of its row, lacks a header that the shader's regions name. This happens if no
+/// element of the graph has marked that header.
 template <typename S>
 HEADRACE_SHADER bool has_headers(const auto& p) {
   constexpr Uses<S, Anchor::kMac> mac;

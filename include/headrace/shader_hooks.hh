@@ -1,8 +1,8 @@
 #pragma once
 /// \file
-/// The contract of a shader: the functions that an element calls if the shader has them, its hooks. A hook of another
-/// type than those given here does not compile, and the build refuses a public member function of any other name, which
-/// could only be a misspelt hook (EmbedHeaders.cmake, which reads the names below). Helpers of a shader are private.
+/// The hooks of a shader: the functions that an element calls if the shader has them. A hook whose type is not among
+/// those given here does not compile. The build rejects public member functions with any other name, since they could
+/// only be misspelled hooks (EmbedHeaders.cmake reads the names below). Helper functions of a shader are private.
 
 #include <string>
 #include <type_traits>
@@ -25,7 +25,7 @@ struct OwnerOf<S> {
   using Type = typename S::Owner;
 };
 
-/// What `scan` returns; void without one.
+/// The return type of `scan`; void without `scan`.
 template <typename S>
 struct FoundOf {
   using Type = void;
@@ -69,7 +69,7 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
 
 }  // namespace detail
 
-/// HOOK(name, what it looks like, whether it must be const, its types).
+/// HOOK(name, how it is declared, whether it must be const, its allowed types).
 // clang-format off
 #define HEADRACE_SHADER_HOOKS(HOOK)                                                                                   \
   HOOK(configure, "Status configure(Args&) or Status configure(Args&, Owner&)", kNo,                                  \
@@ -103,7 +103,8 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
 
 namespace detail {
 
-// A name that two bases have is ambiguous, whatever its type, and whether it may be used from here or not.
+// A member name that both bases have is ambiguous, whatever its type and access. So the expression is invalid if S has
+// the hook.
 #define HEADRACE_FIND_HOOK(hook, expected, constness, ...)                                 \
   struct Named_##hook {                                                                    \
     int hook;                                                                              \
@@ -125,7 +126,7 @@ HEADRACE_SHADER_HOOKS(HEADRACE_FIND_HOOK)
 
 }  // namespace detail
 
-/// Which hooks a shader has: `Hooks<S>::refresh` and so on. Naming it checks all of them.
+/// Tells which hooks a shader has: `Hooks<S>::refresh` and so on. Using one of these checks all hooks.
 template <typename S>
 struct Hooks {
   using Owner = typename detail::OwnerOf<S>::Type;

@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-/// A packet as scans of its payload see it.
+/// A packet as payload scans see it.
 inline PacketBytes bytes_of(const Packet& p) {
   PacketBytes bytes;
   bytes.data = p.data();
@@ -31,35 +31,35 @@ class ShaderElementBase : public Element {
   uint64_t counter_of_thread(int thread, int index) const { return counters_.of_thread(thread, index); }
   int counter_count() const { return counters_.count(); }
   void reset_counters() { counters_.reset(); }
-  /// Adds to a counter of the shader from a host body, on the thread that runs it.
+  /// Adds to a counter of the shader from a host body, on the thread that runs the host body.
   void count_event(int index, uint64_t n = 1) { counters_.add(index, n); }
   std::vector<DropCount> drop_counts() const override;
 
   // What a plan needs to run the shader elsewhere.
 
-  /// The shader as an object of bytes: its size, and the alignment it needs.
+  /// Size and alignment of the shader as an object of bytes.
   virtual size_t image_size() const = 0;
   virtual size_t image_alignment() const = 0;
-  /// Writes the shader as it is now to `to`, addresses replaced by those that `mirror` gives.
+  /// Writes the current shader to `to`, with addresses replaced by those that `mirror` gives.
   virtual void image(void* to, Mirror& mirror) = 0;
-  /// False if it points to what no mirror can copy.
+  /// False if the shader points to something that no mirror can copy.
   virtual bool can_mirror() const = 0;
-  /// Its declarations, spans narrowed to what it looks at as configured.
+  /// The shader's declarations, with spans narrowed to the bytes that it uses as configured.
   virtual std::vector<RegionInfo> regions() const = 0;
   std::vector<RegionInfo> annotations() const override;
-  /// True if it scans payloads, which a device reads where packets lie.
+  /// True if the shader scans payloads, which a device reads in place.
   virtual bool scans() const = 0;
-  /// Foresees where headers lie behind it.
+  /// Predicts where headers lie after the shader.
   virtual void move(Offsets& at) const = 0;
-  /// Runs the shader whose image is given on the slots whose header says that they are at element `at`; nexts of the
-  /// others stay.
+  /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
+  /// other slots do not change.
   virtual void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                            Next* nexts) const = 0;
-  /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes the others.
+  /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes all others.
   void leave(Batch& batch, Next next);
-  /// A job that counted `counts` for this element has succeeded.
+  /// Called when a job has succeeded, with what it counted for this element.
   virtual void add_counts(const uint64_t* counts) = 0;
-  /// The router has stopped: what its owner still has to write is written now.
+  /// Called when the router has stopped: the owner writes what it still has to write.
   virtual void write_out() = 0;
 
  protected:
@@ -183,7 +183,7 @@ class ShaderElement final : public ShaderElementBase {
   }
   void add_counts(const uint64_t* counts) override {
     if constexpr (Has::refresh) {
-      // Rates and the like are brought up to date where a batch on the CPU would do it: before it counts.
+      // Brings rates and the like up to date before counting, as a batch on the CPU does.
       S copy = shader_;
       copy.refresh(*owner_);
     }
@@ -200,7 +200,7 @@ class ShaderElement final : public ShaderElementBase {
     const int n = batch.size();
     if (n == 0) return;
     const NextSet set = shade(batch.begin(), n, nexts);
-    // Most batches leave whole by one port.
+    // Most batches leave as a whole by one port.
     if (set.any == set.all && set.any < noutputs()) {
       output(set.any).push(batch);
       return;
@@ -231,7 +231,7 @@ class ShaderElement final : public ShaderElementBase {
   }
 
  private:
-  /// The bits that some, and that all nexts of a batch have; equal when all nexts are.
+  /// The bits set in any and in all nexts of a batch. The two are equal if all nexts are the same.
   struct NextSet {
     Next any = 0;
     Next all = 0xffff;

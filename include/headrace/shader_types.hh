@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What code for both processors stands on: fixed-width integers, the host/device marker and a load that may race with
+/// The basis of code for both processors: fixed-width integers, the host/device marker, and a load that may race with
 /// one store. Includes nothing, because NVRTC has no standard library.
 
 #if defined(__CUDACC_RTC__)
@@ -15,7 +15,7 @@ using uint64_t = unsigned long long;
 using uintptr_t = unsigned long long;
 using size_t = decltype(sizeof(0));
 #else
-// The compiler's own names, so that <cstdint> beside this header declares the same types again.
+// The compiler's own types, so that including <cstdint> as well declares the same types again.
 using int8_t = __INT8_TYPE__;
 using int16_t = __INT16_TYPE__;
 using int32_t = __INT32_TYPE__;
@@ -34,15 +34,15 @@ using size_t = __SIZE_TYPE__;
 #define HEADRACE_SHADER_COLD __host__ __device__
 #else
 #define HEADRACE_SHADER inline __attribute__((always_inline))
-/// The same for what few packets need: it stays a call, out of the way of the others.
+/// The same for code that few packets need: it stays a call, out of the way of the common path.
 #define HEADRACE_SHADER_COLD __attribute__((noinline, cold))
 #endif
 
 namespace headrace {
 
-/// Reads an aligned word that a host thread may be replacing: the old or the new value, never a mixture. A later load
-/// whose address depends on the result sees at least what the writer stored before it released this word. On a device
-/// the load passes by the first-level cache, which might keep an old word.
+/// Loads an aligned word that a host thread may be replacing: the old or the new value, never a mixture. A later load
+/// whose address depends on the result sees at least what the writer stored before it released this word. On a device,
+/// the load bypasses the first-level cache, which might hold the old word.
 template <typename T>
 HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)

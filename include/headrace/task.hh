@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Work that a worker does by itself: tasks, again and again while scheduled, and timers, once at a time.
+/// Work that a worker does by itself: tasks, repeatedly while scheduled, and timers, once each time they are scheduled.
 
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ class Router;
 class ThreadCounters;
 class Worker;
 
-/// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again: a
-/// task with nothing to do leaves itself unscheduled and is woken by a Notifier, so that an idle router sleeps.
+/// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again. A
+/// task with nothing to do leaves itself unscheduled until a Notifier wakes it, so that an idle router sleeps.
 class Task {
  public:
   /// Calls owner->run_task(*this).
@@ -27,7 +27,7 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
-  /// Attaches the task to a thread (-1: the owner's home thread), scheduled or not. In Element::initialize.
+  /// Attaches the task to a thread (-1: the owner's home thread), scheduled or not. Call in Element::initialize.
   void initialize(bool schedule, int thread = -1);
   bool initialized() const { return worker_ != nullptr; }
 
@@ -35,7 +35,7 @@ class Task {
   /// Any thread may call these.
   void reschedule();
   void unschedule() { scheduled_.store(false, std::memory_order_release); }
-  /// From within the task's own run.
+  /// Only from within the task's own run.
   void fast_reschedule() { scheduled_.store(true, std::memory_order_relaxed); }
 
   Element* owner() const { return owner_; }
@@ -54,7 +54,7 @@ class Task {
   Worker* worker_ = nullptr;
   ThreadCounters* profile_ = nullptr;
   std::atomic<bool> scheduled_{false};
-  bool listed_ = false;  // in the worker's run list; owner thread only
+  bool listed_ = false;  // in the worker's run list; used by the home thread only
   int tickets_ = 1024;
   uint64_t pass_ = 0;
   uint64_t sequence_ = 0;
@@ -70,11 +70,11 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Attaches the timer to a thread (-1: the owner's home thread). In Element::initialize.
+  /// Attaches the timer to a thread (-1: the owner's home thread). Call in Element::initialize.
   void initialize(int thread = -1);
   bool initialized() const { return worker_ != nullptr; }
 
-  /// Any thread may call these. Steady time, see clock::steady().
+  /// Any thread may call these. `expiry` is steady time, see clock::steady().
   void schedule_at(Timestamp expiry);
   void schedule_after(Timestamp delay);
   /// Relative to the last expiry, so that a periodic timer does not drift.
@@ -93,7 +93,7 @@ class Timer {
   std::function<void(Timer&)> body_;
   Worker* worker_ = nullptr;
   Timestamp expiry_;
-  int index_ = -1;  // place in the worker's heap
+  int index_ = -1;  // 0 while scheduled, else -1
 };
 
 }  // namespace headrace

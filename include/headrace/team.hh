@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Several lanes that look at one packet's payload together: one lane on a CPU, a warp of 32 on a GPU. Code over a team
+/// Several lanes that search one packet's payload together: one lane on a CPU, a warp of 32 on a GPU. Code for a team
 /// is written once, in structured form; on the host a team of any size runs lane by lane. Read by the host compiler and
 /// by NVRTC.
 
@@ -14,12 +14,12 @@ struct PayloadBytes {
   uint32_t length = 0;
 
   HEADRACE_SHADER uint8_t operator[](uint32_t i) const { return data[i]; }
-  /// Four bytes from `i` on, the first one lowest; those beyond the end are 0.
+  /// Four bytes from `i` on, the first in the lowest bits; bytes past the end are 0.
   HEADRACE_SHADER uint32_t word(uint32_t i) const {
     if (i >= length) return 0;
     const uint32_t left = length - i;
 #if defined(__CUDA_ARCH__)
-    // A word in which one byte is the payload's can be read whole.
+    // An aligned word that contains at least one byte of the payload can be read as a whole.
     const uintptr_t at = reinterpret_cast<uintptr_t>(data) + i;
     const uint32_t* const words = reinterpret_cast<const uint32_t*>(at & ~uintptr_t{3});
     const uint32_t skip = static_cast<uint32_t>(at & 3);
@@ -36,7 +36,7 @@ struct PayloadBytes {
   }
 };
 
-/// Where a lane's part of `n` positions begins and ends when a team divides them into runs of equal length, in order.
+/// The part of `n` positions that belongs to a lane when a team divides them into runs of equal length, in order.
 struct LanePart {
   uint32_t begin;
   uint32_t end;
@@ -57,7 +57,7 @@ HEADRACE_SHADER uint32_t bits_set(uint32_t word) {
 #endif
 }
 
-/// Where the set bit is that has `n` others below it; there must be one.
+/// The position of the set bit that has `n` set bits below it; there must be one.
 HEADRACE_SHADER uint32_t nth_bit(uint64_t bits, uint32_t n) {
   uint32_t word = static_cast<uint32_t>(bits), at = 0;
   if (const uint32_t low = bits_set(word); n >= low) {
@@ -77,7 +77,7 @@ HEADRACE_SHADER uint32_t nth_bit(uint64_t bits, uint32_t n) {
 
 }  // namespace detail
 
-/// A team of `Size` lanes on the host. A value of each lane is a `Lanes<T>`: a single T in a lane of a GPU.
+/// A team of `Size` lanes on the host. A per-lane value is a `Lanes<T>`, which on a GPU is a single T in each lane.
 template <uint32_t Size>
 class HostTeam {
  public:
@@ -87,7 +87,7 @@ class HostTeam {
   };
   HEADRACE_SHADER static constexpr uint32_t size() { return Size; }
 
-  /// What `f(lane)` gives for each lane.
+  /// The results of `f(lane)`, one per lane.
   template <typename F>
   HEADRACE_SHADER auto map(F&& f) const {
     Lanes<decltype(f(0u))> all;
@@ -104,7 +104,7 @@ class HostTeam {
   HEADRACE_SHADER void each(Lanes<T>& values, F&& f) const {
     for (uint32_t lane = 0; lane < Size; ++lane) f(lane, values.of[lane]);
   }
-  /// The smallest value of any lane; T is uint32_t or uint64_t. All lanes get it.
+  /// The minimum over all lanes; T is uint32_t or uint64_t. All lanes get it.
   template <typename T>
   HEADRACE_SHADER T min(const Lanes<T>& values) const {
     T least = values.of[0];
@@ -127,9 +127,9 @@ class HostTeam {
     for (uint32_t lane = 0; lane < Size; ++lane) some = some || values.of[lane];
     return some;
   }
-  /// Calls `f(lane, owner, bit)` for every bit that is set in the mask of some lane, its owner. The bits are dealt out
-  /// to the lanes, one each in a round, so that all have the same to do. After a round all lanes call `go_on()`, which
-  /// says the same in each: whether there shall be another one.
+  /// Calls `f(lane, owner, bit)` for every bit set in the mask of a lane, its owner. The bits are distributed over the
+  /// lanes, one per lane and round, so that all lanes have equal work. After each round all lanes call `go_on()`, which
+  /// returns the same in each: whether there is another round.
   template <typename F, typename G>
   HEADRACE_SHADER void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
     uint32_t lane = 0;
@@ -142,7 +142,7 @@ class HostTeam {
     }
     if (lane != 0) go_on();
   }
-  /// The value of the lane before; lane 0 gets `first`. T as for min.
+  /// The value of the previous lane; lane 0 gets `first`. T as for min.
   template <typename T>
   HEADRACE_SHADER Lanes<T> previous(const Lanes<T>& values, T first) const {
     Lanes<T> all;
@@ -153,7 +153,7 @@ class HostTeam {
 };
 
 #if defined(__CUDA_ARCH__)
-/// The 32 threads of a warp. All of them must come to every call together.
+/// The 32 threads of a warp. They must make every call together.
 class WarpTeam {
  public:
   template <typename T>
@@ -205,7 +205,7 @@ class WarpTeam {
     const uint32_t all = __shfl_sync(~0u, sum, 31);
     for (uint32_t first = 0; first < all; first += 32) {
       const uint32_t item = first + lane();
-      uint32_t owner = 0;  // the first lane whose sum is above the item, by halving
+      uint32_t owner = 0;  // the first lane whose sum is above the item, by binary search
       for (uint32_t step = 16; step > 0; step /= 2) {
         if (__shfl_sync(~0u, sum, static_cast<int>(owner + step - 1)) <= item) owner += step;
       }

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Time in nanoseconds, and the clock that every element asks.
+/// Time in nanoseconds, and the clock that all elements use.
 
 #include <compare>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace headrace {
 
 /// A point in time or a duration, in nanoseconds. Wall-clock points count from the UNIX epoch.
 struct Timestamp {
-  /// Nanoseconds of a second.
+  /// Nanoseconds per second.
   static constexpr int64_t kSecond = 1000000000;
 
   int64_t ns = 0;
@@ -50,7 +50,7 @@ Timestamp now();
 /// Monotonic time, for timers. In simulation each call advances by a nanosecond, as Click's does.
 Timestamp steady();
 
-/// \param speed seconds of warped time in a second of real time; only used by kLinear
+/// \param speed seconds of warped time per second of real time; used only by kLinear
 void set_warp(Warp warp, double speed = 1);
 Warp warp();
 double speed();
@@ -58,7 +58,7 @@ double speed();
 void set_simulated_now(Timestamp wall, Timestamp steady);
 /// In kSimulation and kNoWait: time jumps to `expiry` (steady) if that lies ahead.
 void jump_steady(Timestamp expiry);
-/// How long to really wait for a warped duration.
+/// How long to wait in real time for a warped duration.
 Timestamp real_delay(Timestamp warped);
 
 }  // namespace clock

@@ -40,7 +40,7 @@ void read_value(Handlers& handlers, const std::string& name, const T& variable, 
       name, [&variable] { return unparse_value(static_cast<const V&>(variable)); }, flags);
 }
 
-/// Makes a write handler of a variable. `changed` is called after it was set.
+/// Makes a write handler of a variable. `changed` is called after each write.
 template <typename T, typename P>
 void write_value(Handlers& handlers, const std::string& name, T& variable, const P& parser,
                  std::function<void()> changed, unsigned flags = 0) {
@@ -59,7 +59,7 @@ void write_value(Handlers& handlers, const std::string& name, T& variable, const
       flags);
 }
 
-/// The parser that parse_argument() is.
+/// The parser that calls parse_argument().
 struct DefaultArg {
   template <typename T>
   bool parse(std::string_view text, T& out, const ArgContext& context) const {

@@ -1,14 +1,14 @@
 #pragma once
 /// \file
-/// What this binary was made from.
+/// What this binary was built from.
 
 namespace headrace {
 
 /// The version of the project, "0.1.0".
 extern const char* const kVersion;
 
-/// The commit the sources were at, 12 hex digits, with "-dirty" behind when tracked files differed from it; "unknown"
-/// outside a git checkout.
+/// The commit of the sources, 12 hex digits; "-dirty" is appended if tracked files differed from it; "unknown" outside
+/// a git checkout.
 extern const char* const kCommit;
 
 /// Build type, compiler and target in one line: "Release, GNU 12.2.0, -march=native".

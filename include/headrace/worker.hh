@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Which thread runs, and state that each thread has for itself.
+/// Which thread is running, and state per thread.
 
 #include <cassert>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-/// Most threads that one process may have: workers and the control thread.
+/// Maximum number of threads in a process: workers and the control thread.
 inline constexpr int kMaxThreads = 256;
 
 namespace detail {
@@ -18,15 +18,15 @@ extern constinit thread_local int t_thread_id;
 extern int g_thread_count;
 }  // namespace detail
 
-/// Index of the running thread: workers count from 0; the control thread of `headrace run` comes after them. The first
-/// thread of a process has 0 while there are no workers. All other threads have kForeignThread: they may make and
+/// Index of the running thread. Workers count from 0; the control thread of `headrace run` comes after them. The first
+/// thread of a process has index 0 while there are no workers. All other threads have kForeignThread: they may make and
 /// release packets, but have no PerThread state and cannot write handlers (see Runtime::post).
 inline constexpr int kForeignThread = -1;
 inline int thread_id() { return detail::t_thread_id; }
 /// Threads in use: valid indices are 0 .. thread_count()-1.
 inline int thread_count() { return detail::g_thread_count; }
 
-/// One `T` per thread, each on cache lines of its own. A reader on another thread may see a value that is a moment old.
+/// One `T` per thread, each on cache lines of its own. A reader on another thread may see a slightly old value.
 template <typename T>
 class PerThread {
  public:
@@ -59,7 +59,7 @@ class ThreadCounters {
   ThreadCounters(const ThreadCounters&) = delete;
   ThreadCounters& operator=(const ThreadCounters&) = delete;
 
-  /// Sets the number of counters, all zero. Not while workers run.
+  /// Sets the number of counters and zeroes them. Not while workers run.
   void resize(int count);
   int count() const { return count_; }
   /// The running thread's counters.

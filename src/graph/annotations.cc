@@ -18,7 +18,7 @@ bool clashes(const RegionInfo& written, const RegionInfo& read) {
   return std::string_view(written.name) != read.name;
 }
 
-/// Follows each byte that a node writes to those that read it.
+/// Follows each byte that a node writes to the nodes that read it.
 class ClashSearch {
  public:
   ClashSearch(const std::vector<Node>& nodes, const std::vector<Edge>& edges,
@@ -43,7 +43,7 @@ class ClashSearch {
   }
 
  private:
-  /// Spares most configurations the walk.
+  /// A quick check that saves most configurations the walk.
   bool someone_clashes(const RegionInfo& written, int byte) const {
     for (const std::vector<RegionInfo>& of_node : annotations_)
       for (const RegionInfo& r : of_node)

@@ -32,7 +32,7 @@ std::vector<Chain> find_chains(const std::vector<bool>& shader, const std::vecto
     const Edge& edge = edges[e];
     if (resolved.nodes[edge.from.node].outputs[edge.from.port] != Mode::kPush) usable[e] = false;
   }
-  // A shader that packets are pulled from is in no chain, though it may push some elsewhere.
+  // A shader on a pull path is in no chain, even if it pushes packets elsewhere.
   std::vector<bool> in_chain(n, false);
   for (size_t e = 0; e < edges.size(); ++e)
     if (shader[edges[e].to.node] && usable[e]) in_chain[edges[e].to.node] = true;
@@ -46,7 +46,7 @@ std::vector<Chain> find_chains(const std::vector<bool>& shader, const std::vecto
     ++waits[edges[e].to.node];
   }
 
-  // Topological order over all nodes (Kahn), smallest number first, then parted into groups.
+  // Topological order of all nodes (Kahn), smallest number first, then divided into groups.
   std::vector<int> ready, order;
   for (size_t i = n; i-- > 0;)
     if (in_chain[i] && waits[i] == 0) ready.push_back(static_cast<int>(i));
@@ -69,7 +69,7 @@ std::vector<Chain> find_chains(const std::vector<bool>& shader, const std::vecto
   }
 
   for (Chain& chain : chains) {
-    // All that packets from the chain can get to, over any connection.
+    // Everything that packets from the chain can reach, over any connection.
     std::vector<bool> fed(n, false);
     std::vector<int> stack = chain.nodes;
     for (const int node : stack) fed[node] = true;

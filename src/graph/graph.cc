@@ -35,13 +35,13 @@ bool read_range(std::string_view& text, int& low, int& high) {
 
 int within(int n, int low, int high) { return std::min(std::max(n, low), high); }
 
-/// The code for port `port`: one side of a processing or flow text, whose last code repeats.
+/// The code of port `port` in one side of a processing or flow text, whose last code repeats.
 char code_at(std::string_view side, int port) {
   if (side.empty()) return 'a';
   return side[std::min<size_t>(port, side.size() - 1)];
 }
 
-/// What packets at a port are made of, by one side of a flow code: a letter or, between brackets, several, or all but
+/// The letters that one side of a flow code gives to a port: one letter or, in brackets, several letters, or all but
 /// these. `#` stands for the port's own number.
 struct FlowSet {
   bool complement = false;
@@ -128,7 +128,8 @@ class Resolver {
     }
   }
 
-  /// Gives agnostic ports the mode of what they are connected to, through elements along their flow.
+  /// Gives agnostic ports the mode of the ports that they are connected to, and passes it on through elements as flow
+  /// codes allow.
   void spread() {
     struct Link {
       End from, to;

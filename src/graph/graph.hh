@@ -10,7 +10,7 @@
 
 namespace headrace::graph {
 
-/// What the checks must know of an element.
+/// What the checks need to know about an element.
 struct Node {
   std::string declaration;  // "name :: Class"
   std::string ports;        // "1/1-2"
@@ -46,8 +46,8 @@ struct Resolved {
 /// Checks everything and reports every violation in Click's words. `edges` must be free of duplicates.
 Status resolve(const std::vector<Node>& nodes, const std::vector<Edge>& edges, Resolved& out, Errors& errors);
 
-/// Number of inputs and outputs that `ports` grants an element with connections up to these ports. False when the text
-/// is not a port count.
+/// The numbers of inputs and outputs that `ports` gives to an element with connections up to these ports. False if the
+/// text is not a port count.
 bool count_ports(const std::string& ports, int used_inputs, int used_outputs, int& inputs, int& outputs);
 
 /// True if packets that enter `input` may leave by `output`, by a flow code such as "x/x", "xy/x" or "#/#".

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What runs jobs: the interface that every backend has.
+/// The interface of backends, which run jobs.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace headrace::offload {
 
-/// How a backend that can do both brings jobs to its device: a kernel that stays and polls, or a copy and a launch for
-/// each job.
+/// How a backend that supports both gives jobs to its device: through a resident kernel that polls, or by a copy and a
+/// launch for each job.
 enum class Run : uint8_t { kResident, kStream };
 
-/// The memory that a device works on, other than that of jobs: tables and parameters. Called by one thread at a time,
-/// never by a worker on the data path.
+/// Device memory other than that of jobs: tables and parameters. Called by one thread at a time, never by a worker on
+/// the data path.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  /// `bytes` of device memory, zeroed, aligned to 256; 0 when there is not enough.
+  /// Allocates `bytes` of device memory, zeroed and aligned to 256; returns 0 if there is not enough.
   virtual uint64_t allocate(size_t bytes) = 0;
   virtual void release(uint64_t address) = 0;
   /// Copies to the device. When it returns, `from` may change, and every job submitted later sees the bytes.
@@ -35,65 +35,66 @@ class DeviceMemory {
 
 class Plan;
 
-/// A program and what its plans need. See program.hh for how it is made.
+/// A program, and what a backend needs to know about its plans. program.hh makes it.
 struct Program {
   struct Plan {
     RowLayout row;
-    int counters = 0;  ///< event counters that its shaders have together
+    int counters = 0;  ///< event counters of all its shaders
   };
   std::vector<Plan> plans;
-  /// The same plans as objects of this process, for a backend that runs them itself.
+  /// The same plans as objects, for a backend that runs them in this process.
   const std::vector<offload::Plan>* objects = nullptr;
   /// CUDA C++ in which `headrace_run_plan(plan, slot, parameters)` runs a slot through a plan. Its #includes name
   /// embedded headers.
   std::string source;
-  size_t parameter_bytes = 0;  ///< of a parameter block
+  size_t parameter_bytes = 0;  ///< size of a parameter block
 };
 
-/// What must be known before lanes are made.
+/// What must be known before lanes are created.
 struct LaneOptions {
   int workers = 1;
-  int jobs = 8;         ///< jobs that a lane may have under way
-  int job_size = 1024;  ///< most packets of a job
+  int jobs = 8;         ///< jobs that a lane may have in flight
+  int job_size = 1024;  ///< maximum packets per job
   Run run = Run::kResident;
 };
 
-/// One worker's way to one device. All calls come from that worker.
+/// One worker's path to one device. Only that worker calls it.
 class Lane {
  public:
   enum class State : uint8_t { kPending, kDone, kFailed };
   virtual ~Lane() = default;
 
-  /// Host addresses of job place `job`: rows go there and come back to `rows_out` (which may be the same memory).
+  /// Host addresses of job place `job`: rows are written there and come back at `rows_out` (which may be the same
+  /// memory).
   virtual uint8_t* rows_in(int job) = 0;
   virtual const uint8_t* rows_out(int job) = 0;
-  /// What the plan's counters counted in a job that is done.
+  /// The values of the plan's counters for a finished job.
   virtual void counts(int job, uint64_t* counts, int n) = 0;
 
-  /// Hands over `slots` rows of plan `plan`; `parameters` is the device address of the parameter block. Does not wait.
-  /// False when the device has failed: then nothing was handed over.
+  /// Submits `slots` rows of plan `plan`; `parameters` is the device address of the parameter block. Does not wait.
+  /// False if the device has failed; then nothing was submitted.
   virtual bool submit(int job, int plan, int slots, uint64_t parameters) = 0;
-  /// How a submitted job is doing. kFailed: it will never be done.
+  /// The state of a submitted job. kFailed: it will never finish.
   virtual State poll(int job) = 0;
 };
 
-/// One device. open() once; then lanes; destroyed when no worker uses a lane any more.
+/// One device. Call open() once, then use its lanes. It is destroyed when no worker uses a lane any more.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual DeviceMemory& memory() = 0;
-  /// Prepares the program and lanes for all workers. Errors say what is missing, in figures.
+  /// Prepares the program and the lanes of all workers. Errors tell what is missing, with figures.
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
   virtual Lane& lane(int worker) = 0;
   /// The NUMA node that the device is part of; -1 if unknown.
   virtual int numa_node() const { return -1; }
-  /// Lines "key: value" about what is in effect: device, link, run, page size.
+  /// Lines "key: value" that describe what is in use: device, link, run, page size.
   virtual std::string describe() const = 0;
 };
 
-/// The devices of a kind that this machine has, as many as are wanted (0: all), not yet open. "auto": the best kind.
-/// Empty, with the reason in `why_not`, where there is none.
+/// The devices of one kind that this machine has, as many as are wanted (0: all), not yet open. "auto": the best kind.
+/// If there is none, the result is empty and `why_not` gives the reason.
 std::vector<std::unique_ptr<Backend>> find_devices(const OffloadOptions& options, std::string& why_not);
 
 }  // namespace headrace::offload

@@ -14,12 +14,12 @@ namespace headrace::offload {
 
 namespace {
 
-/// A device may be this late with jobs of an old state of the tables before an update gives up on it.
+/// How long an update waits for a device's jobs with an old state of the tables before it gives up on the device.
 constexpr int64_t kSettleNs = 500'000'000;
-/// The same if workers poll those jobs: a worker may not have been scheduled for a while.
+/// The same while workers run and poll these jobs themselves: a worker may not have been scheduled for a while.
 constexpr int64_t kSettleRunningNs = 5'000'000'000;
 
-/// How often a worker without other work looks for late jobs that the device has finished.
+/// How often an otherwise idle worker checks whether the device has finished late jobs.
 constexpr Timestamp kLateJobsPoll = Timestamp::from_ms(1);
 
 bool wants_device(const OffloadOptions& o) {
@@ -122,9 +122,9 @@ void Engine::start() {
       JobQueue& q = queue(w);
       const bool worked = q.poll();
       const bool idle = q.idle();
-      // A worker that waits for a device stays awake: the answer is microseconds away.
+      // A worker that waits for a device does not sleep: the answer is microseconds away.
       if (!idle) task.fast_reschedule();
-      // Late jobs keep memory and tables busy until the device is done with them, also when no more traffic comes.
+      // Late jobs occupy memory and tables until the device has finished them, even if no more traffic comes.
       Timer& wakeup = *wakeups_[static_cast<size_t>(w)];
       if (idle && q.has_late_jobs() && !wakeup.scheduled()) wakeup.schedule_after(kLateJobsPoll);
       return worked || !idle;
@@ -165,18 +165,18 @@ Status Engine::update(bool standing, Errors& errors) {
       if (device->failed.load(std::memory_order_relaxed)) return Parameters::Settled::kFailed;
       const bool stand = standing_.load() > 0;
       if (stand) {
-        // Workers that stand do not see that their jobs are done. They stand as long as we hold the lock, also when
-        // it is another thread, waiting for it, that made them.
+        // Standing workers do not notice that their jobs are done. They stand as long as we hold the lock, even if
+        // another thread, which waits for the lock, made them stand.
         bool used = false;
         for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(*device, generation);
         if (!used) return Parameters::Settled::kNow;
       }
       const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
-      // With fewer processors than threads, a worker may need ours to get on.
+      // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
       if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
       return now_ns() - begin < patience ? Parameters::Settled::kWait : Parameters::Settled::kNever;
     });
-    // A device that cannot follow would answer with old tables.
+    // A device that was not updated would answer from old tables.
     if (!one.ok()) device->failed.store(true, std::memory_order_relaxed);
     status &= one;
   }

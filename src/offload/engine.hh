@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Offloading in one router: its plans, its devices, and the elements that stand in front of chains.
+/// Offloading in one router: its plans, its devices, and the elements in front of chains.
 
 #include <atomic>
 #include <memory>
@@ -18,21 +18,21 @@ namespace headrace::offload {
 /// Everything about offloading in one router.
 class Engine final : public ChainGate {
  public:
-  /// Opens devices and compiles plans. Null without an error when nothing is to be offloaded: then packets are
+  /// Opens devices and compiles plans. Returns null without an error if nothing is to be offloaded; packets are then
   /// processed on the CPU as if there were no engine.
   /// \param elements, edges, resolved the graph, by node
   /// \param worker_nodes the NUMA node of each worker, -1 where it is not known
   static std::unique_ptr<Engine> create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                                         const graph::Resolved& resolved, const OffloadOptions& options,
                                         const std::vector<int>& worker_nodes, Errors& errors);
-  /// Workers begin to look after their jobs. When the entries that the engine made have become part of the router.
+  /// Lets workers poll their jobs. Call when the entries that the engine made are part of the router.
   void start();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const std::vector<Plan>& plans() const { return plans_; }
   const Program& program() const { return program_; }
-  /// Entries that the engine made: by edge, what its output is to be connected to instead.
+  /// An entry that the engine made. The output of edge `edge` is to be connected to it.
   struct Shim {
     int edge;
     ChainEntry* element;
@@ -40,19 +40,19 @@ class Engine final : public ChainGate {
   std::vector<Shim> shims() const;
 
   JobQueue& queue(int worker) { return *queues_[static_cast<size_t>(worker)]; }
-  /// On a worker's thread: all its jobs are done and released when it returns.
+  /// Call on the worker's thread. When it returns, all jobs of the worker are done and released.
   void drain(int worker) { queue(worker).drain(); }
-  /// Something that shaders see may have changed: brings all devices up to date.
+  /// Brings all devices up to date after something that shaders see may have changed.
   /// \param standing no worker is running
   Status update(bool standing, Errors& errors);
 
-  /// Changes the mode of every entry; false when the text is no mode. Workers standing.
+  /// Changes the mode of every entry; false if the text is not a mode. Call while workers stand.
   bool set_mode(std::string_view text);
   std::string mode() const;
 
-  /// Lines "key: value": devices and what is in effect.
+  /// Lines "key: value" about the devices and the options in use.
   std::string describe() const;
-  /// One line for a start-up message.
+  /// One line for the start-up message.
   std::string summary() const;
   const OffloadOptions& options() const { return options_; }
   uint64_t event(Event e) const;
@@ -74,10 +74,10 @@ class Engine final : public ChainGate {
   Program program_;
   size_t images_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<int> first_device_;  // of each worker
+  std::vector<int> first_device_;  // by worker
   std::vector<std::unique_ptr<JobQueue>> queues_;
-  std::vector<std::unique_ptr<Task>> polls_;                       // of each worker
-  std::vector<std::unique_ptr<Timer>> wakeups_;                    // of the same
+  std::vector<std::unique_ptr<Task>> polls_;                       // by worker
+  std::vector<std::unique_ptr<Timer>> wakeups_;                    // by worker
   std::vector<std::pair<int, std::unique_ptr<ChainEntry>>> made_;  // with their edges
   std::vector<ChainEntry*> entries_;
 };

@@ -14,7 +14,7 @@ const char* const kEventNames[kEvents] = {"jobs",    "job_packets", "cpu_packets
 
 namespace {
 
-/// A device counts as hung when all jobs of a worker have been in quarantine for this many deadlines.
+/// A device counts as hung when all job places of a worker have been in quarantine for this many deadlines.
 constexpr int64_t kHopelessDeadlines = 4;
 
 }  // namespace
@@ -92,13 +92,13 @@ void JobQueue::arrive(int plan, uint16_t step, Batch& batch, const OffloadOption
   } else if (options.mode == Mode::kDevice) {
     to_device(plan, step, packets, n, options, false);
   } else {
-    // By bucket, so that a flow has one way.
+    // By bucket, so that all packets of a flow take the same path.
     const auto below = static_cast<uint32_t>(std::lround(options.fraction * kBuckets));
     Packet* here[Batch::kCapacity];
     int there = 0, stay = 0;
     for (int i = 0; i < n; ++i) {
       Packet* p = packets[i];
-      // The lowest bits choose the worker, so others choose the processor.
+      // The lowest bits choose the worker, so higher bits choose the processor.
       const bool device = (flow_bucket(*p) >> 7) % kBuckets < below;
       here[stay] = p;
       packets[there] = p;
@@ -116,9 +116,9 @@ void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const
   while (n > 0) {
     Job* job = line.open ? line.open : open_job(plan);
     if (!job && options.mode == OffloadOptions::Mode::kDevice && !releasing_ && usable_device() >= 0) {
-      // Nothing more is read from the sources until a job is free: that is now, because this is where they come in.
+      // Wait here until a job is free. Packets come in here, so this also stops the worker from reading its sources.
       ++events_[kWaits];
-      // Nothing else would submit the open jobs of other chains.
+      // Nothing else would submit the open jobs of other chains meanwhile.
       for (Line& other : lines_)
         if (other.open) submit(*other.open);
       while (!(job = open_job(plan)) && usable_device() >= 0) {
@@ -132,7 +132,7 @@ void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const
       to_cpu(plan, step, packets, n);
       return;
     }
-    // Entries of a chain may differ in what they want.
+    // The entries of a chain may have different options.
     const int most = std::clamp(options.job, 1, options_.job);
     job->max_wait_us = std::min(job->max_wait_us, options.max_wait_us);
     if (job->size < most) {
@@ -152,11 +152,11 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
   for (int i = 0; i < n; ++i) {
     Packet* p = packets[i];
     if (!line.empty()) {
-      // A packet must not overtake those of its bucket that are on a device.
+      // A packet must not overtake packets of its bucket that are on a device.
       const uint64_t last = std::max(line.untracked, line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets]);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
-        // Nothing more may join a job that packets wait behind.
+        // No packet may join a job that other packets wait behind.
         if (job->state == State::kOpen) submit(*job);
         job->behind.push_back(p, step);
         ++events_[kBehind];
@@ -280,7 +280,7 @@ void JobQueue::finish_front(int plan, Lane::State state) {
       break;
     case Lane::State::kPending:
       ++events_[kLateJobs];
-      // The device may still write into the job's memory, and read tables.
+      // The device may still write into the job's memory and read tables.
       run_again(job);
       quarantine(job);
       break;
@@ -290,11 +290,11 @@ void JobQueue::finish_front(int plan, Lane::State state) {
       run_again(job);
       break;
   }
-  // Only now: what came for the CPU while the job's packets were pushed waited behind it.
+  // Only now, because packets for the CPU that arrived while the job's packets were pushed had to wait behind it.
   line.pop();
   ++line.released;
   push_held(plan, job.behind);
-  // And only now, because what is pushed may ask for a job, and this one holds its packets.
+  // Only now, because pushing packets may ask for a free job, and this job still holds its packets.
   job.state = then;
   releasing_ = false;
 }
@@ -323,7 +323,8 @@ void JobQueue::release(Job& job) {
     for (int begin = 0; begin < n;) {
       int end = host ? begin : n;
       if (host && rows.for_host(codes[begin])) {
-        // It may meet the others again, and must not change places with those of its flow.
+        // Packets for the host may meet the others again later, and must not change places with packets of their flow.
+        // So only neighbors with the same code go together.
         while (end < n && codes[end] == codes[begin]) ++end;
       } else {
         while (end < n && !rows.for_host(codes[end])) ++end;
@@ -387,7 +388,7 @@ void JobQueue::run_again(Job& job) {
 }
 
 void JobQueue::push_held(int plan, Held& held) {
-  // What is pushed may hold others back in turn, but behind later jobs.
+  // Packets that are pushed may hold back others in turn, but behind later jobs.
   Packet* p = held.first;
   held = {};
   while (p) {
@@ -426,7 +427,7 @@ bool JobQueue::look_at_quarantine() {
         now_ns() - q.full_since > kHopelessDeadlines * int64_t{options_.deadline_ms} * 1'000'000)
       failed.store(true, std::memory_order_relaxed);
     if (failed.load(std::memory_order_relaxed)) {
-      // Its places are not used again, so there is nothing to look for.
+      // Its places are not used again, so there is nothing to poll for.
       quarantined_ -= q.places;
       q.places = 0;
     }

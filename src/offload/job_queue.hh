@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// One worker's jobs under way: packing, order, deadlines, release.
+/// The jobs of one worker: packing, order, deadlines, release.
 
 #include <array>
 #include <memory>
@@ -16,20 +16,20 @@
 
 namespace headrace::offload {
 
-/// One device as workers see it.
+/// A device as workers see it.
 struct Device {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Parameters> parameters;
   std::atomic<bool> failed{false};
 };
 
-/// What a queue counts; sums over workers are the handlers of the engine.
+/// What a queue counts. The engine's handlers show the sums over workers.
 enum Event : int {
   kJobs,        ///< released
-  kJobPackets,  ///< in them
-  kCpuPackets,  ///< that the mode sent to the CPU
-  kFullLane,    ///< of these, because no job was free
-  kBehind,      ///< of these, held back behind their bucket's last job
+  kJobPackets,  ///< in these jobs
+  kCpuPackets,  ///< sent to the CPU
+  kFullLane,    ///< of these: because no job was free
+  kBehind,      ///< of these: held back behind their bucket's last job
   kResumed,     ///< slots that the host had to finish
   kEscaped,     ///< slots for host bodies
   kLateJobs,    ///< jobs past their deadline, run again on the CPU
@@ -39,29 +39,30 @@ enum Event : int {
 };
 extern const char* const kEventNames[kEvents];
 
-/// Everything here belongs to one worker, and is called on its thread.
+/// Belongs to one worker. All functions are called on its thread, unless they say otherwise.
 class JobQueue {
  public:
   static constexpr uint32_t kBuckets = 1024;
 
-  /// \param first_device the one that the worker uses while it has not failed
+  /// \param first_device the device that the worker uses as long as it has not failed
   JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
            const OffloadOptions& options);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// Takes packets that arrive at step `step` of a plan, as `options` (which may have changed) say.
+  /// Takes packets that arrive at step `step` of a plan and sends them where `options` (which may have changed) say.
   void arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options);
-  /// Releases what is done and sends what has waited. True if there was anything.
+  /// Releases jobs that are done and submits jobs that have waited long enough. True if there were any.
   bool poll();
-  /// No job is open or under way.
+  /// True if no job is open or submitted.
   bool idle() const;
-  /// The device still works on jobs that have run again on the CPU: poll() has to be called now and then.
+  /// True if the device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
-  /// Waits until nothing is under way and everything has been released.
+  /// Waits until all jobs are done and released.
   void drain();
-  /// True if the device may still read tables of `generation` for jobs of this queue. Any thread, worker standing.
+  /// True if the device may still read tables of `generation` for jobs of this queue. Any thread, while the worker
+  /// stands.
   bool uses(const Device& device, int generation);
 
   const uint64_t* events() const { return events_.data(); }
@@ -71,7 +72,8 @@ class JobQueue {
   void reset_statistics();
 
  private:
-  /// Of a job's place. Only open and submitted jobs are in a line. `pinned` says whether the device may read tables.
+  /// State of a job's place. Only open and submitted jobs are in a line. `pinned`: the device may still read the
+  /// tables.
   ///
   ///     kFree -> kOpen -> kSubmitted, pinned -> kFree                 done
   ///                                          -> kQuarantine, pinned   late; -> kFree when the device is done with it
@@ -92,27 +94,27 @@ class JobQueue {
   struct Job {
     State state = State::kFree;
     int device = 0;
-    int place = 0;  // of the device's lane
+    int place = 0;  // in the device's lane
     int plan = 0;
     int size = 0;
     int generation = -1;
-    bool pinned = false;  // the generation
+    bool pinned = false;  // see State
     uint64_t sequence = 0;
     int64_t first_arrival = 0;
-    int max_wait_us = 0;  // from then on
+    int max_wait_us = 0;  // from first_arrival on
     int64_t submitted = 0;
     uint8_t* rows = nullptr;
     std::vector<Packet*> packets;
-    std::vector<uint16_t> untouched;  // the code of each slot that says: nothing was done
+    std::vector<uint16_t> untouched;  // for each slot, the code that means that nothing was done
     Held behind;
   };
-  /// Jobs of one plan, first come first.
+  /// The jobs of one plan, in order of submission.
   struct Line {
     std::vector<Job*> ring;
     size_t head = 0, size = 0;
-    Job* open = nullptr;     // the last one, while it fills
-    uint64_t released = 0;   // every job up to this sequence number
-    uint64_t untracked = 0;  // the last job whose packets' buckets are not noted
+    Job* open = nullptr;     // the last job, while it fills
+    uint64_t released = 0;   // all jobs up to this sequence number are released
+    uint64_t untracked = 0;  // the last job whose packets' buckets were not recorded
     std::vector<uint64_t> last_of_bucket;
 
     bool empty() const { return size == 0; }
@@ -133,16 +135,16 @@ class JobQueue {
   bool release_done();
   void finish_front(int plan, Lane::State state);
   void release(Job& job);
-  /// Sends packets where their codes say, those with the same code together.
+  /// Sends packets where their codes say; packets with the same code go together.
   void dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left);
   void dispatch(const Plan& plan, uint16_t exit, Batch& batch);
-  /// The device did not do it: its packets, which are as they were, run on the CPU.
+  /// Runs a job's packets on the CPU, because the device did not process them. They are unchanged.
   void run_again(Job& job);
   void push_held(int plan, Held& held);
   void unpin(Job& job);
   void quarantine(Job& job);
   bool look_at_quarantine();
-  /// The worker's first device that has not failed and of which not all places are in quarantine; -1 if there is none.
+  /// The first device, from the worker's own on, that has not failed and has places outside quarantine; -1 if none.
   int usable_device() const;
   Lane& lane(const Job& job) { return devices_[job.device]->backend->lane(worker_); }
 
@@ -155,14 +157,14 @@ class JobQueue {
   /// Late jobs of a device that has not failed.
   struct Quarantine {
     int places = 0;
-    int64_t full_since = 0;  // if all places are in it
+    int64_t full_since = 0;  // since when, if all places are in quarantine
   };
   std::vector<Quarantine> quarantines_;  // by device
   std::vector<Rows> rows_;               // by plan
   std::vector<Line> lines_;              // by plan
-  int quarantined_ = 0;                  // places, of all devices
-  bool arrived_ = false;                 // since the last poll
-  bool releasing_ = false;               // pushing packets of a job: what comes in meanwhile must not release others
+  int quarantined_ = 0;                  // places, on all devices
+  bool arrived_ = false;                 // packets, since the last poll
+  bool releasing_ = false;               // pushing a job's packets: packets that arrive must not release other jobs
   std::array<uint64_t, kEvents> events_{};
   Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;

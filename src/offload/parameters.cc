@@ -46,7 +46,7 @@ uint64_t Parameters::allocate(size_t size) {
 bool Parameters::reserve(Copy& copy, size_t size) {
   if (copy.capacity >= size) return true;
   if (copy.address && copy.placed == fills_) {
-    // Something that has been written in this fill() refers to it.
+    // Something written in this fill() refers to it.
     replaced_[filling_].push_back({copy.address, copy.capacity});
   } else if (copy.address) {
     memory_.release(copy.address);
@@ -94,7 +94,7 @@ uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* chang
 uint64_t Parameters::put(const void* value, size_t size) {
   const size_t at = (used_ + 15) / 16 * 16;
   used_ = at + size;
-  // Without room this only counts: fill() makes room and asks again.
+  // If there is no room this only counts: fill() makes room and starts again.
   if (used_ <= block_.size()) std::memcpy(block_.data() + at, value, size);
   return blocks_[filling_].address + at;
 }
@@ -116,7 +116,7 @@ Status Parameters::fill(int generation, Errors& errors) {
   block_.assign(std::max(block.capacity, images_), 0);
   write_images();
   if (!failed_ && used_ > block.capacity) {
-    // Small objects that views point to lie behind the images; there may be more than last time.
+    // Small objects that views point to follow the images; there may be more of them than last time.
     if (reserve(block, used_)) {
       block_.assign(block.capacity, 0);
       write_images();
@@ -135,7 +135,7 @@ Status Parameters::fill(int generation, Errors& errors) {
   return {};
 }
 
-/// Arrays that neither generation refers to any more.
+/// Releases arrays that neither generation refers to any more.
 void Parameters::forget_old() {
   const uint64_t now = updates_.load(std::memory_order_relaxed);
   for (auto it = arrays_.begin(); it != arrays_.end();) {

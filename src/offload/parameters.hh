@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// What jobs need beside packets: the shaders' images and the tables they look into, in a device's memory.
+/// What jobs need besides packets, in a device's memory: the shaders' images and the tables they use.
 
 #include <array>
 #include <atomic>
@@ -16,9 +16,9 @@
 
 namespace headrace::offload {
 
-/// Two generations of a parameter block and of all tables. Jobs name the generation that was current when they were
-/// submitted; update() fills the other one, once no job uses it, and makes it current. So a job sees one state of all
-/// tables, and only the thread that made a change waits.
+/// Two generations of a parameter block and of all tables. A job uses the generation that is current when it is
+/// submitted. update() fills the other generation, once no job uses it, and makes it current. So a job sees one state
+/// of all tables, and only the thread that made a change waits.
 class Parameters final : private Mirror {
  public:
   static constexpr int kGenerations = 2;
@@ -28,10 +28,10 @@ class Parameters final : private Mirror {
 
   enum class Settled : uint8_t { kNow, kWait, kNever, kFailed };
 
-  /// Brings the device up to date. `settle(generation)` is called while jobs of an old generation are under way. It
-  /// says whether the device is done with them although their workers have not seen it (kNow), may still finish them
-  /// (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables (kFailed). Errors: no memory
-  /// (with figures), kNever.
+  /// Brings the device up to date. `settle(generation)` is called while jobs of an old generation are in flight. It
+  /// tells whether the device has finished them although their workers have not noticed (kNow), may still finish them
+  /// (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables (kFailed). Errors: out of
+  /// memory (with figures), kNever.
   template <typename Settle>
   Status update(Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);
@@ -45,7 +45,8 @@ class Parameters final : private Mirror {
     return fill(next, errors);
   }
 
-  /// Pins the current generation for a job of `worker` and returns it; leave() when the device is done with the job.
+  /// Pins the current generation for a job of `worker` and returns it. Call leave() when the device is done with the
+  /// job.
   int enter(int worker);
   void leave(int worker, int generation) {
     std::atomic<uint32_t>& n = users_[worker].of[generation];
@@ -58,13 +59,13 @@ class Parameters final : private Mirror {
   uint64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
  private:
-  /// Memory on the device that follows one array on the host.
+  /// Device memory with a copy of one array of the host.
   struct Copy {
     uint64_t address = 0;
     size_t capacity = 0;
-    uint64_t moment = 0;           // of the changes that it has
-    std::vector<uint8_t> content;  // if changes are not reported
-    uint64_t placed = 0;           // by which fill()
+    uint64_t moment = 0;           // of the changes that the copy has
+    std::vector<uint8_t> content;  // the last copy, if changes are not recorded
+    uint64_t placed = 0;           // by which fill() it was last used
   };
   struct Array {
     std::array<Copy, kGenerations> copies;
@@ -97,18 +98,18 @@ class Parameters final : private Mirror {
   std::mutex lock_;
   std::map<Key, Array> arrays_;
   std::array<Copy, kGenerations> blocks_;
-  // Memory that jobs of a generation may still read though something larger has taken its place: address and size.
+  // Memory that was replaced by a larger block, but that jobs of a generation may still read: address and size.
   std::array<std::vector<std::pair<uint64_t, size_t>>, kGenerations> replaced_;
   std::atomic<int> current_{0};
   std::vector<Users> users_;
   std::atomic<uint64_t> updates_{0};
 
-  // While fill() runs.
+  // Used while fill() runs.
   int filling_ = 0;
   uint64_t fills_ = 0;
   std::vector<uint8_t> block_;
   size_t used_ = 0;
-  size_t wanted_ = 0;  // bytes that could not be had
+  size_t wanted_ = 0;  // bytes that could not be allocated
   bool failed_ = false;
 };
 

@@ -23,7 +23,7 @@ std::vector<int> place_workers(const std::vector<int>& workers, const std::vecto
   const auto far = [&](size_t w, size_t d) {
     return workers[w] < 0 || devices[d] < 0 ? kSameNode : distance(workers[w], devices[d]);
   };
-  // Nearest pairs first. Among equals a device that has fewer workers, so that those of one node are spread, too.
+  // Nearest pairs first. Among equals, the device with fewer workers, so that workers of one node are spread, too.
   const size_t share = (workers.size() + devices.size() - 1) / devices.size();
   std::vector<size_t> load(devices.size(), 0);
   for (size_t n = 0; n < workers.size(); ++n) {

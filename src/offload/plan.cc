@@ -11,7 +11,7 @@ namespace headrace::offload {
 
 namespace {
 
-/// Different places where headers may lie at one element; beyond that they count as unknown.
+/// Maximum number of different header positions that are tracked for an element; more are not foreseen.
 constexpr size_t kMaxOffsets = 8;
 
 int anchor_offset(const Offsets& at, Anchor anchor) {
@@ -29,7 +29,7 @@ int anchor_offset(const Offsets& at, Anchor anchor) {
   }
 }
 
-/// What a shader that writes this region does to the headers that lead to a payload.
+/// Which headers a shader that writes this region changes, of those that lead to a payload.
 HeaderWrites header_writes(const RegionInfo& r) {
   switch (r.anchor) {
     case Anchor::kAnno:
@@ -38,7 +38,7 @@ HeaderWrites header_writes(const RegionInfo& r) {
     case Anchor::kMac:
       return HeaderWrites::kLink;
     case Anchor::kNetwork: {
-      // Time to live or hop limit, checksum and addresses of IPv4: lengths and protocols stay as they are.
+      // TOS, time to live or hop limit, checksum, and IPv4 addresses: lengths and protocols stay as they are.
       const int end = r.offset + r.size;
       const bool harmless = (r.offset >= 7 && end <= 9) || (r.offset >= 10 && end <= 20) || (r.offset == 1 && end == 2);
       return harmless ? HeaderWrites::kNone : HeaderWrites::kAny;
@@ -75,7 +75,7 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
         level[static_cast<size_t>(e->to.node)] =
             std::max(level[static_cast<size_t>(e->to.node)], level[static_cast<size_t>(node)] + 1);
 
-  // Elements of one class at one level stand together: a device runs them as one.
+  // Elements of one class at one level are adjacent, so that a device can run them as one.
   std::vector<int> nodes = chain.nodes;
   std::sort(nodes.begin(), nodes.end(), [&](int a, int b) {
     const Element& x = *elements[static_cast<size_t>(a)];
@@ -108,7 +108,7 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
     step.drop = exit(Exit::Kind::kDrop, s, kDrop);
     step.escape = exit(Exit::Kind::kEscape, s, kEscape);
     for (int port = 0; port < step.element->noutputs(); ++port) {
-      // Every port has a code, used or not, so that those of equal elements lie at equal distances.
+      // Every port has a code, used or not, so that the codes of similar elements are equally spaced.
       uint16_t target = exit(Exit::Kind::kPort, s, static_cast<Next>(port));
       for (const graph::Edge* e : inner)
         if (e->from.node == nodes[s] && e->from.port == port)
@@ -134,15 +134,15 @@ void Plan::find_writes() {
   }
 }
 
-/// Where headers may lie before each step.
+/// Predicts where headers may lie before each step.
 void Plan::foresee(std::vector<std::vector<Offsets>>& offsets) const {
   offsets.assign(steps_.size(), {});
   const auto add = [&](size_t step, const Offsets& at) {
     std::vector<Offsets>& all = offsets[step];
     if (all.size() < kMaxOffsets && std::find(all.begin(), all.end(), at) == all.end()) all.push_back(at);
   };
-  // Device ports hand over whole frames; packets that come otherwise have their network header marked, mostly where
-  // they begin.
+  // Device ports deliver whole frames. Packets from elsewhere have their network header marked, mostly where the packet
+  // begins.
   for (const Entry& e : entries_) {
     Offsets at;
     at.mac = 0;
@@ -171,7 +171,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
       }
       if (r.anchor == Anchor::kMeta) continue;
       for (Offsets at : offsets[s]) {
-        // A shader that moves a header looks at bytes where it was and writes some where it will be.
+        // A shader that moves a header reads bytes where it was and writes bytes where it will be.
         for (int moved = 0; moved < 2; ++moved) {
           const int origin = anchor_offset(at, r.anchor);
           if (origin > -4096 && origin < 4096) {
@@ -198,7 +198,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
   row_.window_begin = first;
   row_.window_size = (last - first + 3) / 4 * 4;
   row_.stride = (row_.window() + row_.window_size + 15) / 16 * 16;
-  // What fits into the row's last 16 bytes costs nothing, and may spare a packet with a longer header the host.
+  // Bytes that fit into the row's last 16 bytes cost nothing, and may keep a packet with a longer header off the host.
   row_.window_size = std::min(kMaxWindow, row_.stride - row_.window());
 }
 

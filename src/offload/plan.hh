@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// A plan: a chain made ready to run over rows.
+/// A plan: a chain prepared to run over rows.
 
 #include <cstdint>
 #include <string>
@@ -15,10 +15,10 @@ namespace headrace::offload {
 /// How a slot leaves a plan. Codes are kExit + an index into Plan::exits().
 struct Exit {
   enum class Kind : uint8_t {
-    kResume,  ///< the host does element `step` and all behind it; the slot is as it was before that element
+    kResume,  ///< the host processes element `step` and all after it; the slot is as it was before that element
     kDrop,    ///< element `step` dropped it
-    kEscape,  ///< element `step` wants its host body
-    kPort     ///< by output `port` of element `step`
+    kEscape,  ///< element `step` calls its host body
+    kPort     ///< leaves by output `port` of element `step`
   };
   Kind kind;
   uint16_t step;
@@ -28,28 +28,28 @@ struct Exit {
 /// One shader of a plan.
 struct Step {
   ShaderElementBase* element = nullptr;
-  int level = 0;          ///< the longest way from where packets come in
+  int level = 0;          ///< length of the longest path from where packets enter
   size_t image = 0;       ///< where its image lies in a parameter block
-  int first_counter = 0;  ///< of the plan's counters
-  /// For each output: the next step, or kExit + an exit.
+  int first_counter = 0;  ///< its first one among the plan's counters
+  /// For each output: the next step, or an exit code.
   std::vector<uint16_t> targets;
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
-  HeaderWrites writes = HeaderWrites::kNone;  ///< of the steps that packets have passed
+  HeaderWrites writes = HeaderWrites::kNone;  ///< by the steps that packets have passed
 };
 
-/// How packets come in: by which connection (an index into the graph's edges) to which step.
+/// Where packets enter: the connection (an index into the graph's edges), and the step that it leads to.
 struct Entry {
   int edge;
   uint16_t step;
 };
 
-/// A chain as an object that runs over the packets of a job: steps in an order in which each comes behind all that lead
-/// to it, those of one class at one level together. A slot carries the number of its next step; a step looks only at
-/// slots that carry its own (predication).
+/// A chain as an object that runs over the packets of a job. The steps are in an order in which each comes after all
+/// that lead to it; steps of one class at one level are adjacent. A slot carries the number of its next step; a step
+/// processes only slots that carry its own number (predication).
 class Plan {
  public:
-  /// \param elements of the graph, by node; those of the chain are shader elements
-  /// \param images running total of the parameter block's bytes, over all plans
+  /// \param elements the elements of the graph, by node; those of the chain are shader elements
+  /// \param images size of the parameter block so far, over all plans; increased here
   Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
        const std::vector<int>& back_edges, size_t& images);
 
@@ -58,15 +58,15 @@ class Plan {
   const std::vector<Entry>& entries() const { return entries_; }
   const RowLayout& row() const { return row_; }
   int counters() const { return counters_; }
-  /// Some shader of it scans payloads.
+  /// True if one of its shaders scans payloads.
   bool scans() const { return row_.address_size != 0; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }
 
-  /// Runs slots through all steps on this processor, with the images of a parameter block. The reference for every
+  /// Runs slots through all steps on the CPU, with the images of a parameter block. This is the reference for every
   /// other processor.
   void run(Slot* slots, int n, const uint8_t* parameters) const;
 
-  /// "c0 -> paint -> ... (12 shaders, 64-byte rows)"
+  /// "12 shaders (c0 paint ...), rows of 64 bytes"
   std::string describe() const;
 
  private:

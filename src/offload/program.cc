@@ -11,7 +11,7 @@ namespace headrace::offload {
 
 namespace {
 
-/// A configuration as one line of a comment, cut where it gets long.
+/// A configuration as one line of a comment, truncated if it is long.
 std::string as_comment(std::string text) {
   constexpr size_t kMost = 100;
   std::replace_if(
@@ -24,14 +24,14 @@ std::string as_comment(std::string text) {
 
 std::string_view header_of(const Step& step) { return find_embedded_element(step.element->info().documented_as).path; }
 
-/// Steps [first, first + size) that differ only in their parameters, and whose codes lie at equal distances: one piece
-/// of code does for all, with slots of each of them side by side.
+/// Steps [first, first + size) that differ only in their parameters and whose codes are equally spaced. One piece of
+/// code serves them all; slots of different steps of the group run side by side.
 struct Group {
   size_t first;
   size_t size;
 };
 
-/// The distance between the codes of neighboring steps; -1 when it is not the same everywhere.
+/// The spacing of the codes of neighboring steps; -1 if it is not constant.
 template <typename Code>
 int distance(size_t size, Code&& code) {
   const int d = size > 1 ? code(1) - code(0) : 0;
@@ -85,7 +85,7 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   for (size_t i = 0; i < group.size; ++i)
     out += fmt::format("  // {} :: {}({})\n", as_comment(step(i).element->name()), step(i).element->class_name(),
                        as_comment(step(i).element->configuration()));
-  // "base + n * distance", n being the place in the group.
+  // "base + n * distance", where n is the position in the group.
   const auto formula = [&](int base, int d, bool hex) {
     const std::string text = hex ? fmt::format("{:#x}", base) : std::to_string(base);
     return d == 0 ? text : d == 1 ? text + " + n" : fmt::format("{} + n * {}", text, d);
@@ -97,7 +97,7 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   const std::string here =
       group.size == 1 ? fmt::format("s.header.at == {}", group.first)
                       : fmt::format("s.header.at >= {} && s.header.at < {}", group.first, group.first + group.size);
-  // What scans payloads is done by all threads of a warp together.
+  // All threads of a warp scan payloads together.
   out += scans ? fmt::format("  {{\n    const bool here = {};\n", here) : fmt::format("  if ({}) {{\n", here);
   if (group.size > 1)
     out += fmt::format("    const uint32_t n = {}s.header.at - {}u{};\n", scans ? "here ? " : "", group.first,

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The device program of a router: CUDA C++ made from its plans.
+/// The device program of a router: CUDA C++ generated from its plans.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace headrace::offload {
 
-/// The source of all plans: for each a function that runs a slot through its shaders, in which names and arguments
-/// stand as in the configuration. Nothing but embedded headers is included. `headrace_run_plan(plan, slot, parameters)`
-/// chooses among them.
+/// The source of all plans: for each plan, a function that runs a slot through its shaders, with comments that show
+/// names and arguments as in the configuration. It includes only embedded headers.
+/// `headrace_run_plan(plan, slot, parameters)` selects the plan.
 std::string program_source(const std::vector<Plan>& plans);
 
-/// The program with what a backend must know of its plans.
+/// The program, with what a backend needs to know about its plans.
 Program make_program(const std::vector<Plan>& plans, size_t images);
 
 }  // namespace headrace::offload

@@ -5,9 +5,9 @@
 namespace headrace::offload {
 
 namespace {
-/// Packets whose data begins further into the buffer are rare, and their rows might reach past its end.
+/// Packets whose data begins further into the buffer are rare, and their rows might extend past the buffer's end.
 constexpr int kMaxData = 1024;
-/// Packets ahead whose memory is asked for.
+/// How many packets ahead memory is prefetched.
 constexpr int kAhead = 6;
 
 inline void prefetch(const Packet* p) {
@@ -44,7 +44,7 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
   for (int i = 0; i < n; ++i, rows += stride) {
     Packet* p = packets[i];
     RowHeader h = p->row_header();
-    // A device reads payloads in the memory of the pool only.
+    // A device reads payloads only in the pool's memory.
     if (h.data + begin < 0 || h.data > kMaxData || (with_address && !pool.contains(p))) [[unlikely]] {
       h.at = untouched;
     } else {
@@ -76,7 +76,7 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* pack
     if (i + kAhead < n) prefetch(packets[i + kAhead]);
     RowHeader h;
     __builtin_memcpy(&h, rows, sizeof h);
-    // A code that does not exist would be a device's fault; the packet is still as it was.
+    // An invalid code would be a fault of the device; the packet is still unchanged.
     const auto exit = static_cast<size_t>(h.at - kExit);
     if (exit >= exits || h.at == untouched[i]) [[unlikely]] {
       codes[i] = untouched[i];

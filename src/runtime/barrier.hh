@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The barrier at which the threads of a router stand while something changes that they use.
+/// The barrier at which the threads of a router stand while something that they use changes.
 
 #include <algorithm>
 #include <atomic>
@@ -23,28 +23,28 @@ namespace headrace {
 struct SystemSync {
   using Mutex = std::mutex;
   using Condition = std::condition_variable;
-  /// How often a thread looks again before it sleeps: to sleep and be woken takes longer than the rest of a swap.
+  /// How often a thread polls before it sleeps: to sleep and wake up takes longer than the rest of a swap.
   static constexpr unsigned kSpins = 2000;
   /// Called before each access to shared state that no lock guards.
   static void point() {}
 };
 
 namespace detail {
-/// The calling thread is a worker in its loop.
+/// True on a worker in its loop.
 inline constinit thread_local bool t_in_loop = false;
 }  // namespace detail
 
-/// One state machine for all that needs workers to stand:
+/// One state machine for everything that needs workers to stand, that is, to wait here and run no elements:
 ///
 /// - A **section** (quiesce()): its owner runs an action while no other thread runs elements. One section is open at a
-///   time. A worker stands for it wherever it waits here: between two rounds, or in the middle of one, in a handler
-///   that waits for a section of its own or to be the exclusive thread.
-/// - A **swap**: the last worker to arrive runs the action. A worker stands for it only between two rounds, with
-///   nothing on devices. Sections go first: a worker that wants one is in the middle of a round and arrives later.
+///   time. A worker stands for it wherever it waits at the barrier: between two rounds or, in the middle of one, in a
+///   handler that waits for a section of its own or to become the exclusive thread.
+/// - A **swap**: the last worker to arrive runs the action. A worker stands for it only between two rounds, with no job
+///   on a device. Sections go first: a worker that wants one is in the middle of a round and arrives later.
 /// - The **exclusive** thread: see Exclusive.
 ///
-/// A sleeping worker is not woken for any of these but held: it stands until neither a section is open nor a swap
-/// pending. In all counts a worker is one of: running, standing, arrived, held, or out of its loop.
+/// A sleeping worker is not woken for any of these. Instead it is held: it may not run until no section is open and no
+/// swap is pending. Every worker counts as exactly one of: running, standing, arrived, held, or out of its loop.
 ///
 ///     section is ready:  standing + arrived + held = all workers in their loops, without the owner
 ///     swap is ready:     arrived + held = all workers in their loops, and no section is open
@@ -59,37 +59,38 @@ class BasicBarrier {
 
   // Workers
 
-  /// The calling thread begins and ends to run elements.
+  /// The calling thread starts (enter) or stops (leave) running elements.
   void enter();
   void leave();
   /// Whether a worker must call pass() before its next round.
   bool wanted() const { return wanted_.load(std::memory_order_acquire) != 0; }
-  /// Between two rounds: stands as long as that is wanted. Calls `drain` first if a swap is pending; behind it nothing
-  /// of the worker's is on a device.
+  /// Call between two rounds: stands as long as required. If a swap is pending, calls `drain` first, after which no job
+  /// of the worker is on a device.
   template <typename Drain>
   void pass(const Drain& drain);
-  /// From here until wake_up() the worker holds nothing of a router and may be held. False if it should not go to
-  /// sleep, because others wait for it.
+  /// From here until wake_up() the worker holds nothing of a router and may be held. False if it must not go to sleep
+  /// because others wait for it.
   bool fall_asleep(WorkerThread& thread);
   void wake_up(WorkerThread& thread);
-  /// As fall_asleep(), for a sleep in which the worker cannot be held. Ended by clearing WorkerThread::napping.
+  /// As fall_asleep(), for a sleep in which the worker cannot be held. Clearing WorkerThread::napping ends it.
   bool nap(WorkerThread& thread);
-  /// Counts swaps. A thread that sees a new value sees what the swap's action did.
+  /// Number of swaps so far. A thread that sees a new value sees what the swap's action did.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // Any thread
 
   /// Runs `action` while every other thread stands. An action may call this again.
   void quiesce(const std::function<void()>& action);
-  /// Runs `action`, on some thread, when every worker has arrived. One call at a time, and not where inside() is true.
-  /// Returns how long workers stood, in nanoseconds: from the first that arrived until `action` was over.
+  /// Runs `action`, on some thread, when every worker has arrived. Only one call at a time, and not where inside() is
+  /// true. Returns how long workers stood, in nanoseconds: from the first arrival to the end of `action`.
   int64_t swap(const std::function<void()>& action);
-  /// The calling thread is the exclusive one, or runs an action of quiesce(): others may stand because of it.
+  /// True if the calling thread is the exclusive one or runs an action of quiesce(), so that others may stand because
+  /// of it.
   bool inside() const;
 
-  /// Holds off other threads that want to be the exclusive one, until it is destroyed; a thread may be so more than
-  /// once. Unlike a mutex it goes together with quiesce(): a thread that waits for it stands, and an action of
-  /// quiesce() passes a holder that waits for that action to end.
+  /// While it lives, no other thread can become the exclusive one; one thread may hold several. Unlike a mutex it works
+  /// together with quiesce(): a thread that waits for it stands, and an action of quiesce() does not wait for a holder
+  /// that itself waits for that action to end.
   class Exclusive {
    public:
     explicit Exclusive(BasicBarrier& barrier) : barrier_(barrier), previous_(barrier.become_exclusive()) {}
@@ -105,7 +106,7 @@ class BasicBarrier {
  private:
   using Lock = std::unique_lock<typename Sync::Mutex>;
 
-  // All of these with the lock taken.
+  // All of these need the lock.
   bool section_ready() const { return section_ && standing_ + arrived_ + held_ >= in_ - (owner_counts_ ? 1 : 0); }
   void tell_owner() {
     if (section_ready()) gathered_.notify_all();
@@ -135,7 +136,7 @@ class BasicBarrier {
   std::thread::id owner_;
   bool owner_counts_ = false;  // the owner is one of in_
   std::thread::id exclusive_;
-  bool exclusive_waits_ = false;  // until another thread's section is closed
+  bool exclusive_waits_ = false;  // for another thread's section to close
   const std::function<void()>* swap_action_ = nullptr;
   std::chrono::steady_clock::time_point first_arrival_;
   int64_t stood_ns_ = 0;
@@ -166,7 +167,7 @@ void BasicBarrier<Sync>::pass(const Drain& drain) {
   const bool drained = swap_.load(std::memory_order_acquire);
   if (drained) drain();
   Lock lock(lock_, std::defer_lock);
-  // All arrive at once: a thread that slept in this lock would keep the others standing.
+  // All workers arrive at once: a thread that slept on this lock would keep the others standing.
   for (unsigned n = 0; n < Sync::kSpins && !lock.owns_lock(); ++n)
     if (!lock.try_lock()) __builtin_ia32_pause();
   if (!lock.owns_lock()) lock.lock();
@@ -253,7 +254,7 @@ bool BasicBarrier<Sync>::inside() const {
   return exclusive_ == me || (section_ && owner_ == me);
 }
 
-/// Waits until `ready`, which is never true while a section of another thread is open.
+/// Waits until `ready()`, which must be false while another thread's section is open.
 template <typename Sync>
 template <typename Ready>
 void BasicBarrier<Sync>::stand(Lock& lock, const Ready& ready) {
@@ -331,7 +332,7 @@ std::thread::id BasicBarrier<Sync>::become_exclusive() {
   stand(lock, [&] {
     if (exclusive_ == me) return true;
     if (section_ && owner_ != me) return false;
-    // A holder that waits for the action in which this is called does not move before it ends.
+    // A holder that waits for the action in which this is called cannot continue before that action ends.
     return exclusive_ == std::thread::id() || (section_ && exclusive_waits_);
   });
   return std::exchange(exclusive_, me);

@@ -60,7 +60,7 @@ void Element::push_split(Batch& batch, Next* nexts) {
   Batch out;
   while (left > 0) {
     const Next next = nexts[0];
-    // One pass takes what goes the way of the first packet and closes up the rest.
+    // One pass takes the packets with the same next as the first one, and moves the rest together.
     int rest = 0, taken = 0;
     Packet** to = out.begin();
     for (int i = 0; i < left; ++i) {

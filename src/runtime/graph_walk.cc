@@ -14,7 +14,7 @@ class GraphWalk {
  public:
   GraphWalk(bool down, const std::function<bool(Element&)>& wanted) : down_(down), wanted_(wanted) {}
 
-  /// Follows the connections of an output if the walk goes down, of an input if it goes up.
+  /// Follows the connections of an output when the walk goes downstream, of an input when it goes upstream.
   void follow(const Element& e, int port) {
     for (const Router::Connection& c : e.router().connections()) {
       if (down_ && c.from == &e && c.from_port == port) visit(*c.to, c.to_port);

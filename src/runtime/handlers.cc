@@ -94,7 +94,7 @@ Handlers& Handlers::argument(const std::string& name, const std::string& key, in
     std::vector<std::string> arguments = lang::split_arguments(e->configuration());
     std::string old;
     const int at = find_argument(arguments, key, position, old);
-    // Text such as `0x0800` may look like a keyword; it is one only if it is this argument's.
+    // Text such as `0x0800` may look like a keyword; it is one only if it is this argument's key.
     const auto parts = at >= 0 ? lang::split_keyword(arguments[at]) : std::nullopt;
     if (at >= 0 && at == position && !(parts && parts->first == key))
       arguments[at] = value;

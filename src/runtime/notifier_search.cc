@@ -7,8 +7,8 @@ namespace headrace {
 
 namespace {
 
-/// Walks from a port against (or along) the connections until storage elements answer. An end without a notifier means
-/// that nothing can be said, so the signal is always active.
+/// Walks from a port against (or along) the connections until storage elements answer. If a path ends without a
+/// notifier, its state is unknown, so the signal is always active.
 class Search {
  public:
   Search(NotifierKind kind, Task* listener) : kind_(kind), listener_(listener) {}

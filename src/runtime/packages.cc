@@ -42,7 +42,7 @@ std::vector<std::string> search_path() {
   return path;
 }
 
-/// Edits to turn one name into the other, letters compared without case (V. Levenshtein, 1966).
+/// The edit distance between two names, ignoring case (V. Levenshtein, 1966).
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -76,7 +76,7 @@ Status load_package(const std::string& name, const Landmark& where, Errors& erro
     for (const std::string& file : {folder + "/" + name + ".so", folder + "/lib" + name + ".so"}) {
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored)) continue;
-      // Never closed: its elements' code lives as long as the process.
+      // Never closed: the code of its elements must live as long as the process.
       if (!dlopen(std::filesystem::absolute(file, ignored).c_str(), RTLD_NOW | RTLD_GLOBAL))
         return errors.error_at(where, "package '{}': {}", name, dlerror());
       loaded.push_back(name);

@@ -42,7 +42,7 @@ struct Registry {
 
   static Epoch begin_grace() { return Reader::current_.fetch_add(1, std::memory_order_acq_rel) + 1; }
 
-  /// The newest grace period that no online reader precedes.
+  /// The newest grace period that every online reader has reached.
   Epoch oldest_seen() {
     Epoch oldest = Reader::current_.load(std::memory_order_acquire);
     const std::lock_guard lock(readers_mutex);
@@ -70,7 +70,7 @@ struct Registry {
   std::mutex readers_mutex;
   std::vector<Reader*> readers;
   std::mutex retired_mutex;
-  /// In rising order of `grace`.
+  /// Ordered by `grace`.
   std::deque<Retired> retired;
 
   static void link(Reader* reader) {

@@ -21,7 +21,7 @@ void RealTime::apply(int priority) const {
   if (!active()) return;
   sched_param param{};
   param.sched_priority = priority;
-  // That it may be set was found out by plan_real_time(); it is never above what was tried there.
+  // plan_real_time() has found that this is allowed; the priority is never above the one that it tried.
   (void)pthread_setschedparam(pthread_self(), policy, &param);
 }
 
@@ -31,7 +31,7 @@ RealTime plan_real_time(int workers, const SchedulingFacts& facts) {
     plan.refusal = "a process under SCHED_DEADLINE cannot start threads; use another scheduling policy";
     return plan;
   }
-  // With SCHED_RESET_ON_FORK the workers begin with the normal policy, and nothing starves the control thread.
+  // With SCHED_RESET_ON_FORK, workers start with the normal policy, and nothing starves the control thread.
   if (facts.policy != SCHED_FIFO && facts.policy != SCHED_RR) return plan;
 
   const char* name = policy_name(facts.policy);
@@ -67,7 +67,7 @@ RealTime plan_real_time(int workers) {
     sched_param param{};
     sched_getparam(0, &param);
     facts.priority = param.sched_priority;
-    // Whether a limit or a capability allows it, only trying tells.
+    // Only a trial shows whether a limit or a capability allows it.
     param.sched_priority = facts.priority + 1;
     facts.may_raise = sched_setscheduler(0, facts.policy, &param) == 0;
     param.sched_priority = facts.priority;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file
-/// Running under a real-time scheduling policy (chrt). A worker that polls never gives its CPU up, so a thread of the
-/// same priority on the same CPU would never run again: not the control thread, which ends the run, and not the rest of
+/// Running under a real-time scheduling policy (chrt). A worker that polls never gives up its CPU, so a thread of the
+/// same priority on the same CPU would never run again: neither the control thread, which ends the run, nor the rest of
 /// the system.
 
 #include <sched.h>
@@ -14,17 +14,17 @@ namespace headrace {
 struct RealTime {
   int policy = SCHED_OTHER;
   int worker_priority = 0;
-  /// Above the workers': this thread is awake for microseconds, a worker always.
+  /// Above the workers' priority: the control thread is awake for microseconds, a worker all the time.
   int control_priority = 0;
-  /// Why the workers must not run like this; empty when they may.
+  /// Why the workers must not run this way; empty if they may.
   std::string refusal;
 
   bool active() const { return policy != SCHED_OTHER; }
-  /// Gives the calling thread a priority under the policy; nothing when there is no such policy.
+  /// Gives the calling thread a priority under the policy; does nothing without a policy.
   void apply(int priority) const;
 };
 
-/// What of the system decides; split from plan_real_time() so that it can be chosen.
+/// The facts about the system that determine the plan; separate from plan_real_time() so that tests can choose them.
 struct SchedulingFacts {
   int policy = SCHED_OTHER;  // as sched_getscheduler() returns it
   int priority = 0;

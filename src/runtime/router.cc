@@ -177,7 +177,7 @@ void Router::drain() {
 void Router::insert_probes() {
   for (size_t i = 0; i < elements_.size(); ++i) profiles_.push_back(std::make_unique<ThreadCounters>(Probe::kCounters));
   const auto wrap = [this](const Element* owner, Port& port) {
-    if (!port.connected() || port.element()->index_ < 0) return;  // guards stay outside
+    if (!port.connected() || port.element()->index_ < 0) return;  // guards are not profiled
     ThreadCounters* source = owner->ninputs() == 0 ? profiles_[owner->index_].get() : nullptr;
     auto probe = std::make_unique<Probe>(port.element(), port.port(), *profiles_[port.element()->index_], source);
     port = Port(probe.get(), 0);
@@ -235,7 +235,7 @@ void Router::take_over(Router& old) {
 }
 
 void Router::remember(const Router& old) {
-  // What cannot be written is a drop, too.
+  // What cannot be written out is a drop, too.
   for (const auto& e : old.elements_)
     if (auto* const port = dynamic_cast<DevicePort*>(e.get())) port->write_out();
   for (const PortRecord& p : old.ports()) past_ports_.push_back(p);
@@ -297,7 +297,7 @@ const Handler* Router::find_handler(std::string_view name, const Element* contex
   const Handlers* handlers = &root_handlers_;
   std::string handler_name(name);
   if (dot == std::string_view::npos) {
-    // An element that names a handler of its own means that one before the router's.
+    // If the element has a handler of this name, it takes precedence over the router's.
     if (context && context->handlers_.find(handler_name)) {
       element = elements_[context->index_].get();
       handlers = &element->handlers_;
@@ -353,7 +353,7 @@ Status Router::call_write(Element* element, const Handler& handler, const std::s
 Status Router::update_devices(Errors& errors) {
   if (!engine_) return {};
   if (!on_worker()) return engine_->update(false, errors);
-  // A worker would wait for its own jobs, which it cannot look after here.
+  // A worker would wait for its own jobs, which it cannot poll here.
   Status status;
   runtime_.quiesce([&] { status = engine_->update(true, errors); });
   return status;
@@ -375,7 +375,7 @@ bool Router::set_home_thread(std::string_view name, const Element* context, int 
     set_home_thread(e, thread);
     return true;
   }
-  // A compound's name stands for the elements in it that were not set by a more exact name.
+  // The name of a compound stands for those of its elements that have not been set by a more specific name.
   std::string prefix;
   if (context) {
     const size_t slash = context->name().rfind('/');

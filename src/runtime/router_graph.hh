@@ -13,7 +13,7 @@ struct Router::Graph {
   std::vector<graph::Edge> edges;  // as Router::connections()
   graph::Resolved resolved;
 
-  /// Warns of elements that use the same bytes of annotations for different things.
+  /// Warns about elements that use the same bytes of annotations for different things.
   void check_annotations(const Router& router, Errors& errors) const;
 
   static std::vector<Element*> nodes(const Router& router) {

@@ -19,7 +19,7 @@ std::string list_handlers(const Handlers& handlers) {
   return s;
 }
 
-/// What is connected where, as Click's `ports` handler shows it.
+/// The connections of each port, as Click's `ports` handler shows them.
 std::string list_ports(const Element& e) {
   std::string s;
   const auto side = [&](bool output) {

@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-/// Stands where a push connection closes a cycle, so that a packet that goes round and round is dropped instead of
-/// exhausting the stack.
+/// Placed where a push connection closes a cycle, so that a packet that circulates is dropped before it exhausts the
+/// stack.
 class BackEdge final : public Element {
  public:
   static constexpr int kMaxTurns = 32;
@@ -31,12 +31,12 @@ class BackEdge final : public Element {
   PerThread<int> depth_;
 };
 
-/// Measures the element behind it. Cycles are exclusive: what the elements further on take is theirs.
+/// Measures the element behind it. Cycles are exclusive: those of further elements are charged to them.
 class Probe final : public Element {
  public:
   enum Counter { kCycles, kPackets, kBatches, kCounters };
 
-  /// \param source if not null, the counters of the upstream element if it is neither pushed to nor pulled from
+  /// \param source the counters of the element in front, if that is a source (it has no inputs), else null
   Probe(Element* to, int port, ThreadCounters& counters, ThreadCounters* source)
       : to_(to), port_(port), counters_(counters), source_(source) {}
 
@@ -54,7 +54,7 @@ class Probe final : public Element {
     return n;
   }
 
-  /// The cycles since the last change of element belong to the one that ran.
+  /// Charges the cycles since the last change of element to the element that ran, and further cycles to `to`.
   static void charge(uint64_t* to) {
     const uint64_t now = __rdtsc();
     if (t_running) *t_running += now - t_since;
@@ -80,7 +80,7 @@ class Probe final : public Element {
   }
   void leave() { charge(stack_.local()[--depth_.local() % kDepth]); }
 
-  static constexpr unsigned kDepth = 64;  // turns of one element on the stack: bounded by BackEdge
+  static constexpr unsigned kDepth = 64;  // calls of one element on the stack; BackEdge limits them
   struct Stack {
     uint64_t* of[kDepth];
     uint64_t*& operator[](unsigned i) { return of[i]; }

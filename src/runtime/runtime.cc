@@ -31,8 +31,8 @@ std::vector<std::unique_ptr<WorkerThread>> make_threads(int count) {
 
 Runtime::Runtime(const Options& options)
     : options_(options), threads_(make_threads(options.threads)), signals_({threads_[0].get(), &control_}) {
-  // Sizes of per-thread state follow from this, so it comes before any element is made.
-  // One more than there are workers: the control thread, which there may be or not.
+  // The sizes of per-thread state depend on this, so it comes before any element is created. One more than the number
+  // of workers: the control thread, whether or not there is one.
   detail::g_thread_count = options.threads + 1;
   detail::t_thread_id = options.control_thread ? options.threads : 0;
 }
@@ -57,14 +57,15 @@ int64_t Runtime::replace(std::unique_ptr<Router> next) {
   });
   const uint64_t generation = barrier_.generation();
   std::swap(*owner_, next);
-  // A thread that slept may still stand in the old router's Worker.
+  // A thread that slept may still be in the old router's Worker.
   for (auto& t : threads_) {
     t->wake();
     while (t->generation.load(std::memory_order_acquire) < generation && !simulated_) usleep(20);
   }
   (*owner_)->remember(*next);
   signals_.forget(*next);
-  // Until the swap, workers of the old router may have changed tables that both share, and only its devices know.
+  // Until the swap, workers of the old router may have changed tables that both routers share. Only the old router's
+  // devices have these changes.
   Errors errors(Errors::Output::kStderr);
   (void)(*owner_)->update_devices(errors);
   replaced_.push_back(std::move(next));

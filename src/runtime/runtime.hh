@@ -51,10 +51,10 @@ class Worker {
   /// See headrace/alarm.hh.
   void alarm(int fd, bool on);
 
-  /// One round: tasks, timers, now and then file descriptors. True if anything ran that did work.
+  /// One round: runs tasks, timers and, now and then, handlers of file descriptors. True if any of them did work.
   bool step();
   bool has_runnable() const { return !heap_.empty() || noticed_.load(std::memory_order_acquire); }
-  /// Sleeps until something may be there to do. `reader` is that of the thread, offline while it sleeps.
+  /// Sleeps until there may be something to do. `reader` is the thread's RCU reader; it is offline during the sleep.
   void idle(rcu::Reader& reader);
 
  private:
@@ -63,7 +63,7 @@ class Worker {
   bool run_timers();
   /// With `alarmed`, alarms end the wait as well.
   int poll_watches(int64_t timeout_ns, bool alarmed);
-  /// True while it is better to look again than to sleep.
+  /// True while polling again is better than sleeping.
   bool lingers();
   bool run_selected();
   void list_noticed();
@@ -85,24 +85,24 @@ class Worker {
   uint64_t sequence_ = 0;
   std::atomic<bool> noticed_{false};
 
-  mutable std::mutex lock_;  // tasks_, timers_, watches_: never taken for a packet
+  mutable std::mutex lock_;  // tasks_, timers_, watches_, alarms_; never taken for a packet
   std::vector<Timer*> timers_;
   std::atomic<int64_t> next_expiry_;
   std::vector<Watch> watches_;
   std::atomic<bool> have_watches_{false};
   std::vector<int> alarms_;
-  std::vector<Watch> polled_;  // this thread only, as the next
+  std::vector<Watch> polled_;  // this thread only, like the next
   std::vector<pollfd> fds_;
-  bool moved_ = false;         // tasks or file descriptors had work since the last time
-  int64_t awake_until_ = 0;    // real nanoseconds, as the next
-  int64_t alarmed_again_ = 0;  // no alarm before
+  bool moved_ = false;         // tasks or file descriptors had work since the last check
+  int64_t awake_until_ = 0;    // real time in nanoseconds, like the next
+  int64_t alarmed_again_ = 0;  // no alarm before this time
 };
 
 class Runtime {
  public:
   struct Options {
     int threads = 1;
-    /// CPU of each worker, in turn; empty: no pinning.
+    /// CPUs of the workers, used in turn; empty: no pinning.
     std::vector<int> cpus;
     /// Workers run on threads of their own and the caller becomes the control thread.
     bool control_thread = false;
@@ -112,7 +112,7 @@ class Runtime {
     bool look_only = false;
   };
 
-  /// One at a time in a process.
+  /// Only one at a time in a process.
   explicit Runtime(const Options& options);
   ~Runtime();
   Runtime(const Runtime&) = delete;
@@ -120,17 +120,17 @@ class Runtime {
 
   bool look_only() const { return options_.look_only; }
   int threads() const { return static_cast<int>(threads_.size()); }
-  /// The CPU that a worker is pinned to; -1: none.
+  /// The CPU that a worker is pinned to; -1: not pinned.
   int cpu_of(int id) const {
     return options_.cpus.empty() ? -1 : options_.cpus[static_cast<size_t>(id) % options_.cpus.size()];
   }
   WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
-  /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called
-  /// on the calling thread every `control_period_ms` while workers run; it returns false to stop. Another router may
-  /// take the place of `router` meanwhile, see replace().
+  /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called on
+  /// the calling thread every `control_period_ms` while workers run; it returns false to stop. Meanwhile replace() may
+  /// put another router in the place of `router`.
   void run(std::unique_ptr<Router>& router, const std::function<bool()>& control = {}, int control_period_ms = 100);
-  /// Ends run(); any thread, also a signal handler.
+  /// Ends run(). Any thread, and signal handlers.
   void stop() { stopping_.store(true, std::memory_order_release); }
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
   bool running() const { return running_.load(std::memory_order_acquire); }
@@ -140,16 +140,16 @@ class Runtime {
   /// Runs `action` while every other thread stands, see Barrier. An action may call quiesce() again.
   void quiesce(const std::function<void()>& action) { barrier_.quiesce(action); }
 
-  /// `next`, made for this runtime while the current router runs, takes over: every worker finishes its round and what
-  /// it has on devices, the last one there moves the state over (Router::take_over), and all go on with `next`. Behind
-  /// that the devices of `next` get what was changed in tables that it shares with the old router. The old router is
-  /// destroyed soon, but not before the call that asked for this is over, which may be one of its handlers. Only in
-  /// run(), where may_replace() is true. Returns how long the workers stood, in nanoseconds: from the first that
-  /// stopped until the state had moved.
+  /// Replaces the current router by `next`, which was made for this runtime while the current one runs. Every worker
+  /// finishes its round and its jobs on devices; the last one moves the state over (Router::take_over), and all
+  /// continue with `next`. Afterwards the devices of `next` receive the changes of tables that it shares with the old
+  /// router. The old router is destroyed soon, but not before the call that asked for this has returned, since that
+  /// call may be one of its handlers. Only in run(), and where may_replace() is true. Returns how long the workers
+  /// stood, in nanoseconds: from the first that stopped until the state had moved.
   int64_t replace(std::unique_ptr<Router> next);
-  /// This is the control thread, and no worker waits for what it is doing.
+  /// True on the control thread, unless workers wait for what it is doing.
   bool may_replace() const { return on_control_thread() && (simulated_ || !barrier_.inside()); }
-  /// How often a router took over, and how long workers stood for it, lately and at most.
+  /// How often a router was replaced, and how long workers stood for it: the last time, and at most.
   struct Swaps {
     uint64_t count = 0;
     int64_t last_ns = 0;
@@ -157,24 +157,24 @@ class Runtime {
   };
   Swaps swaps() const { return swaps_; }
 
-  /// Runs `action` on the control thread, at once if this is it.
+  /// Runs `action` on the control thread; at once if called there.
   void post(std::function<void()> action);
   /// Runs `action` on the control thread soon, not within this call.
   void post_later(std::function<void()> action);
-  /// Calls `ready` on the control thread whenever `fd` can be read; null ends that. Any thread. There is a control
-  /// thread from then on (in simulated time, and when run() is not called with one, too).
+  /// Calls `ready` on the control thread whenever `fd` is readable; a null `ready` ends that. Any thread. From then on
+  /// there is a control thread (also in simulated time, and if run() is called without one).
   void watch(int fd, std::function<void()> ready);
-  /// There shall be a control thread, though nothing is watched yet.
+  /// Requires a control thread, though nothing is watched yet.
   void want_control_thread() { control_wanted_.store(true); }
   bool on_control_thread() const { return thread_id() == threads() || simulated_; }
 
-  /// See Barrier::Exclusive. For elements whose state lives on across handler calls, such as Script.
+  /// See Barrier::Exclusive. For elements whose state persists across handler calls, such as Script.
   class Exclusive : public Barrier::Exclusive {
    public:
     explicit Exclusive(Runtime& runtime) : Barrier::Exclusive(runtime.barrier_) {}
   };
 
-  /// Calls `action` on worker 0 after signal `number` arrived while `router` is the current one. Without an action
+  /// Calls `action` on worker 0 when signal `number` arrives while `router` is the current one. Without an action,
   /// SIGINT and SIGTERM stop the router.
   void on_signal(const Router& router, int number, std::function<void()> action) {
     signals_.add(router, number, std::move(action));
@@ -192,7 +192,7 @@ class Runtime {
   }
   void pin(int id);
   void control_loop(const std::function<bool()>& control, int period_ms);
-  /// Posted actions, and watched descriptors that are ready within `timeout_ms`.
+  /// Runs posted actions, and handlers of watched descriptors that become readable within `timeout_ms`.
   void control_step(int timeout_ms);
   bool control_needed() const { return control_wanted_.load(); }
 
@@ -205,9 +205,9 @@ class Runtime {
   bool simulated_ = false;
 
   std::atomic<Router*> current_{nullptr};
-  std::unique_ptr<Router>* owner_ = nullptr;  // what run() was called with
+  std::unique_ptr<Router>* owner_ = nullptr;  // the argument of run()
   std::vector<std::unique_ptr<Router>> replaced_;
-  Swaps swaps_;  // of the control thread
+  Swaps swaps_;  // used by the control thread
 
   struct Watch {
     int fd;

@@ -82,7 +82,7 @@ void Signals::catch_stop_signals(bool on) {
 bool Signals::stop_wanted() {
   if (!g_any_pending.load(std::memory_order_acquire)) return false;
   const std::lock_guard guard(lock_);
-  // An action may install itself again.
+  // A running action may install itself again.
   if (acting_) return false;
   bool stop = false;
   for (const int number : kStopSignals)
@@ -96,7 +96,7 @@ bool Signals::run(const Router* current) {
   bool stop = false;
   for (int number = 1; number < kSignals; ++number) {
     if (!g_pending[number].exchange(false, std::memory_order_acq_rel)) continue;
-    // The actions of one arrival; they may install new ones for the next.
+    // The actions for this arrival; they may install new ones for the next.
     std::vector<std::function<void()>> actions;
     {
       const std::lock_guard guard(lock_);
@@ -118,8 +118,8 @@ bool Signals::run(const Router* current) {
       acting_ = false;
       if (actions_.contains(number) || is_stop_signal(number)) continue;
     }
-    // Until here the signal was caught, so that another arrival could not find the default while an action was about
-    // to install itself again. One that came meanwhile gets the default now.
+    // The signal was caught until here, so that another arrival could not meet the default while an action was about to
+    // install itself again. A signal that arrived meanwhile gets the default now.
     catch_signal(number, false);
     if (g_pending[number].exchange(false, std::memory_order_acq_rel)) raise(number);
   }

@@ -13,10 +13,10 @@ namespace headrace {
 
 class Router;
 
-/// One at a time in a process.
+/// Only one at a time in a process.
 class Signals {
  public:
-  /// \param wake threads that look after signals; they outlive this object
+  /// \param wake threads that handle signals; they outlive this object
   explicit Signals(std::vector<WorkerThread*> wake);
   ~Signals();
   Signals(const Signals&) = delete;
@@ -24,16 +24,16 @@ class Signals {
 
   /// The next arrival of signal `number` while `router` is the current one calls `action`, once.
   void add(const Router& router, int number, std::function<void()> action);
-  /// Forgets the actions of one router, and all; the system's default applies again.
+  /// Forgets the actions of one router, or of all (clear). The system's default then applies again.
   void forget(const Router& router);
   void clear();
-  /// SIGINT and SIGTERM set flags from now on, or have the system's default again.
+  /// Makes SIGINT and SIGTERM set flags, or restores the system's default.
   void catch_stop_signals(bool on);
 
-  /// Calls the actions of `current` for what has arrived. True if the router is to stop: SIGINT or SIGTERM came, and
-  /// there is no action for it.
+  /// Calls the actions of `current` for the signals that have arrived. True if the router is to stop: SIGINT or SIGTERM
+  /// came, and there is no action for it.
   bool run(const Router* current);
-  /// The same as far as it needs no action. Any thread: a router whose worker 0 does not get to run stops, too.
+  /// Like run(), without calling actions. Any thread, so that a router whose worker 0 does not get to run stops, too.
   bool stop_wanted();
 
  private:
@@ -44,7 +44,7 @@ class Signals {
   std::vector<WorkerThread*> wake_;
   std::mutex lock_;
   std::map<int, std::vector<Action>> actions_;
-  bool acting_ = false;  // run() calls actions
+  bool acting_ = false;  // run() is calling actions
 };
 
 }  // namespace headrace

@@ -21,17 +21,17 @@ namespace {
 constexpr int kTasksPerRound = 128;
 constexpr int kRoundsPerSelect = 64;
 constexpr uint64_t kStride1 = uint64_t{1} << 26;
-/// Rounds without work before a polling worker sleeps, and for how long it then does.
+/// Rounds without work before a polling worker sleeps, and how long it then sleeps.
 constexpr unsigned kQuietRounds = 256;
 constexpr int64_t kPollingSleepNs = 50'000;
 constexpr int64_t kLongestSleepNs = 1'000'000'000;
-/// Worker 0 looks after the run count, which falls to zero on any thread.
+/// How often worker 0 checks the run count, which falls to zero on any thread.
 constexpr int64_t kStopPeriodNs = 50'000'000;
 constexpr int64_t kNever = INT64_MAX;
-/// How long a worker among several stays awake behind work, or an alarm: what another one hands over then finds it so.
-/// Waking takes 50 us and more.
+/// How long one of several workers stays awake after work or an alarm, so that packets handed over by another worker
+/// find it awake. Waking takes 50 us and more.
 constexpr int64_t kLingerNs = 100'000;
-/// How often there is an alarm at most: steady traffic of others shall not keep a worker awake.
+/// Minimum time between alarms: steady traffic of other workers must not keep a worker awake.
 constexpr int64_t kAlarmRestNs = 5'000'000;
 
 int64_t real_now() {
@@ -104,7 +104,7 @@ bool Worker::run_tasks() {
       push_heap(task);
     }
     if (runtime_.barrier_.wanted() || runtime_.stopping()) break;
-    // A lone polling source goes round by round, so that timers and the control thread are not kept waiting.
+    // A lone polling task ends its round soon, so that timers and the control thread do not wait.
     if (heap_.size() <= 1 && n >= 8) break;
   }
   return worked;
@@ -137,7 +137,7 @@ bool Worker::run_timers() {
   if (next_expiry_.load(std::memory_order_acquire) == kNever) return false;
   const Timestamp now = clock::steady();
   bool worked = false;
-  // One at a time, because a timer may unschedule or destroy another; at most as many as there are now, so that one
+  // One at a time, because a timer may unschedule or destroy another. At most as many as there are now, so that a timer
   // that lags behind and reschedules itself cannot keep the worker here.
   size_t most = SIZE_MAX;
   for (size_t n = 0; n < most; ++n) {
@@ -242,8 +242,8 @@ void Worker::idle(rcu::Reader& reader) {
     return;
   }
   if (!polling && lingers()) {
-    // Spin, don't sched_yield(): on a busy machine a thread that yields resumes several time slices later, one that
-    // slept is woken at once.
+    // Spin instead of calling sched_yield(): on a busy machine a thread that yields resumes several time slices later,
+    // whereas one that sleeps is woken at once.
     __builtin_ia32_pause();
     if (have_watches_.load(std::memory_order_relaxed) && poll_watches(0, false) > 0) (void)run_selected();
     return;
@@ -265,7 +265,7 @@ void Worker::idle(rcu::Reader& reader) {
   else
     runtime_.barrier_.wake_up(thread_);
   reader.online();
-  // If a new router has taken over meanwhile, the descriptors are those of the old one.
+  // If a new router has taken over meanwhile, these descriptors are those of the old one.
   if (ready > 0 && generation == runtime_.barrier_.generation()) (void)run_selected();
 }
 

@@ -10,8 +10,8 @@ int g_thread_count = 1;
 }  // namespace detail
 
 namespace {
-/// Initialized on the first thread of the process. The barrier keeps LLVM from folding the store into the initializer of
-/// the variable, which would make every thread the first one.
+/// Runs on the first thread of the process. The compiler barrier keeps LLVM from folding the store into the variable's
+/// initializer, which would make every thread the first one.
 [[maybe_unused]] const int g_first_thread = [] {
   asm volatile("" ::: "memory");
   return detail::t_thread_id = 0;

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// A thread of the runtime: how it sleeps and is woken, and what it has done. It outlives routers.
+/// A thread of the runtime: how it sleeps and wakes up, and what it has done. It outlives routers.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  /// Ends the thread's sleep, or its next one. Any thread; also a signal handler.
+  /// Ends the thread's sleep, or its next one. Any thread, and signal handlers.
   void wake();
   int wake_fd() const { return event_fd_; }
   void clear_wake();

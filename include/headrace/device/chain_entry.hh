@@ -9,7 +9,7 @@ namespace headrace {
 
 class ChainEntry;
 
-/// Takes the packets that come to a chain.
+/// Takes the packets that arrive at a chain.
 class ChainGate {
  public:
   virtual void arrive(ChainEntry& entry, Batch& batch) = 0;
@@ -18,8 +18,8 @@ class ChainGate {
   ~ChainGate() = default;
 };
 
-/// Stands in front of a chain, and lets packets through to it unless a gate takes them to where they are processed. A
-/// user places one by name, `Offload`; wherever else packets come to a chain the router may put one.
+/// Stands in front of a chain. Passes packets on to the chain, unless a gate is attached that takes them to where they
+/// are processed. Users place an entry as `Offload`; the router may insert entries elsewhere in front of chains.
 class ChainEntry : public Element {
  public:
   static constexpr Ports kPorts{"1/1"};
@@ -31,7 +31,7 @@ class ChainEntry : public Element {
     else
       output(0).push(batch);
   }
-  /// Where packets go: which step of which plan.
+  /// Sends packets to `gate`, to enter plan `plan` at step `step`.
   void attach(ChainGate* gate, int plan, uint16_t step, const OffloadOptions& options) {
     gate_ = gate;
     plan_ = plan;
@@ -43,7 +43,7 @@ class ChainEntry : public Element {
   uint16_t step() const { return step_; }
   OffloadOptions& in_effect() { return in_effect_; }
   const OffloadOptions& in_effect() const { return in_effect_; }
-  /// What the user wants here, over what is wanted for the whole router.
+  /// Applies what the user set for this entry to the options of the whole router.
   virtual void adjust(OffloadOptions&) const {}
 
  private:

@@ -6,41 +6,41 @@
 
 namespace headrace {
 
-/// Threads of a block; each takes one row of a tile of this many rows.
+/// Threads per block. A tile has as many rows; each thread takes one.
 inline constexpr int kJobThreads = 256;
 inline constexpr int kJobWarps = kJobThreads / 32;
-/// Where a warp brings one payload: a packet of the pool, aligned to 16 bytes, fits.
+/// Size of the buffer into which a warp loads one payload: a packet of the pool, aligned to 16 bytes, fits.
 inline constexpr uint32_t kStageBytes = 2304;
-/// Longest row, in bytes; shorter ones are multiples of 16.
+/// Maximum stride of rows in bytes; every stride is a multiple of 16.
 inline constexpr int kMaxStride = 256;
-/// Most job places that a block of the resident kernel looks after: half a warp.
+/// Maximum number of job places that a block of the resident kernel polls: half a warp.
 inline constexpr int kPlacesPerBlock = 16;
 /// A parameter block up to this size is copied into each block's shared memory.
 inline constexpr uint32_t kSharedParameters = 16384;
 
-/// Bytes of shared memory between rows, over the row's stride: an odd number of words keeps the threads of a warp, each
-/// at the same place of its row, on different banks.
+/// Bytes of padding after each row in shared memory. They make the number of words per row odd, so that the threads of
+/// a warp, each at the same offset in its row, access different banks.
 inline constexpr uint32_t kRowPadding = 4;
 
-/// A plan, as kernels need it.
+/// A plan, as the kernels see it.
 struct DevicePlan {
   uint32_t stride;    ///< bytes of a row, a multiple of 16
-  uint32_t counters;  ///< that its shaders have together
+  uint32_t counters;  ///< of all its shaders together
   uint32_t scans;     ///< not 0: a shader scans payloads
 };
 
-/// A job place in pinned memory: this line, which only the host writes; a line with the number of the last job done,
-/// which only the device writes; counts; rows.
+/// A job place in pinned memory. It consists of this line, which only the host writes; a line with the number of the
+/// last finished job, which only the device writes; the counts; and the rows.
 struct Doorbell {
   static constexpr int kPlanBits = 12;
   static constexpr int kSlotBits = 20;
 
   /// Sequence number of the job << 32 | plan << kSlotBits | slots.
   uint64_t job;
-  /// Device address of the parameter block / 16, below the sequence number's lower 16 bits: the device knows by them
-  /// that it has read both words of the same job.
+  /// Device address of the parameter block / 16, with the lower 16 bits of the sequence number above it. By these bits
+  /// the device knows that it has read both words of the same job.
   uint64_t parameters;
-  /// The kernel of this generation shall leave.
+  /// The generation of the kernel that is to leave.
   uint64_t leave;
   uint64_t unused[5];
 
@@ -52,13 +52,13 @@ struct Doorbell {
   }
 };
 static_assert(sizeof(Doorbell) == 64);
-inline constexpr uint32_t kDoneAt = 64;     ///< from the begin of a place
-inline constexpr uint32_t kCountsAt = 128;  ///< likewise; 8 bytes a counter
+inline constexpr uint32_t kDoneAt = 64;     ///< from the start of a place
+inline constexpr uint32_t kCountsAt = 128;  ///< likewise; 8 bytes per counter
 
-/// Rows begin behind the counts.
+/// Rows begin after the counts.
 HEADRACE_SHADER constexpr uint32_t rows_at(uint32_t counters) { return (kCountsAt + 8 * counters + 127) / 128 * 128; }
 
-/// What a block needs of shared memory.
+/// Shared memory that a block needs.
 HEADRACE_SHADER constexpr uint32_t job_counts_bytes(uint32_t counters) { return (8 * counters + 15) / 16 * 16; }
 HEADRACE_SHADER constexpr uint32_t job_parameter_bytes(uint32_t bytes) {
   return bytes > kSharedParameters ? 0 : (bytes + 15) / 16 * 16;
@@ -70,10 +70,10 @@ HEADRACE_SHADER constexpr uint32_t job_shared_bytes(uint32_t counters, uint32_t 
          kJobThreads * (stride + kRowPadding);
 }
 
-/// When blocks of the resident kernel last had work; in device memory.
+/// When blocks of the resident kernel last had work. In device memory.
 struct ResidentActivity {
   uint64_t last_ns;
-  uint64_t leaving;  ///< the kernel of this generation leaves
+  uint64_t leaving;  ///< the generation of the kernel that is leaving
 };
 
 /// The parameter of `headrace_resident`. Addresses are the device's.
@@ -83,10 +83,10 @@ struct ResidentArguments {
   uint64_t activity;  ///< ResidentActivity
   uint64_t left;      ///< a word of pinned memory that becomes `generation` when the kernel begins to leave
   uint64_t place_stride;
-  uint64_t idle_ns;  ///< without a job for so long, the kernel leaves
+  uint64_t idle_ns;  ///< the kernel leaves after so long without a job
   uint32_t place_count;
   uint32_t rows_at;
-  uint32_t counters;  ///< most of any plan
+  uint32_t counters;  ///< the most that any plan has
   uint32_t parameter_bytes;
   uint32_t stage_bytes;  ///< room for payloads in a block's shared memory
   uint32_t generation;   ///< not 0

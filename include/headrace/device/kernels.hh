@@ -1,12 +1,12 @@
 #pragma once
 /// \file
-/// The kernels that run jobs; included behind a generated program, which defines
+/// The kernels that run jobs. Included after a generated program, which defines
 ///
 ///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
 ///
-/// Both kernels bring a tile of rows into shared memory, let each thread run one row through the plan, and bring the
-/// tile back. `headrace_stream` runs one job whose rows lie in device memory. `headrace_resident` stays: its blocks
-/// poll doorbells in the host's memory and read and write rows where the host has them.
+/// Both kernels load a tile of rows into shared memory, let each thread run one row through the plan, and store the
+/// tile. `headrace_stream` runs one job whose rows are in device memory. `headrace_resident` keeps running: its blocks
+/// poll doorbells in host memory, and read and write rows in host memory.
 
 #include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
@@ -20,8 +20,8 @@ inline __device__ uint64_t nanoseconds() {
   return t;
 }
 
-/// Rows of one stride on their way between memory, where they lie one behind the other, and shared memory, where each
-/// has kRowPadding bytes more. Neighboring threads move neighboring 16 bytes.
+/// Moves rows of one stride between memory, where they are contiguous, and shared memory, where kRowPadding bytes
+/// follow each row. Neighboring threads move neighboring pieces of 16 bytes.
 class Tile {
  public:
   __device__ Tile(uint32_t* shared, uint32_t stride)
@@ -47,15 +47,15 @@ class Tile {
   __device__ uint32_t* row(uint32_t index) const { return shared_ + index * (4 * pieces_ + kRowPadding / 4); }
 
  private:
-  /// Loads that a thread has under way at once.
+  /// Loads that a thread has in flight at once.
   static constexpr uint32_t kInFlight = 8;
 
-  /// Word of shared memory where a piece begins. The row is piece / pieces_, exactly: there are at most 256 x 64
-  /// pieces.
+  /// The word of shared memory at which a piece begins. Its row is exactly piece / pieces_, because there are at most
+  /// 256 x 64 pieces.
   __device__ uint32_t begin(uint32_t piece) const { return 4 * piece + (piece * magic_ >> 16) * (kRowPadding / 4); }
 
-  // The four words of a piece are moved in an order that differs between the quarters of a warp, so that the 32 words
-  // of a step lie on different banks.
+  // Each quarter of a warp moves the four words of a piece in a different order, so that the 32 words of one step lie
+  // in different banks.
   __device__ void put(uint32_t piece, uint4 v) const {
     if (turn_ & 1) v = {v.y, v.z, v.w, v.x};
     if (turn_ & 2) v = {v.z, v.w, v.x, v.y};
@@ -74,16 +74,16 @@ class Tile {
   }
 
   uint32_t* shared_;
-  uint32_t pieces_;  // of a row
+  uint32_t pieces_;  // per row
   uint32_t magic_;
   uint32_t turn_;
 };
 
-/// A block's shared memory: counts, payloads on their way, the parameter block if it is small enough, a tile.
+/// A block's shared memory: counts, stages for payloads, the parameter block if it is small enough, and a tile.
 struct Shared {
   uint64_t* counts;
-  unsigned char* stage;       // this warp's
-  unsigned char* parameters;  // null: they stay where they are
+  unsigned char* stage;       // of this warp
+  unsigned char* parameters;  // null: not copied to shared memory
   uint32_t* tile;
 
   __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes, uint32_t stage_bytes) {
@@ -97,7 +97,7 @@ struct Shared {
     tile = reinterpret_cast<uint32_t*>(behind + copied);
   }
 
-  /// Zeroes the counts and fetches the parameters. Synchronize the block before using them.
+  /// Zeroes the counts and copies the parameters. Synchronize the block before using them.
   __device__ void prepare(uint32_t counters, const unsigned char* from, uint32_t parameter_bytes) const {
     for (uint32_t i = threadIdx.x; i < counters; i += kJobThreads) counts[i] = 0;
     if (parameters == nullptr) return;
@@ -106,7 +106,7 @@ struct Shared {
   }
 };
 
-/// Runs the rows `first` to `end` - 1 of a job, a tile at a time, every `step` rows. All threads of a block.
+/// Runs the rows `first` to `end` - 1 of a job, one tile after every `step` rows. All threads of a block call it.
 inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
                                 uint32_t step, uint32_t stride, bool scans, const unsigned char* parameters) {
   const Tile tile(shared.tile, stride);
@@ -115,8 +115,8 @@ inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* r
     unsigned char* const at = rows + size_t{first} * stride;
     tile.load(at, n);
     __syncthreads();
-    // Warps scan payloads together, one packet after the other: rows are dealt out evenly, and threads without one come
-    // along.
+    // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the
+    // warps, and threads without a row take part, too.
     const uint32_t mine =
         scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
     uint32_t* const row = tile.row(mine);
@@ -141,20 +141,20 @@ inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* r
     }
     __syncthreads();
     tile.store(at, n);
-    // The next tile takes the place of this one.
+    // The next tile overwrites this one.
     __syncthreads();
   }
 }
 
-/// What the first warp of a block of the resident kernel found at its doorbells.
+/// What the first warp of a block found at its doorbells.
 struct Call {
   uint64_t job;
   uint64_t parameters;
   unsigned char* place;  // null: leave
 };
 
-/// The doorbells of a block. Lane l of the first warp looks at those of place l modulo 16: the lower half of the warp
-/// at the words of a job, the upper half at the word that asks to leave. Both are in one 32-byte sector of the host's
+/// The doorbells of a block. In the first warp, lane l polls place l modulo 16: the lower half of the warp reads the
+/// words of a job, the upper half the word that asks the kernel to leave. Both are in one 32-byte sector of host
 /// memory.
 class Doorbells {
  public:
@@ -169,12 +169,11 @@ class Doorbells {
     if (mine_) seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + kDoneAt));
   }
 
-  /// Waits for a job, or for a reason to leave. All lanes of the first warp; the answer goes to `call`.
+  /// Waits for a job or for a reason to leave, and writes the answer to `call`. All lanes of the first warp call it.
   __device__ void wait(Call* call) {
     for (uint32_t polls = 0;; ++polls) {
       uint64_t first = 0, second = 0;
-      // One block that leaves takes all with it, also those with work: the next kernel starts when the last one has
-      // left.
+      // If one block leaves, all leave, even those with work: the next kernel cannot start before this one has ended.
       const bool leaving = load_relaxed(&activity_->leaving) == arguments_.generation;
       if (mine_) load_acquire(place_ + 16 * half_, first, second);
       const uint32_t sequence = static_cast<uint32_t>(first >> 32);
@@ -183,7 +182,7 @@ class Doorbells {
       const uint32_t readies = __ballot_sync(~0u, ready);
       if (__any_sync(~0u, asked || leaving)) break;
       if (readies != 0) {
-        // In turn, so that no place waits for another one for ever.
+        // Round robin, so that no place starves.
         const uint32_t turned = (readies >> turn_ | readies << (16 - turn_)) & 0xffff;
         const uint32_t chosen = (static_cast<uint32_t>(__ffs(static_cast<int>(turned))) - 1 + turn_) & 15;
         turn_ = (chosen + 1) & 15;
@@ -194,7 +193,7 @@ class Doorbells {
         return;
       }
       if (polls % 16 == 15 && idle()) break;
-      // The longer nothing came, the longer the next poll may wait: polls take room on the link.
+      // The longer no job has come, the longer the pause between polls, because polls use bandwidth of the link.
       __nanosleep(polls < 64 ? 20 : polls < 4096 ? 100 : 250);
     }
     if (threadIdx.x == 0) {

@@ -36,11 +36,11 @@ HEADRACE_SHADER uint64_t reverse_bytes(uint64_t v, int size) {
   return r;
 }
 
-/// `size` bytes at any address as they lie, little end first.
+/// Loads `Size` bytes from any address, little-endian.
 template <int Size>
 HEADRACE_SHADER uint64_t load_bytes(const uint8_t* at) {
 #if defined(__CUDA_ARCH__)
-  // Whole words of the row, which begins at a multiple of 4, and a shift.
+  // Loads whole words of the row, which begins at a multiple of 4, and shifts.
   const uint32_t odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at)) & 3;
   const uint32_t* word = reinterpret_cast<const uint32_t*>(at - odd);
   const uint32_t shift = odd * 8;
@@ -65,12 +65,13 @@ HEADRACE_SHADER void store_bytes(uint8_t* at, uint64_t value) {
 }
 
 #if defined(__CUDA_ARCH__)
-/// Adds to a counter in a block's shared memory. The threads of a warp that add to the same one do it together: they
-/// would queue up otherwise, and a 64-bit addition there is a loop. So it is made of two of 32 bits, with the carry.
+/// Adds to a counter in a block's shared memory. Threads of a warp that add to the same counter combine their
+/// additions, which would otherwise be serialized. A 64-bit atomic addition in shared memory is a loop, so two 32-bit
+/// additions with carry are used instead.
 inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
   uint32_t* const words = reinterpret_cast<uint32_t*>(counter);
   const uint32_t mine = static_cast<uint32_t>(n);
-  if (n >> 27) {  // a sum over a warp might not fit
+  if (n >> 27) {  // the sum over a warp might overflow
     const uint32_t old = atomicAdd(words, mine);
     atomicAdd(words + 1, static_cast<uint32_t>(n >> 32) + (old + mine < old));
     return;
@@ -88,37 +89,37 @@ inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
 
 }  // namespace detail
 
-/// What a shader must not do.
+/// Mistakes that a shader can make.
 enum class Fault : uint8_t {
   kNone,
-  kTorn,       ///< it wrote or counted before it asked for bytes that have not travelled
-  kUndeclared  ///< it used bytes, at an offset known only at run time, that it did not declare
+  kTorn,       ///< it wrote or counted before it read bytes that are not in the row
+  kUndeclared  ///< it used bytes that it did not declare, at an offset known only at run time
 };
 
-/// Which headers of a packet shaders in front of a step may have written: they have not reached the packet's memory.
+/// Which headers the shaders before a step may have changed in the row; the packet's memory does not have the changes.
 enum class HeaderWrites : uint8_t {
-  kNone,  ///< none, or nothing that says where a payload begins and ends
-  kLink,  ///< the link's header
+  kNone,  ///< none, or nothing that determines where a payload begins and ends
+  kLink,  ///< the link-layer header
   kAny
 };
 
-/// A row at work: the header in registers, the bytes where the row lies.
+/// A row being processed: its header in registers, its bytes where the row lies.
 struct Slot {
   RowHeader header;
   uint8_t* row;
-  uint64_t* counts;     ///< the plan's counters; on a device shared by a block
-  uint16_t window_at;   ///< what header.data was when the slot came: where the window counts from
-  bool stopped;         ///< the shader wanted what the row does not hold
-  HeaderWrites writes;  ///< for a shader that scans payloads: what has been written in front of it
-  uint8_t* stage;       ///< on a device: where the warp of this thread brings a payload
-  // Mistakes of shaders, which only the host looks for.
+  uint64_t* counts;     ///< the plan's counters; on a device, shared by a block
+  uint16_t window_at;   ///< header.data when the slot came: the origin of the window
+  bool stopped;         ///< the shader needed something that the row does not hold
+  HeaderWrites writes;  ///< for a shader that scans payloads: what shaders before it have written
+  uint8_t* stage;       ///< on a device: where this thread's warp loads a payload
+  // Mistakes of shaders, which only the host checks for.
   bool changed;         ///< this shader has written or counted
   Fault fault;          ///< the first one
-  uint16_t fault_step;  ///< and whose it was
+  uint16_t fault_step;  ///< the step that made it
 };
 
-/// A slot as a shader of type `S` sees it. `Layout::row()` gives the RowLayout, a constant where the program is
-/// generated; the interface is that of CpuView.
+/// A slot as a shader of type `S` sees it. `Layout::row()` returns the RowLayout, which is a constant in a generated
+/// program. The interface is that of CpuView.
 template <typename S, typename Layout>
 class LaneView {
  public:
@@ -292,7 +293,7 @@ class LaneView {
 #endif
   }
 
-  /// Where bytes lie in the row; negative, and the slot stopped, when they do not travel.
+  /// Where bytes lie in the row. If they are not in it, returns a negative number and stops the slot.
   HEADRACE_SHADER int find(Anchor anchor, int offset, int size) const {
     if (anchor == Anchor::kAnno) {
       if (layout_.row().has_annotations(offset, size)) return layout_.row().annotation(offset);
@@ -325,8 +326,9 @@ class LaneView {
 
 namespace detail {
 
-/// False if a declared field of a header that is there lies outside the row: then the shader must not begin, as it may
-/// write before it comes to that field. What moves on its way (a header that it sets itself) is found while it runs.
+/// False if a declared field of a header that the packet has lies outside the row. The shader must not start then,
+/// because it might write before it reaches that field. Fields of a header that the shader itself sets are checked as
+/// they are accessed.
 template <typename S, typename Layout>
 HEADRACE_SHADER bool holds_fields(const Slot& s, const Layout& layout) {
   constexpr Uses<S, Anchor::kMac> mac;
@@ -352,12 +354,12 @@ HEADRACE_SHADER bool holds_fields(const Slot& s, const Layout& layout) {
 
 }  // namespace detail
 
-/// Not a port: the host must do this element, the slot is as it was.
+/// Not a port: the host must process this element; the slot is unchanged.
 inline constexpr Next kResume = 0xfffc;
 
 namespace detail {
 
-/// Calls `shade(view)`, and takes back what it did to a slot that must go to the host.
+/// Calls `shade(view)`; if the slot must go to the host, restores its header.
 template <typename S, typename Layout, typename Shade>
 HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first_counter, Shade&& shade) {
   const RowHeader before = slot.header;
@@ -376,7 +378,7 @@ HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first
 
 }  // namespace detail
 
-/// Runs shader `shader` on a slot. Its next, or kResume.
+/// Runs shader `shader` on a slot. Returns its next, or kResume.
 template <typename S, typename Layout>
 HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter) {
   if (!detail::has_headers<S>(slot.header)) return kDrop;

@@ -1,12 +1,12 @@
 #pragma once
 /// \file
-/// Loads and stores of a device that meet those of the host or of other blocks. Read by NVRTC only.
+/// Device loads and stores that synchronize with the host or with other blocks. Read by NVRTC only.
 
 #include "headrace/shader_types.hh"
 
 namespace headrace::device {
 
-/// Two words that lie side by side, acquired at system scope; 16-byte aligned.
+/// Two adjacent words, acquired at system scope; 16-byte aligned.
 inline __device__ void load_acquire(const void* from, uint64_t& first, uint64_t& second) {
   asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(from) : "memory");
 }
@@ -15,8 +15,8 @@ inline __device__ uint32_t load_acquire(const uint32_t* from) {
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
-/// 16 bytes that another processor may have written a moment ago. Not ordered among themselves, so that several are
-/// under way at once.
+/// Loads 16 bytes that another processor may just have written. Such loads are not ordered among themselves, so several
+/// can be in flight at once.
 inline __device__ uint4 load_fresh(const void* from) {
   uint4 v;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -24,7 +24,7 @@ inline __device__ uint4 load_fresh(const void* from) {
                : "l"(from));
   return v;
 }
-/// Stores a word behind everything that this block's threads stored before their last barrier.
+/// Stores a word after everything that this block's threads stored before their last barrier.
 inline __device__ void store_release(uint32_t* to, uint32_t value) {
   asm volatile("fence.acq_rel.sys;\n\tst.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }

@@ -6,33 +6,33 @@
 ///
 ///     [ RowHeader 16 | address 8 | annotations, 4 bytes each | window: bytes around the packet's beginning ]
 ///
-/// The address of the packet's buffer is only there when a shader of the plan scans payloads, which a device reads
-/// where they lie.
+/// The address of the packet's buffer is present only if a shader of the plan scans payloads, which a device reads in
+/// place.
 ///
-/// It goes to the device and comes back in the same form. What a row does not hold is looked at by the host: a shader
-/// that needs it stops the slot, unchanged, in front of its element.
+/// The row goes to the device and comes back in the same format. If a shader needs something that the row does not
+/// hold, it stops the slot, unchanged, before its element; the host continues there.
 
 #include "headrace/shader_types.hh"
 
 namespace headrace {
 
-/// Most bytes of a packet that a row may hold.
+/// Maximum number of packet bytes in a row.
 inline constexpr int kMaxWindow = 128;
 
 /// Where the parts of a plan's rows lie.
 struct RowLayout {
   int32_t stride = 0;        ///< bytes of a row, a multiple of 16
-  int32_t annotations = 0;   ///< bit g: annotation bytes 4g to 4g+3 travel
-  int32_t window_begin = 0;  ///< first byte that travels, counted from where the packet begins; may be negative
+  int32_t annotations = 0;   ///< bit g: annotation bytes 4g to 4g+3 are in the row
+  int32_t window_begin = 0;  ///< first packet byte in the row, relative to the packet's start; may be negative
   int32_t window_size = 0;   ///< bytes, a multiple of 4
-  int32_t address_size = 0;  ///< 8 if the address of the packet's buffer travels, else 0
+  int32_t address_size = 0;  ///< 8 if the row holds the address of the packet's buffer, else 0
 
   HEADRACE_SHADER static constexpr int ones(uint32_t bits) {
     int n = 0;
     for (; bits != 0; bits &= bits - 1) ++n;
     return n;
   }
-  /// Where annotation byte `offset` lies in a row. It must travel.
+  /// Where annotation byte `offset`, which must be in the row, lies in the row.
   HEADRACE_SHADER constexpr int annotation(int offset) const {
     const uint32_t before = static_cast<uint32_t>(annotations) & ((1u << (offset >> 2)) - 1);
     return kAddressAt + address_size + 4 * ones(before) + (offset & 3);
@@ -48,9 +48,9 @@ struct RowLayout {
   static constexpr int kAddressAt = 16;
 };
 
-/// The state of a packet beside its bytes, as Packet has it: positions count from the beginning of the buffer.
+/// The state of a packet besides its bytes, as in Packet: positions count from the start of the buffer.
 struct RowHeader {
-  static constexpr uint16_t kNone = 0xffff;  ///< no element has marked the header
+  static constexpr uint16_t kNone = 0xffff;  ///< no element has marked this header
 
   uint32_t length;
   uint16_t data;
@@ -59,7 +59,7 @@ struct RowHeader {
   uint16_t transport;
   uint8_t type;
   uint8_t reserved;
-  /// The element of the plan that comes next or, from kExit on, how the slot left (see Plan).
+  /// The next step of the plan or, from kExit on, how the slot left (see Plan).
   uint16_t at;
 
   HEADRACE_SHADER bool has_mac_header() const { return mac != kNone; }
