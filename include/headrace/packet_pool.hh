@@ -9,6 +9,7 @@
 
 #include "headrace/packet.hh"
 #include "headrace/ring.hh"
+#include "headrace/worker.hh"
 
 namespace headrace {
 
