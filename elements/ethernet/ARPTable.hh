@@ -1,7 +1,7 @@
 #pragma once
 #include <headrace/element.hh>
 
-#include "elements/ethernet/arp_table.hh"
+#include "elements/ethernet/neighbor_table.hh"
 
 namespace headrace {
 

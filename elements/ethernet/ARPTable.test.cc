@@ -1,4 +1,4 @@
-#include "elements/ethernet/arp_table.hh"
+#include "elements/ethernet/neighbor_table.hh"
 #include "support/element_test.hh"
 
 namespace headrace::testing {

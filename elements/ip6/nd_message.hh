@@ -2,6 +2,8 @@
 /// \file
 /// Neighbor Discovery for IPv6 over Ethernet (RFC 4861): the messages that find a neighbor's Ethernet address.
 
+#include <optional>
+
 #include "headrace/headers.hh"
 #include "headrace/packet.hh"
 
@@ -35,12 +37,18 @@ struct NdMessage {
 };
 static_assert(sizeof(NdMessage) == 14 + 40 + NdMessage::kIcmpLength);
 
-/// The message in `p`, which begins with its Ethernet header, if it is of `type`, no router forwarded it, and its
-/// checksum is right; else null. A solicitation may lack the option: only the fields up to `target` are there for sure.
+/// The message in `p`, which must begin with its Ethernet header; null unless the message has this type and is valid
+/// (RFC 4861, 7.1): hop limit 255, code 0, correct checksum, complete options. The option may be missing: only the
+/// fields up to `target` can be read.
 const NdMessage* nd_message(const Packet& p, uint8_t type);
 
-/// True if the message carries `option` directly behind its target.
-bool has_nd_option(const Packet& p, uint8_t option);
+/// The Ethernet address in the first option of this type, if there is one. `nd` must come from nd_message().
+std::optional<EtherAddress> nd_ether(const NdMessage& nd, uint8_t option);
+
+/// The solicited-node address of `target` (RFC 4291, 2.7.1).
+Ip6Address solicited_node(const Ip6Address& target);
+/// The Ethernet group of a multicast address (RFC 2464, 7).
+EtherAddress ip6_multicast_group(const Ip6Address& ip);
 
 /// A frame with the message; null without a buffer.
 Packet* make_nd_message(uint8_t type, uint8_t flags, const EtherAddress& from_ether, const Ip6Address& from,

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Which Ethernet address an IP address has, and packets that wait for the answer.
+/// Which Ethernet address an IPv4 or IPv6 address has, and packets that wait for the answer.
 
 #include <array>
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,17 +22,42 @@ namespace headrace {
 
 class Handlers;
 
-/// An ARP table that all workers share. Entries are spread over stripes with a lock each; what concerns all entries
-/// (limits, listing) takes all locks in order. A fresh address is found without a lock, and those who look up often
-/// keep what they found for as long as `generation` stays the same. Times are clock::steady() in nanoseconds.
-class ArpTable {
+/// An IP address that can be read without a lock while another thread changes it. A reader may see parts of two
+/// addresses, so it must check afterwards that nothing has changed.
+template <typename Address>
+class SharedAddress {
+ public:
+  Address load(std::memory_order order) const {
+    Word words[kWords];
+    for (size_t i = 0; i < kWords; ++i) words[i] = words_[i].load(order);
+    return Address::from_bytes(words);
+  }
+  void store(Address address, std::memory_order order) {
+    Word words[kWords];
+    address.copy_to(words);
+    for (size_t i = 0; i < kWords; ++i) words_[i].store(words[i], order);
+  }
+
+ private:
+  using Word = std::conditional_t<sizeof(Address) == 4, uint32_t, uint64_t>;
+  static constexpr size_t kWords = sizeof(Address) / sizeof(Word);
+  std::atomic<Word> words_[kWords] = {};
+};
+
+/// A table of neighbors (ARP or IPv6 Neighbor Discovery) that all workers share. Entries are spread over stripes with a
+/// lock each; what concerns all entries (limits, listing) takes all locks in order. A fresh address is found without a
+/// lock, and those who look up often keep what they found for as long as `generation` stays the same. Times are
+/// clock::steady() in nanoseconds.
+template <typename Address>
+class NeighborTable {
  public:
   struct Limits {
-    uint32_t packets = 2048;                     ///< waiting packets; 0: any number
-    uint32_t entries = 65536;                    ///< 0: any number
-    uint32_t packets_per_entry = 0;              ///< 0: any number
-    uint32_t slim_factor = 2;                    ///< beyond `packets`, one of every `slim_factor` is dropped
-    Interval timeout = Interval::from_sec(300);  ///< after which an entry is not known any more; 0: never
+    uint32_t packets = 2048;                         ///< waiting packets; 0: any number
+    uint32_t entries = 65536;                        ///< 0: any number
+    uint32_t packets_per_entry = 0;                  ///< 0: any number
+    uint32_t slim_factor = 2;                        ///< beyond `packets`, one of every `slim_factor` is dropped
+    Interval timeout = Interval::from_sec(300);      ///< after which an entry is not known any more; 0: never
+    Interval ask_interval = Interval::from_ms(100);  ///< time between two requests for an address; at most 1 s
   };
 
   struct Answer {
@@ -44,8 +70,8 @@ class ArpTable {
 
   /// What a request for `ip` has of the packet that it is sent for.
   struct Question {
-    Question(IpAddress ip, const Packet& p);
-    IpAddress ip;
+    Question(Address ip, const Packet& p);
+    Address ip;
     Timestamp timestamp;
     uint16_t vlan_tci;
   };
@@ -57,10 +83,10 @@ class ArpTable {
     kAsk  ///< the packet waits, and the caller shall ask for the address
   };
 
-  ArpTable() = default;
-  ~ArpTable();
-  ArpTable(const ArpTable&) = delete;
-  ArpTable& operator=(const ArpTable&) = delete;
+  NeighborTable() = default;
+  ~NeighborTable();
+  NeighborTable(const NeighborTable&) = delete;
+  NeighborTable& operator=(const NeighborTable&) = delete;
 
   /// While no worker runs.
   void set_limits(const Limits& limits) {
@@ -73,15 +99,27 @@ class ArpTable {
   static Status check_limits(const Limits& limits, Errors& errors);
 
   /// \param poll_after an entry older than this is asked for again before it is forgotten; 0: it is not
-  Answer lookup(IpAddress ip, int64_t now, int64_t poll_after) {
+  Answer lookup(Address ip, int64_t now, int64_t poll_after) {
     const Answer fresh = find(ip, now, poll_after);
     return fresh.known ? fresh : lookup_locked(ip, now, poll_after);
   }
   /// Lets a packet wait for the address of `ip`.
-  Append append(IpAddress ip, Packet* p, int64_t now);
+  Append append(Address ip, Packet* p, int64_t now);
   /// Makes an address known, or with the broadcast address unknown. The packets that waited for it, oldest first, go to
   /// `waiting`, or stay if that is null.
-  void insert(IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting = nullptr);
+  void insert(Address ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting = nullptr);
+  /// What a neighbor advertisement says (RFC 4861, 4.4).
+  struct Claim {
+    Address ip;
+    std::optional<EtherAddress> ether;
+    bool solicited = false;  ///< it answers a solicitation
+    bool override = false;   ///< it may replace a different Ethernet address
+  };
+  /// Processes an advertisement by the rules of RFC 4861, 7.2.5. It is ignored if the table has no entry for the
+  /// address. Packets that were waiting for the address are moved to `waiting`, oldest first; there are none unless the
+  /// claim has an Ethernet address.
+  /// \param poll_after as in lookup(); an entry that becomes stale is polled when it is next used
+  void confirm(const Claim& claim, int64_t now, int64_t poll_after, std::vector<Packet*>& waiting);
   /// Forgets everything; waiting packets are dropped.
   void clear();
   /// Forgets what is too old.
@@ -91,7 +129,7 @@ class ArpTable {
   /// `patience` all packets go to `unreachable`.
   void tend(int64_t now, int64_t patience, std::vector<Question>& ask, std::vector<Packet*>& unreachable);
   /// Takes over what `old` holds; no worker runs.
-  void take(ArpTable& old);
+  void take(NeighborTable& old);
 
   /// Changes whenever an answer given before may have become wrong; never 0. Read it before looking up.
   uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -107,7 +145,7 @@ class ArpTable {
 
  private:
   struct Entry {
-    IpAddress ip;
+    Address ip;
     EtherAddress ether = EtherAddress::broadcast();
     bool known = false;
     uint8_t polls = 0;  // since the last answer
@@ -123,14 +161,14 @@ class ArpTable {
   using Entries = std::list<Entry>;
   /// Seeded, so that an attacker cannot choose addresses that collide.
   struct Hash {
-    uint64_t operator()(IpAddress ip) const;
+    uint64_t operator()(Address ip) const;
   };
 
   /// The known addresses of a stripe as readers see them, with linear probing; at most half of the slots are taken. An
   /// address of 0 marks a free slot.
   struct Known {
     struct Slot {
-      std::atomic<uint32_t> ip{0};  // network order
+      SharedAddress<Address> ip;
       std::atomic<uint64_t> ether{0};
       std::atomic<int64_t> live_at{0}, next_poll{0};
     };
@@ -145,7 +183,7 @@ class ArpTable {
     std::atomic<Known*> known{nullptr};
     std::mutex mutex;
     Entries by_age;  // oldest first
-    std::unordered_map<IpAddress, Entries::iterator, Hash> by_ip;
+    std::unordered_map<Address, typename Entries::iterator, Hash> by_ip;
     /// Also those that were outgrown: a reader may still look at them, and all together are no larger than the last.
     std::vector<std::unique_ptr<Known>> made;
   };
@@ -154,35 +192,35 @@ class ArpTable {
   class OldestFirst;
 
   Stripe& stripe_of(uint64_t hash) { return (*stripes_)[hash >> 58]; }
-  Stripe& stripe(IpAddress ip) { return stripe_of(Hash()(ip)); }
+  Stripe& stripe(Address ip) { return stripe_of(Hash()(ip)); }
   bool expired(const Entry& e, int64_t now) const { return limits_.timeout.ns && e.live_at + limits_.timeout.ns < now; }
   bool known(const Entry& e, int64_t now) const { return e.known && !expired(e, now); }
   /// An answer that needs no lock, or none.
-  Answer find(IpAddress ip, int64_t now, int64_t poll_after);
-  Answer lookup_locked(IpAddress ip, int64_t now, int64_t poll_after);
+  Answer find(Address ip, int64_t now, int64_t poll_after);
+  Answer lookup_locked(Address ip, int64_t now, int64_t poll_after);
   /// Shows readers what an entry says now. Its stripe is locked.
   void publish(Stripe& s, const Entry& e);
-  void unpublish(Stripe& s, IpAddress ip);
+  void unpublish(Stripe& s, Address ip);
   void new_generation() {
     if (generation_.fetch_add(1, std::memory_order_release) + 1 == 0)
       generation_.fetch_add(1, std::memory_order_release);
   }
   int64_t good_until(int64_t live_at, int64_t next_poll, int64_t poll_after) const;
   static void grow(Stripe& s);
-  static int64_t next_poll(const Entry& e);
+  int64_t next_poll(const Entry& e) const;
   static void mark_poll(Entry& e, int64_t now);
 
   /// The stripe of `ip` must be locked, and with `slim` all of them.
-  Entry& ensure(Stripe& s, IpAddress ip, int64_t now, bool slim);
-  void place(Stripe& s, Entries::iterator entry);
-  bool has_room_for_entry(const Stripe& s, IpAddress ip) const;
+  Entry& ensure(Stripe& s, Address ip, int64_t now, bool slim);
+  void place(Stripe& s, typename Entries::iterator entry);
+  bool has_room_for_entry(const Stripe& s, Address ip) const;
   bool has_room_for_packet() const;
-  Append append_locked(Stripe& s, IpAddress ip, Packet* p, int64_t now, bool slim);
-  void insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting,
-                     bool slim);
+  Append append_locked(Stripe& s, Address ip, Packet* p, int64_t now, bool slim);
+  void insert_locked(Stripe& s, Address ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting, bool slim);
+  void settle(Stripe& s, Entry& e, int64_t live_at, int64_t now, std::vector<Packet*>* waiting);
   /// Enforces limits; all stripes are locked.
   void slim(int64_t now);
-  void remove(Stripe& s, Entries::iterator entry);
+  void remove(Stripe& s, typename Entries::iterator entry);
   void drop_waiting(Entry& e, size_t n);
 
   Limits limits_;
@@ -192,5 +230,9 @@ class ArpTable {
   std::atomic<uint64_t> drops_{0};
   std::atomic<int64_t> next_order_{1};
 };
+
+extern template class NeighborTable<IpAddress>;
+extern template class NeighborTable<Ip6Address>;
+using ArpTable = NeighborTable<IpAddress>;
 
 }  // namespace headrace

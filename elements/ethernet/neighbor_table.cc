@@ -1,8 +1,9 @@
-#include "elements/ethernet/arp_table.hh"
+#include "elements/ethernet/neighbor_table.hh"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <random>
 
@@ -13,29 +14,49 @@ namespace headrace {
 
 namespace {
 
-/// An address is asked for at most ten times a second, and after ten questions without an answer every two seconds.
-constexpr int64_t kPollInterval = Timestamp::kSecond / 10;
+/// After ten requests without a reply, an address is requested at most every two seconds.
 constexpr int64_t kSlowPollInterval = 2 * Timestamp::kSecond;
 constexpr int kFastPolls = 10;
 /// After so many questions to the known address unanswered, it may be that it belongs to nobody any more (RFC
-/// 1122, 2.3.2.1).
+/// 1122, 2.3.2.1; RFC 4861, MAX_UNICAST_SOLICIT).
 constexpr int kUnicastPolls = 3;
 
 void add(std::atomic<uint32_t>& count, int64_t n) {
   count.fetch_add(static_cast<uint32_t>(n), std::memory_order_relaxed);
 }
 
+uint64_t finish_hash(uint64_t hash) {
+  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93;
+  return hash ^ hash >> 29;
+}
+uint64_t seeded_hash(IpAddress ip, uint64_t seed) {
+  return finish_hash((ip.network_order() ^ seed) * 0x9e3779b97f4a7c15);
+}
+uint64_t seeded_hash(const Ip6Address& ip, uint64_t seed) {
+  __extension__ using Wide = unsigned __int128;
+  uint64_t words[2];
+  ip.copy_to(words);
+  seed *= 0x9e3779b97f4a7c15;
+  const Wide product = Wide{words[0] ^ seed} * (words[1] ^ std::rotl(seed, 29));
+  return finish_hash(static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64));
+}
+
 }  // namespace
 
-ArpTable::Question::Question(IpAddress ip, const Packet& p)
+template <typename Address>
+NeighborTable<Address>::Question::Question(Address ip, const Packet& p)
     : ip(ip), timestamp(p.timestamp()), vlan_tci(p.anno_u16(anno_offset::kVlanTci)) {}
 
-ArpTable::~ArpTable() { clear(); }
+template <typename Address>
+NeighborTable<Address>::~NeighborTable() {
+  clear();
+}
 
 /// Holds the locks of all stripes, taken in one order.
-class ArpTable::AllLocks {
+template <typename Address>
+class NeighborTable<Address>::AllLocks {
  public:
-  explicit AllLocks(ArpTable& table) : table_(table) {
+  explicit AllLocks(NeighborTable& table) : table_(table) {
     for (Stripe& s : *table_.stripes_) s.mutex.lock();
   }
   ~AllLocks() {
@@ -45,17 +66,18 @@ class ArpTable::AllLocks {
   AllLocks& operator=(const AllLocks&) = delete;
 
  private:
-  ArpTable& table_;
+  NeighborTable& table_;
 };
 
 /// Goes through the entries of all stripes by age.
-class ArpTable::OldestFirst {
+template <typename Address>
+class NeighborTable<Address>::OldestFirst {
  public:
-  explicit OldestFirst(ArpTable& table) : table_(table) {
+  explicit OldestFirst(NeighborTable& table) : table_(table) {
     for (size_t i = 0; i < kStripes; ++i) at_[i] = (*table_.stripes_)[i].by_age.begin();
   }
   /// The next entry and its stripe; false when there is none.
-  bool next(Stripe*& stripe, Entries::iterator& entry) {
+  bool next(Stripe*& stripe, typename Entries::iterator& entry) {
     size_t best = kStripes;
     for (size_t i = 0; i < kStripes; ++i) {
       if (at_[i] == (*table_.stripes_)[i].by_age.end()) continue;
@@ -68,11 +90,12 @@ class ArpTable::OldestFirst {
   }
 
  private:
-  ArpTable& table_;
-  std::array<Entries::iterator, kStripes> at_;
+  NeighborTable& table_;
+  std::array<typename Entries::iterator, kStripes> at_;
 };
 
-void ArpTable::read_limits(Args& args, Limits& limits) {
+template <typename Address>
+void NeighborTable<Address>::read_limits(Args& args, Limits& limits) {
   args.read("CAPACITY", limits.packets)
       .read("ENTRY_CAPACITY", limits.entries)
       .read("ENTRY_PACKET_CAPACITY", limits.packets_per_entry)
@@ -80,49 +103,52 @@ void ArpTable::read_limits(Args& args, Limits& limits) {
       .read("TIMEOUT", limits.timeout);
 }
 
-Status ArpTable::check_limits(const Limits& limits, Errors& errors) {
+template <typename Address>
+Status NeighborTable<Address>::check_limits(const Limits& limits, Errors& errors) {
   if (limits.slim_factor == 0) return errors.error("CAPACITY_SLIM_FACTOR cannot be zero");
   return {};
 }
 
-int64_t ArpTable::next_poll(const Entry& e) {
-  return e.polled_at + (e.polls >= kFastPolls ? kSlowPollInterval : kPollInterval);
+template <typename Address>
+int64_t NeighborTable<Address>::next_poll(const Entry& e) const {
+  return e.polled_at + (e.polls >= kFastPolls ? kSlowPollInterval : limits_.ask_interval.ns);
 }
 
-void ArpTable::mark_poll(Entry& e, int64_t now) {
+template <typename Address>
+void NeighborTable<Address>::mark_poll(Entry& e, int64_t now) {
   e.polled_at = now;
   if (e.polls < 255) ++e.polls;
 }
 
-uint64_t ArpTable::Hash::operator()(IpAddress ip) const {
+template <typename Address>
+uint64_t NeighborTable<Address>::Hash::operator()(Address ip) const {
   static const uint64_t seed = std::random_device()();
-  uint64_t hash = (ip.network_order() ^ seed) * 0x9e3779b97f4a7c15;
-  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93;
-  return hash ^ hash >> 29;
+  return seeded_hash(ip, seed);
 }
 
 // --- What readers see
 
-int64_t ArpTable::good_until(int64_t live_at, int64_t next_poll, int64_t poll_after) const {
+template <typename Address>
+int64_t NeighborTable<Address>::good_until(int64_t live_at, int64_t next_poll, int64_t poll_after) const {
   int64_t until = std::numeric_limits<int64_t>::max();
   if (limits_.timeout.ns) until = live_at + limits_.timeout.ns + 1;
   if (poll_after) until = std::min(until, std::max(live_at + poll_after, next_poll));
   return until;
 }
 
-ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
+template <typename Address>
+auto NeighborTable<Address>::find(Address ip, int64_t now, int64_t poll_after) -> Answer {
   const uint64_t hash = Hash()(ip);
   const Stripe& s = stripe_of(hash);
   const uint32_t version = s.version.load(std::memory_order_acquire);
   const Known* known = s.known.load(std::memory_order_acquire);
   if (version & 1 || !known) return {};
-  const uint32_t wanted = ip.network_order();
   for (size_t i = hash & known->mask, tries = 0; tries <= known->mask; i = (i + 1) & known->mask, ++tries) {
-    const Known::Slot& slot = known->slots[i];
+    const typename Known::Slot& slot = known->slots[i];
     // All with acquire, so that the version is read behind them.
-    const uint32_t found = slot.ip.load(std::memory_order_acquire);
-    if (found == 0) return {};
-    if (found != wanted) continue;
+    const Address found = slot.ip.load(std::memory_order_acquire);
+    if (!found) return {};
+    if (found != ip) continue;
     const uint64_t ether = slot.ether.load(std::memory_order_acquire);
     const int64_t live_at = slot.live_at.load(std::memory_order_acquire);
     const int64_t next_poll = slot.next_poll.load(std::memory_order_acquire);
@@ -137,17 +163,18 @@ ArpTable::Answer ArpTable::find(IpAddress ip, int64_t now, int64_t poll_after) {
   return {};
 }
 
-void ArpTable::grow(Stripe& s) {
+template <typename Address>
+void NeighborTable<Address>::grow(Stripe& s) {
   const Known* old = s.known.load(std::memory_order_relaxed);
   auto grown = std::make_unique<Known>(old ? 2 * old->slots.size() : 16);
   // Not yet visible to other threads.
   for (size_t at = 0; old && at < old->slots.size(); ++at) {
-    const Known::Slot& from = old->slots[at];
-    const uint32_t ip = from.ip.load(std::memory_order_relaxed);
-    if (ip == 0) continue;
-    size_t i = Hash()(IpAddress::from_network_order(ip)) & grown->mask;
+    const typename Known::Slot& from = old->slots[at];
+    const Address ip = from.ip.load(std::memory_order_relaxed);
+    if (!ip) continue;
+    size_t i = Hash()(ip) & grown->mask;
     while (grown->slots[i].ip.load(std::memory_order_relaxed)) i = (i + 1) & grown->mask;
-    Known::Slot& to = grown->slots[i];
+    typename Known::Slot& to = grown->slots[i];
     to.ip.store(ip, std::memory_order_relaxed);
     to.ether.store(from.ether.load(std::memory_order_relaxed), std::memory_order_relaxed);
     to.live_at.store(from.live_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -158,21 +185,21 @@ void ArpTable::grow(Stripe& s) {
   s.made.push_back(std::move(grown));
 }
 
-void ArpTable::publish(Stripe& s, const Entry& e) {
+template <typename Address>
+void NeighborTable<Address>::publish(Stripe& s, const Entry& e) {
   if (!e.known) return unpublish(s, e.ip);
-  const uint32_t ip = e.ip.network_order();
-  if (ip == 0) return;
+  if (!e.ip) return;
   Known* known = s.known.load(std::memory_order_relaxed);
   if (!known || 2 * (known->used + 1) > known->slots.size()) {
     grow(s);
     known = s.known.load(std::memory_order_relaxed);
   }
   size_t i = Hash()(e.ip) & known->mask;
-  while (known->slots[i].ip.load(std::memory_order_relaxed) != ip &&
-         known->slots[i].ip.load(std::memory_order_relaxed) != 0)
+  while (known->slots[i].ip.load(std::memory_order_relaxed) != e.ip &&
+         known->slots[i].ip.load(std::memory_order_relaxed))
     i = (i + 1) & known->mask;
-  Known::Slot& slot = known->slots[i];
-  known->used += slot.ip.load(std::memory_order_relaxed) == 0;
+  typename Known::Slot& slot = known->slots[i];
+  known->used += !slot.ip.load(std::memory_order_relaxed);
   uint64_t ether = 0;
   e.ether.copy_to(&ether);
 
@@ -182,18 +209,18 @@ void ArpTable::publish(Stripe& s, const Entry& e) {
   slot.ether.store(ether, std::memory_order_release);
   slot.live_at.store(e.live_at, std::memory_order_release);
   slot.next_poll.store(next_poll(e), std::memory_order_release);
-  slot.ip.store(ip, std::memory_order_release);
+  slot.ip.store(e.ip, std::memory_order_release);
   s.version.store(version + 2, std::memory_order_release);
   new_generation();
 }
 
-void ArpTable::unpublish(Stripe& s, IpAddress address) {
+template <typename Address>
+void NeighborTable<Address>::unpublish(Stripe& s, Address ip) {
   Known* known = s.known.load(std::memory_order_relaxed);
-  const uint32_t ip = address.network_order();
-  if (!known || ip == 0) return;
-  size_t i = Hash()(address) & known->mask;
+  if (!known || !ip) return;
+  size_t i = Hash()(ip) & known->mask;
   while (known->slots[i].ip.load(std::memory_order_relaxed) != ip) {
-    if (known->slots[i].ip.load(std::memory_order_relaxed) == 0) return;
+    if (!known->slots[i].ip.load(std::memory_order_relaxed)) return;
     i = (i + 1) & known->mask;
   }
   const uint32_t version = s.version.load(std::memory_order_relaxed);
@@ -201,19 +228,19 @@ void ArpTable::unpublish(Stripe& s, IpAddress address) {
   // What follows and would not be found across a hole moves into it (Knuth, The Art of Computer Programming, 6.4 R).
   for (size_t from = i;;) {
     from = (from + 1) & known->mask;
-    Known::Slot& moved = known->slots[from];
-    const uint32_t moved_ip = moved.ip.load(std::memory_order_relaxed);
-    if (moved_ip == 0) break;
-    const size_t home = Hash()(IpAddress::from_network_order(moved_ip)) & known->mask;
+    typename Known::Slot& moved = known->slots[from];
+    const Address moved_ip = moved.ip.load(std::memory_order_relaxed);
+    if (!moved_ip) break;
+    const size_t home = Hash()(moved_ip) & known->mask;
     if (((from - home) & known->mask) < ((from - i) & known->mask)) continue;
-    Known::Slot& hole = known->slots[i];
+    typename Known::Slot& hole = known->slots[i];
     hole.ether.store(moved.ether.load(std::memory_order_relaxed), std::memory_order_release);
     hole.live_at.store(moved.live_at.load(std::memory_order_relaxed), std::memory_order_release);
     hole.next_poll.store(moved.next_poll.load(std::memory_order_relaxed), std::memory_order_release);
     hole.ip.store(moved_ip, std::memory_order_release);
     i = from;
   }
-  known->slots[i].ip.store(0, std::memory_order_release);
+  known->slots[i].ip.store(Address(), std::memory_order_release);
   --known->used;
   s.version.store(version + 2, std::memory_order_release);
   new_generation();
@@ -221,7 +248,8 @@ void ArpTable::unpublish(Stripe& s, IpAddress address) {
 
 // --- Entries
 
-ArpTable::Answer ArpTable::lookup_locked(IpAddress ip, int64_t now, int64_t poll_after) {
+template <typename Address>
+auto NeighborTable<Address>::lookup_locked(Address ip, int64_t now, int64_t poll_after) -> Answer {
   Stripe& s = stripe(ip);
   const std::lock_guard lock(s.mutex);
   const auto found = s.by_ip.find(ip);
@@ -240,14 +268,19 @@ ArpTable::Answer ArpTable::lookup_locked(IpAddress ip, int64_t now, int64_t poll
   return answer;
 }
 
-bool ArpTable::has_room_for_entry(const Stripe& s, IpAddress ip) const {
+template <typename Address>
+bool NeighborTable<Address>::has_room_for_entry(const Stripe& s, Address ip) const {
   return !limits_.entries || count() < limits_.entries || s.by_ip.count(ip);
 }
 
-bool ArpTable::has_room_for_packet() const { return !limits_.packets || waiting() < limits_.packets; }
+template <typename Address>
+bool NeighborTable<Address>::has_room_for_packet() const {
+  return !limits_.packets || waiting() < limits_.packets;
+}
 
 /// Moves an entry of a stripe to where its age belongs, which is near the end.
-void ArpTable::place(Stripe& s, Entries::iterator entry) {
+template <typename Address>
+void NeighborTable<Address>::place(Stripe& s, typename Entries::iterator entry) {
   auto to = s.by_age.end();
   while (to != s.by_age.begin()) {
     const auto before = std::prev(to);
@@ -257,7 +290,8 @@ void ArpTable::place(Stripe& s, Entries::iterator entry) {
   s.by_age.splice(to, s.by_age, entry);
 }
 
-ArpTable::Entry& ArpTable::ensure(Stripe& s, IpAddress ip, int64_t now, bool may_slim) {
+template <typename Address>
+auto NeighborTable<Address>::ensure(Stripe& s, Address ip, int64_t now, bool may_slim) -> Entry& {
   const auto found = s.by_ip.find(ip);
   if (found != s.by_ip.end()) return *found->second;
   add(entries_, 1);
@@ -272,7 +306,8 @@ ArpTable::Entry& ArpTable::ensure(Stripe& s, IpAddress ip, int64_t now, bool may
   return *entry;
 }
 
-ArpTable::Append ArpTable::append(IpAddress ip, Packet* p, int64_t now) {
+template <typename Address>
+auto NeighborTable<Address>::append(Address ip, Packet* p, int64_t now) -> Append {
   Stripe& s = stripe(ip);
   {
     const std::lock_guard lock(s.mutex);
@@ -282,7 +317,8 @@ ArpTable::Append ArpTable::append(IpAddress ip, Packet* p, int64_t now) {
   return append_locked(s, ip, p, now, true);
 }
 
-ArpTable::Append ArpTable::append_locked(Stripe& s, IpAddress ip, Packet* p, int64_t now, bool may_slim) {
+template <typename Address>
+auto NeighborTable<Address>::append_locked(Stripe& s, Address ip, Packet* p, int64_t now, bool may_slim) -> Append {
   Entry* e = &ensure(s, ip, now, may_slim);
   if (known(*e, now)) return Append::kKnown;
   if (limits_.timeout.ns && e->live_at < now - limits_.timeout.ns) {
@@ -308,7 +344,8 @@ ArpTable::Append ArpTable::append_locked(Stripe& s, IpAddress ip, Packet* p, int
   return Append::kAsk;
 }
 
-void ArpTable::insert(IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting) {
+template <typename Address>
+void NeighborTable<Address>::insert(Address ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting) {
   Stripe& s = stripe(ip);
   {
     const std::lock_guard lock(s.mutex);
@@ -318,16 +355,23 @@ void ArpTable::insert(IpAddress ip, EtherAddress ether, int64_t now, std::vector
   insert_locked(s, ip, ether, now, waiting, true);
 }
 
-void ArpTable::insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_t now, std::vector<Packet*>* waiting,
-                             bool may_slim) {
+template <typename Address>
+void NeighborTable<Address>::insert_locked(Stripe& s, Address ip, EtherAddress ether, int64_t now,
+                                           std::vector<Packet*>* waiting, bool may_slim) {
   Entry& e = ensure(s, ip, now, may_slim);
   e.ether = ether;
   e.known = !ether.is_broadcast();
-  e.live_at = now;
+  settle(s, e, now, now, waiting);
+}
+
+/// Updates an entry after a reply; its address was last confirmed at `live_at`.
+template <typename Address>
+void NeighborTable<Address>::settle(Stripe& s, Entry& e, int64_t live_at, int64_t now, std::vector<Packet*>* waiting) {
+  e.live_at = live_at;
   e.polled_at = now - Timestamp::kSecond;
   e.polls = 0;
   e.order = next_order_.fetch_add(1, std::memory_order_relaxed);
-  place(s, s.by_ip.find(ip)->second);
+  place(s, s.by_ip.find(e.ip)->second);
   publish(s, e);
   if (waiting) {
     waiting->swap(e.waiting);
@@ -336,14 +380,43 @@ void ArpTable::insert_locked(Stripe& s, IpAddress ip, EtherAddress ether, int64_
   }
 }
 
-void ArpTable::drop_waiting(Entry& e, size_t n) {
+template <typename Address>
+void NeighborTable<Address>::confirm(const Claim& claim, int64_t now, int64_t poll_after,
+                                     std::vector<Packet*>& waiting) {
+  Stripe& s = stripe(claim.ip);
+  const std::lock_guard lock(s.mutex);
+  const auto found = s.by_ip.find(claim.ip);
+  if (found == s.by_ip.end()) return;
+  Entry& e = *found->second;
+  const int64_t stale_at = now - poll_after;
+  if (!known(e, now)) {
+    if (!claim.ether) return;
+    e.ether = *claim.ether;
+    e.known = true;
+    return settle(s, e, claim.solicited ? now : stale_at, now, &waiting);
+  }
+  const bool moved = claim.ether && *claim.ether != e.ether;
+  if (moved && !claim.override) {
+    // Another host may claim the address. Keep the entry, but poll it: the owner will answer.
+    e.live_at = std::min(e.live_at, stale_at);
+    place(s, found->second);
+    return publish(s, e);
+  }
+  if (!moved && !claim.solicited) return;
+  if (moved) e.ether = *claim.ether;
+  settle(s, e, claim.solicited ? now : stale_at, now, &waiting);
+}
+
+template <typename Address>
+void NeighborTable<Address>::drop_waiting(Entry& e, size_t n) {
   for (size_t i = 0; i < n; ++i) e.waiting[i]->kill();
   e.waiting.erase(e.waiting.begin(), e.waiting.begin() + static_cast<std::ptrdiff_t>(n));
   add(packets_, -static_cast<int64_t>(n));
   drops_.fetch_add(n, std::memory_order_relaxed);
 }
 
-void ArpTable::remove(Stripe& s, Entries::iterator entry) {
+template <typename Address>
+void NeighborTable<Address>::remove(Stripe& s, typename Entries::iterator entry) {
   drop_waiting(*entry, entry->waiting.size());
   if (entry->known) unpublish(s, entry->ip);
   s.by_ip.erase(entry->ip);
@@ -351,9 +424,10 @@ void ArpTable::remove(Stripe& s, Entries::iterator entry) {
   add(entries_, -1);
 }
 
-void ArpTable::slim(int64_t now) {
+template <typename Address>
+void NeighborTable<Address>::slim(int64_t now) {
   Stripe* s;
-  Entries::iterator entry;
+  typename Entries::iterator entry;
   for (OldestFirst oldest(*this); oldest.next(s, entry);) {
     if (!expired(*entry, now) && !(limits_.entries && count() > limits_.entries)) break;
     remove(*s, entry);
@@ -365,18 +439,22 @@ void ArpTable::slim(int64_t now) {
     drop_waiting(*entry, std::min<size_t>(entry->waiting.size(), waiting() - target));
 }
 
-void ArpTable::clear() {
+template <typename Address>
+void NeighborTable<Address>::clear() {
   const AllLocks all(*this);
   for (Stripe& s : *stripes_)
     while (!s.by_age.empty()) remove(s, s.by_age.begin());
 }
 
-void ArpTable::expire(int64_t now) {
+template <typename Address>
+void NeighborTable<Address>::expire(int64_t now) {
   const AllLocks all(*this);
   slim(now);
 }
 
-void ArpTable::tend(int64_t now, int64_t patience, std::vector<Question>& ask, std::vector<Packet*>& unreachable) {
+template <typename Address>
+void NeighborTable<Address>::tend(int64_t now, int64_t patience, std::vector<Question>& ask,
+                                  std::vector<Packet*>& unreachable) {
   if (waiting() == 0) return;
   for (Stripe& s : *stripes_) {
     const std::lock_guard lock(s.mutex);
@@ -394,7 +472,8 @@ void ArpTable::tend(int64_t now, int64_t patience, std::vector<Question>& ask, s
   }
 }
 
-void ArpTable::take(ArpTable& old) {
+template <typename Address>
+void NeighborTable<Address>::take(NeighborTable& old) {
   clear();
   stripes_.swap(old.stripes_);
   new_generation();
@@ -405,11 +484,12 @@ void ArpTable::take(ArpTable& old) {
   next_order_.store(old.next_order_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-std::string ArpTable::unparse(int64_t now) {
+template <typename Address>
+std::string NeighborTable<Address>::unparse(int64_t now) {
   const AllLocks all(*this);
   std::string text;
   Stripe* s;
-  Entries::iterator e;
+  typename Entries::iterator e;
   for (OldestFirst oldest(*this); oldest.next(s, e);) {
     const Timestamp age = Timestamp::from_ms((now - e->live_at) / 1000000);
     text += fmt::format("{} {} {} {}\n", e->ip, known(*e, now) ? 1 : 0, e->ether, age.unparse());
@@ -417,9 +497,10 @@ std::string ArpTable::unparse(int64_t now) {
   return text;
 }
 
-void ArpTable::add_entry_handlers(Handlers& handlers, Element& element) {
+template <typename Address>
+void NeighborTable<Address>::add_entry_handlers(Handlers& handlers, Element& element) {
   handlers.write("insert", [this, &element](const std::string& value, Errors& errors) {
-    IpAddress ip;
+    Address ip;
     EtherAddress ether;
     Args args = Args::from_words(value, &element.router().scope(&element), errors);
     if (!args.read_mp("IP", ip).read_mp("ETH", ether).complete()) return Status::failed();
@@ -427,12 +508,15 @@ void ArpTable::add_entry_handlers(Handlers& handlers, Element& element) {
     return Status();
   });
   handlers.write("delete", [this, &element](const std::string& value, Errors& errors) {
-    IpAddress ip;
+    Address ip;
     Args args = Args::from_words(value, &element.router().scope(&element), errors);
     if (!args.read_mp("IP", ip).complete()) return Status::failed();
     insert(ip, EtherAddress::broadcast(), clock::steady().ns);
     return Status();
   });
 }
+
+template class NeighborTable<IpAddress>;
+template class NeighborTable<Ip6Address>;
 
 }  // namespace headrace
