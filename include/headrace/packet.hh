@@ -137,6 +137,11 @@ class alignas(64) Packet {
     flags_ |= kHasTimestamp;
   }
 
+  /// How often the packet has gone around a cycle of push connections; at most kMaxTurns.
+  int turns() const { return flags_ >> kTurnShift; }
+  void add_turn() { flags_ = static_cast<uint8_t>(flags_ + (1 << kTurnShift)); }
+  static constexpr int kMaxTurns = 127;
+
   /// Makes this buffer a fresh packet of `length` bytes after `headroom` bytes, with cleared annotations. For sources
   /// that recycle buffers; `length` must fit.
   void reset(uint32_t length, uint32_t headroom = kDefaultHeadroom) {
@@ -175,6 +180,7 @@ class alignas(64) Packet {
  private:
   friend class PacketPool;
   static constexpr uint8_t kHasTimestamp = 1;
+  static constexpr int kTurnShift = 1;  // the other bits of flags_ count turns
 
   Packet() = default;
   bool pull_slow(uint32_t n);

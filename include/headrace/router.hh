@@ -186,7 +186,7 @@ class Router {
   std::vector<int> order_;  // in which elements are configured
   std::map<std::string, Element*, std::less<>> by_name_;
   std::vector<Connection> connections_;
-  std::vector<std::unique_ptr<Element>> guards_;
+  std::map<int, std::unique_ptr<Element>> guards_;  // by connection
   std::vector<std::unique_ptr<Element>> probes_;
   std::vector<std::unique_ptr<ThreadCounters>> profiles_;
   std::vector<int> home_threads_;

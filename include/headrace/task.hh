@@ -44,6 +44,12 @@ class Task {
   int tickets() const { return tickets_; }
   void set_tickets(int n);
 
+  /// Each worker has 64 gates. A task does not run while one of `gates` (bits) is closed. The engine closes a gate while
+  /// a worker can take no more packets for a chain, so that its sources rest and everything else goes on.
+  void set_gates(uint64_t gates) { gates_ = gates; }
+  /// Closes these gates of the task's worker and opens all others. Call on that worker's thread.
+  void close_gates(uint64_t gates);
+
  private:
   friend class Router;
   friend class Worker;
@@ -56,6 +62,7 @@ class Task {
   std::atomic<bool> scheduled_{false};
   bool listed_ = false;  // in the worker's run list; used by the home thread only
   int tickets_ = 1024;
+  uint64_t gates_ = 0;
   uint64_t pass_ = 0;
   uint64_t sequence_ = 0;
 };

@@ -11,7 +11,8 @@
 #include "cli/source.hh"
 #include "cli/workers_option.hh"
 #include "headrace/router.hh"
-#include "offload/engine.hh"
+#include "offload/chain_plans.hh"
+#include "offload/program.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
 
@@ -26,9 +27,8 @@ constexpr const char* kCheckDescription =
 
 /// Writes the program of all chains, whether or not they would be offloaded.
 bool write_program(const Router& router, const std::string& file) {
-  size_t images = 0;
   const std::string source = offload::program_source(
-      offload::make_plans(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved, images));
+      offload::plan_chains(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved).plans);
   return write_file(file, source, "headrace check");
 }
 

@@ -9,7 +9,7 @@
 #include "cli/commands.hh"
 #include "cli/output.hh"
 #include "cli/source.hh"
-#include "offload/engine.hh"
+#include "offload/chain_plans.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
 
@@ -40,14 +40,15 @@ std::string box(const Element& e, bool shader) {
 }
 
 std::string graph_as_dot(const Router& router) {
-  size_t images = 0;
   const std::vector<Element*> nodes = Router::Graph::nodes(router);
   const std::vector<offload::Plan> plans =
-      offload::make_plans(nodes, router.graph().edges, router.graph().resolved, images);
+      offload::plan_chains(nodes, router.graph().edges, router.graph().resolved).plans;
   std::vector<int> plan_of(nodes.size(), -1);
   for (size_t p = 0; p < plans.size(); ++p)
-    for (const offload::Step& step : plans[p].steps())
-      plan_of[static_cast<size_t>(step.element->index())] = static_cast<int>(p);
+    for (const offload::Step& step : plans[p].steps()) {
+      int& plan = plan_of[static_cast<size_t>(step.element->index())];
+      if (plan < 0) plan = static_cast<int>(p);
+    }
 
   std::string out = "digraph headrace {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n";
   out += "  edge [fontname=\"sans-serif\", fontsize=8];\n";
@@ -57,7 +58,10 @@ std::string graph_as_dot(const Router& router) {
     const RowLayout& row = plans[p].row();
     out += fmt::format("  subgraph cluster_{} {{\n    label=\"chain {}: rows of {} bytes\";\n    color=\"#608030\";\n",
                        p, p, row.stride);
-    for (const offload::Step& step : plans[p].steps()) out += "    " + box(*step.element, true);
+    // An element of several chains is drawn in the first.
+    for (const offload::Step& step : plans[p].steps())
+      if (plan_of[static_cast<size_t>(step.element->index())] == static_cast<int>(p))
+        out += "    " + box(*step.element, true);
     out += "  }\n";
   }
   for (size_t e = 0; e < router.connections().size(); ++e) {

@@ -226,29 +226,37 @@ class Resolver {
       End at;
       size_t next;
     };
+    // First from where packets are pushed anew, so that a cycle is cut behind the element by which they enter it.
+    std::vector<End> starts;
     for (size_t n = 0; n < nodes_.size(); ++n) {
-      for (size_t port = 0; port < state[n].size(); ++port) {
-        if (state[n][port] != kNew) continue;
-        std::vector<Frame> stack{{{static_cast<int>(n), static_cast<int>(port)}, 0}};
-        state[n][port] = kOpen;
-        while (!stack.empty()) {
-          Frame& top = stack.back();
-          const std::vector<int>& out = leaving[top.at.node];
-          if (top.next == out.size()) {
-            state[top.at.node][top.at.port] = kDone;
-            stack.pop_back();
-            continue;
-          }
-          const int e = out[top.next++];
-          const Edge& edge = edges_[e];
-          if (!flows(nodes_[top.at.node].flow, top.at.port, edge.from.port)) continue;
-          char& s = state[edge.to.node][edge.to.port];
-          if (s == kOpen) {
-            out_.back_edges.push_back(e);
-          } else if (s == kNew) {
-            s = kOpen;
-            stack.push_back({edge.to, 0});
-          }
+      const std::vector<Mode>& inputs = out_.nodes[n].inputs;
+      if (std::find(inputs.begin(), inputs.end(), Mode::kPush) != inputs.end()) continue;
+      for (const int e : leaving[n]) starts.push_back(edges_[e].to);
+    }
+    for (size_t n = 0; n < nodes_.size(); ++n)
+      for (size_t port = 0; port < state[n].size(); ++port)
+        starts.push_back({static_cast<int>(n), static_cast<int>(port)});
+    for (const End& start : starts) {
+      if (state[start.node][start.port] != kNew) continue;
+      std::vector<Frame> stack{{start, 0}};
+      state[start.node][start.port] = kOpen;
+      while (!stack.empty()) {
+        Frame& top = stack.back();
+        const std::vector<int>& out = leaving[top.at.node];
+        if (top.next == out.size()) {
+          state[top.at.node][top.at.port] = kDone;
+          stack.pop_back();
+          continue;
+        }
+        const int e = out[top.next++];
+        const Edge& edge = edges_[e];
+        if (!flows(nodes_[top.at.node].flow, top.at.port, edge.from.port)) continue;
+        char& s = state[edge.to.node][edge.to.port];
+        if (s == kOpen) {
+          out_.back_edges.push_back(e);
+        } else if (s == kNew) {
+          s = kOpen;
+          stack.push_back({edge.to, 0});
         }
       }
     }

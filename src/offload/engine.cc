@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "headrace/worker.hh"
+#include "offload/chain_plans.hh"
 #include "offload/clock.hh"
 #include "offload/placement.hh"
 
@@ -26,17 +27,31 @@ bool wants_device(const OffloadOptions& o) {
   return o.mode == OffloadOptions::Mode::kDevice || o.mode == OffloadOptions::Mode::kFixed;
 }
 
-}  // namespace
-
-std::vector<Plan> make_plans(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                             const graph::Resolved& resolved, size_t& images) {
-  std::vector<bool> shader;
-  for (const Element* e : elements) shader.push_back(can_offload(*e));
-  std::vector<Plan> plans;
-  for (const graph::Chain& chain : graph::find_chains(shader, edges, resolved))
-    plans.emplace_back(chain, elements, edges, resolved.back_edges, images);
-  return plans;
+/// For each node, the gates of the plans to which packets that it pushes may come.
+std::vector<uint64_t> gates_of_nodes(const std::vector<Plan>& plans, const std::vector<graph::Edge>& edges,
+                                     const graph::Resolved& resolved) {
+  std::vector<uint64_t> gates(resolved.nodes.size(), 0);
+  std::vector<std::vector<int>> arriving(gates.size());  // by push connections: the nodes that they come from
+  for (const graph::Edge& e : edges)
+    if (resolved.nodes[static_cast<size_t>(e.from.node)].outputs[static_cast<size_t>(e.from.port)] ==
+        graph::Mode::kPush)
+      arriving[static_cast<size_t>(e.to.node)].push_back(e.from.node);
+  for (size_t p = 0; p < plans.size(); ++p) {
+    const uint64_t gate = JobQueue::gate_of(static_cast<int>(p));
+    std::vector<int> stack;
+    for (const Entry& entry : plans[p].entries()) stack.push_back(edges[static_cast<size_t>(entry.edge)].from.node);
+    while (!stack.empty()) {
+      const auto node = static_cast<size_t>(stack.back());
+      stack.pop_back();
+      if (gates[node] & gate) continue;
+      gates[node] |= gate;
+      stack.insert(stack.end(), arriving[node].begin(), arriving[node].end());
+    }
+  }
+  return gates;
 }
+
+}  // namespace
 
 std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                                        const graph::Resolved& resolved, const OffloadOptions& options,
@@ -53,7 +68,10 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   if (!any) return nullptr;
 
   std::unique_ptr<Engine> engine(new Engine(options, workers));
-  engine->plans_ = make_plans(elements, edges, resolved, engine->images_);
+  ChainPlans chains = plan_chains(elements, edges, resolved);
+  engine->plans_ = std::move(chains.plans);
+  engine->images_ = chains.images;
+  engine->on_cpu_ = std::move(chains.on_cpu);
   for (size_t p = 0; p < engine->plans_.size(); ++p) {
     for (const Entry& way : engine->plans_[p].entries()) {
       auto* entry =
@@ -66,7 +84,7 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
         engine->made_.emplace_back(way.edge, std::make_unique<ChainEntry>());
         entry = engine->made_.back().second.get();
       }
-      entry->attach(engine.get(), static_cast<int>(p), way.step, here);
+      entry->attach(engine.get(), static_cast<int>(p), way.step, static_cast<uint16_t>(engine->entries_.size()), here);
       engine->entries_.push_back(entry);
       engine->options_.resident = engine->options_.resident && here.resident;
     }
@@ -80,7 +98,7 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   }
   if (!engine->open_devices(errors).ok()) return nullptr;
   if (engine->devices_.empty()) {
-    for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, entry->in_effect());
+    for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, 0, entry->in_effect());
     return nullptr;
   }
   std::vector<int> device_nodes;
@@ -88,7 +106,11 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   engine->first_device_ = place_workers(worker_nodes, device_nodes, node_distance);
   for (int w = 0; w < workers; ++w)
     engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->first_device_[static_cast<size_t>(w)],
-                                                         engine->plans_, engine->devices_, engine->options_));
+                                                         engine->plans_, engine->devices_, engine->entries_,
+                                                         engine->options_));
+  const std::vector<uint64_t> gates = gates_of_nodes(engine->plans_, edges, resolved);
+  for (size_t i = 0; i < elements.size(); ++i)
+    if (gates[i] != 0) engine->feeders_.emplace_back(elements[i], gates[i]);
   if (!engine->update(true, errors).ok()) return nullptr;
   return engine;
 }
@@ -117,11 +139,15 @@ Status Engine::open_devices(Errors& errors) {
 }
 
 void Engine::start() {
+  for (const auto& [element, gates] : feeders_)
+    for (Task* task : element->tasks()) task->set_gates(gates);
   for (int w = 0; w < workers_; ++w) {
     polls_.push_back(std::make_unique<Task>(entries_.front(), [this, w](Task& task) {
       JobQueue& q = queue(w);
+      const uint64_t closed = q.closed_gates();
       const bool worked = q.poll();
       const bool idle = q.idle();
+      if (q.closed_gates() != closed) task.close_gates(q.closed_gates());
       // A worker that waits for a device does not sleep: the answer is microseconds away.
       if (!idle) task.fast_reschedule();
       // Late jobs occupy memory and tables until the device has finished them, even if no more traffic comes.
@@ -149,9 +175,12 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
     entry.output(0).push(batch);
     return;
   }
-  queue(worker).arrive(entry.plan(), entry.step(), batch, entry.in_effect());
+  JobQueue& q = queue(worker);
+  const uint64_t closed = q.closed_gates();
+  q.arrive(entry, batch);
   Task& poll = *polls_[static_cast<size_t>(worker)];
   if (!poll.scheduled()) poll.reschedule();
+  if (q.closed_gates() != closed) poll.close_gates(q.closed_gates());
 }
 
 Status Engine::update(bool standing, Errors& errors) {
@@ -208,6 +237,7 @@ std::string Engine::describe() const {
   std::string text = fmt::format("mode: {}\njob: {} packets, {} under way, at most {} us of waiting\n", mode(),
                                  options_.job, options_.jobs, options_.max_wait_us);
   for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
+  for (const std::string& line : on_cpu_) text += fmt::format("on the CPU: {}\n", line);
   for (size_t d = 0; d < devices_.size(); ++d) {
     text += fmt::format("device {}:{}\n", d, devices_[d]->failed.load(std::memory_order_relaxed) ? " failed" : "");
     if (devices_.size() > 1) {

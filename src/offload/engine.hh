@@ -71,6 +71,7 @@ class Engine final : public ChainGate {
   std::mutex updating_;
   std::atomic<int> standing_{0};  // threads in update() for which all workers stand
   std::vector<Plan> plans_;
+  std::vector<std::string> on_cpu_;
   Program program_;
   size_t images_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
@@ -80,10 +81,7 @@ class Engine final : public ChainGate {
   std::vector<std::unique_ptr<Timer>> wakeups_;                    // by worker
   std::vector<std::pair<int, std::unique_ptr<ChainEntry>>> made_;  // with their edges
   std::vector<ChainEntry*> entries_;
+  std::vector<std::pair<Element*, uint64_t>> feeders_;  // with the gates of the plans that they feed
 };
-
-/// The chains of a graph as plans, without a device: for `headrace graph` and `headrace check --program`.
-std::vector<Plan> make_plans(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                             const graph::Resolved& resolved, size_t& images);
 
 }  // namespace headrace::offload

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <utility>
 
-#include "headrace/flow_hash.hh"
 #include "offload/clock.hh"
 
 namespace headrace::offload {
@@ -20,11 +20,13 @@ constexpr int64_t kHopelessDeadlines = 4;
 }  // namespace
 
 JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
-                   std::vector<std::unique_ptr<Device>>& devices, const OffloadOptions& options)
+                   std::vector<std::unique_ptr<Device>>& devices, const std::vector<ChainEntry*>& entries,
+                   const OffloadOptions& options)
     : worker_(worker),
       first_device_(first_device),
       plans_(plans),
       devices_(devices),
+      entries_(entries),
       options_(options),
       quarantines_(devices.size()),
       lines_(plans.size()) {
@@ -49,6 +51,12 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     line.ring.resize(std::max<size_t>(places, 1));
     line.last_of_bucket.resize(kBuckets);
   }
+  Tuning tuning;
+  // Each other plan finds a place, however slow this one is.
+  tuning.places = std::max(options.jobs - static_cast<int>(plans.size()) + 1, 1);
+  tuning.job = options.job;
+  tuning.max_wait_us = INT_MAX;  // the entries have their own
+  tunings_.assign(plans.size(), tuning);
 }
 
 JobQueue::~JobQueue() {
@@ -56,16 +64,14 @@ JobQueue::~JobQueue() {
     for (Job& job : jobs) {
       if (job.state != State::kFree && job.state != State::kQuarantine)
         for (int i = 0; i < job.size; ++i) job.packets[static_cast<size_t>(i)]->kill();
-      while (Packet* p = job.behind.first) {
-        job.behind.first = p->next();
-        p->kill();
-      }
+      job.behind.kill();
     }
+  for (Line& line : lines_) line.parked.kill();
 }
 
 bool JobQueue::idle() const {
   for (const Line& line : lines_)
-    if (!line.empty()) return false;
+    if (!line.empty() || !line.parked.empty()) return false;
   return true;
 }
 
@@ -82,69 +88,111 @@ int JobQueue::usable_device() const {
 
 // --- Arrival
 
-void JobQueue::arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options) {
+void JobQueue::arrive(const ChainEntry& entry, Batch& batch) {
   arrived_ = true;
-  Packet** packets = batch.begin();
-  const int n = batch.size();
-  using Mode = OffloadOptions::Mode;
-  if (usable_device() < 0 || options.mode == Mode::kCpu || options.mode == Mode::kAuto) {
-    to_cpu(plan, step, packets, n);
-  } else if (options.mode == Mode::kDevice) {
-    to_device(plan, step, packets, n, options, false);
-  } else {
-    // By bucket, so that all packets of a flow take the same path.
-    const auto below = static_cast<uint32_t>(std::lround(options.fraction * kBuckets));
-    Packet* here[Batch::kCapacity];
-    int there = 0, stay = 0;
-    for (int i = 0; i < n; ++i) {
-      Packet* p = packets[i];
-      // The lowest bits choose the worker, so higher bits choose the processor.
-      const bool device = (flow_bucket(*p) >> 7) % kBuckets < below;
-      here[stay] = p;
-      packets[there] = p;
-      there += device;
-      stay += !device;
-    }
-    if (there) to_device(plan, step, packets, there, options, true);
-    if (stay) to_cpu(plan, step, here, stay);
-  }
+  if (lines_[static_cast<size_t>(entry.plan())].parked.empty())
+    send(entry, batch.begin(), batch.size());
+  else
+    park(entry, batch.begin(), batch.size());
   batch.clear();
 }
 
-void JobQueue::to_device(int plan, uint16_t step, Packet** packets, int n, const OffloadOptions& options, bool track) {
+void JobQueue::send(const ChainEntry& entry, Packet** packets, int n) {
+  const OffloadOptions& options = entry.in_effect();
+  using Mode = OffloadOptions::Mode;
+  if (usable_device() < 0 || options.mode == Mode::kCpu || options.mode == Mode::kAuto) {
+    to_cpu(entry.plan(), entry.step(), packets, nullptr, n);
+    return;
+  }
+  if (options.mode == Mode::kDevice) {
+    to_device(entry, packets, nullptr, n);
+    return;
+  }
+  // By bucket, so that all packets of a flow take the same path.
+  const auto below = static_cast<uint32_t>(std::lround(options.fraction * kBuckets));
+  Packet* here[Batch::kCapacity];
+  uint16_t buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
+  int there = 0, stay = 0;
+  for (int i = 0; i < n; ++i) {
+    Packet* p = packets[i];
+    // The lowest bits choose the worker, so higher bits choose the processor.
+    const uint16_t bucket = bucket_of(*p);
+    const bool device = bucket < below;
+    here[stay] = p;
+    buckets_here[stay] = bucket;
+    packets[there] = p;
+    buckets_there[there] = bucket;
+    there += device;
+    stay += !device;
+  }
+  if (there) to_device(entry, packets, buckets_there, there);
+  if (stay) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+}
+
+void JobQueue::to_device(const ChainEntry& entry, Packet** packets, const uint16_t* buckets, int n) {
+  const int plan = entry.plan();
+  const OffloadOptions& options = entry.in_effect();
+  const Tuning& tuning = tunings_[static_cast<size_t>(plan)];
   Line& line = lines_[static_cast<size_t>(plan)];
   while (n > 0) {
     Job* job = line.open ? line.open : open_job(plan);
-    if (!job && options.mode == OffloadOptions::Mode::kDevice && !releasing_ && usable_device() >= 0) {
-      // Wait here until a job is free. Packets come in here, so this also stops the worker from reading its sources.
-      ++events_[kWaits];
-      // Nothing else would submit the open jobs of other chains meanwhile.
-      for (Line& other : lines_)
-        if (other.open) submit(*other.open);
-      while (!(job = open_job(plan)) && usable_device() >= 0) {
-        if (!release_done()) __builtin_ia32_pause();
-        if (line.open) job = line.open;
-        if (job) break;
-      }
-    }
     if (!job) {
+      if (options.mode == OffloadOptions::Mode::kDevice && usable_device() >= 0) {
+        park(entry, packets, n);
+        return;
+      }
       events_[kFullLane] += static_cast<uint64_t>(n);
-      to_cpu(plan, step, packets, n);
+      to_cpu(plan, entry.step(), packets, buckets, n);
       return;
     }
     // The entries of a chain may have different options.
-    const int most = std::clamp(options.job, 1, options_.job);
-    job->max_wait_us = std::min(job->max_wait_us, options.max_wait_us);
+    const int most = std::clamp(std::min(options.job, tuning.job), 1, options_.job);
+    job->max_wait_us = std::min({job->max_wait_us, options.max_wait_us, tuning.max_wait_us});
     if (job->size < most) {
-      const int k = append(*job, step, packets, std::min(n, most - job->size), track);
+      const int k = append(*job, entry.step(), packets, buckets, std::min(n, most - job->size));
       packets += k;
+      if (buckets) buckets += k;
       n -= k;
     }
     if (job->size >= most) submit(*job);
   }
 }
 
-void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
+void JobQueue::park(const ChainEntry& entry, Packet** packets, int n) {
+  Line& line = lines_[static_cast<size_t>(entry.plan())];
+  if (line.parked.empty()) {
+    // Of packets that were parked before, some may have to go on waiting.
+    events_[kWaits] += (closed_gates_ & gate_of(entry.plan())) == 0;
+    closed_gates_ |= gate_of(entry.plan());
+    // Jobs of other plans may hold the places that are missing here.
+    for (Line& other : lines_)
+      if (other.open) submit(*other.open);
+  }
+  for (int i = 0; i < n; ++i) line.parked.push_back(packets[i], entry.id());
+}
+
+bool JobQueue::unpark(int plan) {
+  Line& line = lines_[static_cast<size_t>(plan)];
+  if (line.parked.empty()) return false;
+  const bool for_device = entries_[line.parked.first->tag()]->in_effect().mode == OffloadOptions::Mode::kDevice;
+  if (for_device && usable_device() >= 0 && !line.open && !free_job(plan)) return false;
+  Held rest = std::exchange(line.parked, {});
+  const Packet* const first = rest.first;
+  while (!rest.empty() && line.parked.empty()) {
+    Batch batch;
+    const uint16_t id = rest.take(batch);
+    send(*entries_[id], batch.begin(), batch.size());
+  }
+  // What found no place is in front of what was not tried.
+  line.parked.append(rest);
+  if (!line.parked.empty()) return line.parked.first != first;
+  closed_gates_ = 0;
+  for (size_t p = 0; p < lines_.size(); ++p)
+    if (!lines_[p].parked.empty()) closed_gates_ |= gate_of(static_cast<int>(p));
+  return true;
+}
+
+void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
   Line& line = lines_[static_cast<size_t>(plan)];
   events_[kCpuPackets] += static_cast<uint64_t>(n);
   ShaderElementBase* element = plans_[static_cast<size_t>(plan)].steps()[step].element;
@@ -153,7 +201,7 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
     Packet* p = packets[i];
     if (!line.empty()) {
       // A packet must not overtake packets of its bucket that are on a device.
-      const uint64_t last = std::max(line.untracked, line.last_of_bucket[(flow_bucket(*p) >> 7) % kBuckets]);
+      const uint64_t last = std::max(line.untracked, line.last_of_bucket[buckets ? buckets[i] : bucket_of(*p)]);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
         // No packet may join a job that other packets wait behind.
@@ -168,27 +216,33 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, int n) {
   if (!batch.empty()) element->push(0, batch);
 }
 
-JobQueue::Job* JobQueue::open_job(int plan) {
+JobQueue::Job* JobQueue::free_job(int plan) {
+  const int most = std::max(tunings_[static_cast<size_t>(plan)].places, 1);
+  if (static_cast<int>(lines_[static_cast<size_t>(plan)].size) >= most) return nullptr;
   const int device = usable_device();
   if (device < 0) return nullptr;
-  Line& line = lines_[static_cast<size_t>(plan)];
-  for (Job& job : jobs_[static_cast<size_t>(device)]) {
-    if (job.state != State::kFree) continue;
-    job.state = State::kOpen;
-    job.plan = plan;
-    job.size = 0;
-    job.sequence = line.released + line.size + 1;
-    job.first_arrival = now_ns();
-    job.max_wait_us = INT_MAX;
-    job.rows = lane(job).rows_in(job.place);
-    line.push(&job);
-    line.open = &job;
-    return &job;
-  }
+  for (Job& job : jobs_[static_cast<size_t>(device)])
+    if (job.state == State::kFree) return &job;
   return nullptr;
 }
 
-int JobQueue::append(Job& job, uint16_t step, Packet** packets, int n, bool track) {
+JobQueue::Job* JobQueue::open_job(int plan) {
+  Job* const job = free_job(plan);
+  if (!job) return nullptr;
+  Line& line = lines_[static_cast<size_t>(plan)];
+  job->state = State::kOpen;
+  job->plan = plan;
+  job->size = 0;
+  job->sequence = line.released + line.size + 1;
+  job->first_arrival = now_ns();
+  job->max_wait_us = INT_MAX;
+  job->rows = lane(*job).rows_in(job->place);
+  line.push(job);
+  line.open = job;
+  return job;
+}
+
+int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const int k = std::min(n, options_.job - job.size);
   rows_[static_cast<size_t>(job.plan)].pack(
@@ -196,8 +250,8 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, int n, bool trac
   std::copy_n(packets, k, job.packets.begin() + job.size);
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
   Line& line = lines_[static_cast<size_t>(job.plan)];
-  if (track) {
-    for (int i = 0; i < k; ++i) line.last_of_bucket[(flow_bucket(*packets[i]) >> 7) % kBuckets] = job.sequence;
+  if (buckets) {
+    for (int i = 0; i < k; ++i) line.last_of_bucket[buckets[i]] = job.sequence;
   } else {
     line.untracked = job.sequence;
   }
@@ -233,14 +287,17 @@ bool JobQueue::poll() {
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
+    for (size_t plan = 0; closed_gates_ != 0 && plan < lines_.size(); ++plan) worked |= unpark(static_cast<int>(plan));
   }
   const bool quiet = !arrived_;
   arrived_ = false;
   int64_t now = 0;
-  for (Line& line : lines_) {
+  for (size_t plan = 0; plan < lines_.size(); ++plan) {
+    Line& line = lines_[plan];
     if (!line.open) continue;
     if (now == 0) now = now_ns();
-    if (quiet || now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
+    if ((quiet && tunings_[plan].at_quiet) ||
+        now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
       submit(*line.open);
       worked = true;
     }
@@ -389,12 +446,10 @@ void JobQueue::run_again(Job& job) {
 
 void JobQueue::push_held(int plan, Held& held) {
   // Packets that are pushed may hold back others in turn, but behind later jobs.
-  Packet* p = held.first;
-  held = {};
-  while (p) {
-    const uint16_t step = p->tag();
+  Held packets = std::exchange(held, {});
+  while (!packets.empty()) {
     Batch batch;
-    for (; p && !batch.full() && p->tag() == step; p = p->next()) batch.push_back(p);
+    const uint16_t step = packets.take(batch);
     plans_[static_cast<size_t>(plan)].steps()[step].element->push(0, batch);
   }
 }

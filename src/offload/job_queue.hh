@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "headrace/batch.hh"
+#include "headrace/device/chain_entry.hh"
+#include "headrace/flow_hash.hh"
 #include "headrace/histogram.hh"
 #include "headrace/offload_options.hh"
 #include "headrace/worker.hh"
@@ -34,10 +36,18 @@ enum Event : int {
   kEscaped,     ///< slots for host bodies
   kLateJobs,    ///< jobs past their deadline, run again on the CPU
   kFailedJobs,  ///< jobs of a device that failed, run again on the CPU
-  kWaits,       ///< times that a source waited for a free job
+  kWaits,       ///< times that packets had to be put aside for want of a free job
   kEvents
 };
 extern const char* const kEventNames[kEvents];
+
+/// What may be changed about one worker's jobs of one plan while packets flow.
+struct Tuning {
+  int places = 1;        ///< jobs that may be in flight on a device
+  int job = 1;           ///< maximum packets per job
+  int max_wait_us = 0;   ///< a job is submitted when its first packet has waited this long
+  bool at_quiet = true;  ///< a job is submitted when the worker has found nothing new to receive
+};
 
 /// Belongs to one worker. All functions are called on its thread, unless they say otherwise.
 class JobQueue {
@@ -45,18 +55,27 @@ class JobQueue {
   static constexpr uint32_t kBuckets = 1024;
 
   /// \param first_device the device that the worker uses as long as it has not failed
+  /// \param entries those of all plans; their ids are positions here
   JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
-           const OffloadOptions& options);
+           const std::vector<ChainEntry*>& entries, const OffloadOptions& options);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// Takes packets that arrive at step `step` of a plan and sends them where `options` (which may have changed) say.
-  void arrive(int plan, uint16_t step, Batch& batch, const OffloadOptions& options);
-  /// Releases jobs that are done and submits jobs that have waited long enough. True if there were any.
+  /// Takes packets that arrive at an entry and sends them where its options (which may have changed) say. Never waits:
+  /// packets for a device that has no place for them are put aside ("parked").
+  void arrive(const ChainEntry& entry, Batch& batch);
+  /// Releases jobs that are done, sends parked packets on, and submits jobs that have waited long enough. True if there
+  /// were any.
   bool poll();
-  /// True if no job is open or submitted.
+  /// True if no job is open or submitted and no packet is parked.
   bool idle() const;
+  /// The plans for which packets are parked, as bits: see gate_of(). Sources that feed them should rest.
+  uint64_t closed_gates() const { return closed_gates_; }
+  /// The bit of a plan. All plans from the 64th on share one.
+  static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, 63); }
+  /// Change it while the worker stands. Values beyond what the lanes were made for are cut off.
+  Tuning& tuning(int plan) { return tunings_[static_cast<size_t>(plan)]; }
   /// True if the device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until all jobs are done and released.
@@ -80,15 +99,34 @@ class JobQueue {
   ///                                          -> kQuarantine           the device has failed: for ever
   ///                    -> kSubmitted, not pinned -> kQuarantine       the device had failed before
   enum class State : uint8_t { kFree, kOpen, kSubmitted, kQuarantine };
-  /// Packets that wait for their turn on the CPU, each with its step, linked by Packet::next().
+  /// Packets that wait, each with a number, linked by Packet::next().
   struct Held {
     Packet* first = nullptr;
     Packet* last = nullptr;
 
-    void push_back(Packet* p, uint16_t step) {
-      p->set_next(nullptr, step);
+    bool empty() const { return first == nullptr; }
+    void push_back(Packet* p, uint16_t number) {
+      p->set_next(nullptr, number);
       (first ? last->set_next(p, last->tag()) : void(first = p));
       last = p;
+    }
+    void append(const Held& other) {
+      if (other.empty()) return;
+      (first ? last->set_next(other.first, last->tag()) : void(first = other.first));
+      last = other.last;
+    }
+    /// Moves packets with the number of the first one to `batch`, as many as there are next to each other and have
+    /// room; returns their number.
+    uint16_t take(Batch& batch) {
+      const uint16_t number = first->tag();
+      for (; first && !batch.full() && first->tag() == number; first = first->next()) batch.push_back(first);
+      return number;
+    }
+    void kill() {
+      while (Packet* p = first) {
+        first = p->next();
+        p->kill();
+      }
     }
   };
   struct Job {
@@ -106,7 +144,7 @@ class JobQueue {
     uint8_t* rows = nullptr;
     std::vector<Packet*> packets;
     std::vector<uint16_t> untouched;  // for each slot, the code that means that nothing was done
-    Held behind;
+    Held behind;                      // packets for the CPU, with their steps
   };
   /// The jobs of one plan, in order of submission.
   struct Line {
@@ -115,6 +153,7 @@ class JobQueue {
     Job* open = nullptr;     // the last job, while it fills
     uint64_t released = 0;   // all jobs up to this sequence number are released
     uint64_t untracked = 0;  // the last job whose packets' buckets were not recorded
+    Held parked;             // packets with the ids of their entries; what arrives later goes behind them
     std::vector<uint64_t> last_of_bucket;
 
     bool empty() const { return size == 0; }
@@ -127,10 +166,18 @@ class JobQueue {
     }
   };
 
-  void to_device(int plan, uint16_t step, Packet** packets, int n, const OffloadOptions& options, bool track);
-  void to_cpu(int plan, uint16_t step, Packet** packets, int n);
-  int append(Job& job, uint16_t step, Packet** packets, int n, bool track);
+  void send(const ChainEntry& entry, Packet** packets, int n);
+  /// \param buckets the packets' buckets; null: they are not recorded
+  void to_device(const ChainEntry& entry, Packet** packets, const uint16_t* buckets, int n);
+  /// \param buckets null: not known yet
+  void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
+  int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
+  /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
+  Job* free_job(int plan);
   Job* open_job(int plan);
+  void park(const ChainEntry& entry, Packet** packets, int n);
+  bool unpark(int plan);
+  static uint16_t bucket_of(const Packet& p) { return static_cast<uint16_t>((flow_bucket(p) >> 7) % kBuckets); }
   void submit(Job& job);
   bool release_done();
   void finish_front(int plan, Lane::State state);
@@ -152,6 +199,7 @@ class JobQueue {
   const int first_device_;
   const std::vector<Plan>& plans_;
   std::vector<std::unique_ptr<Device>>& devices_;
+  const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
   std::vector<std::vector<Job>> jobs_;  // by device
   /// Late jobs of a device that has not failed.
@@ -162,9 +210,11 @@ class JobQueue {
   std::vector<Quarantine> quarantines_;  // by device
   std::vector<Rows> rows_;               // by plan
   std::vector<Line> lines_;              // by plan
-  int quarantined_ = 0;                  // places, on all devices
-  bool arrived_ = false;                 // packets, since the last poll
-  bool releasing_ = false;               // pushing a job's packets: packets that arrive must not release other jobs
+  std::vector<Tuning> tunings_;          // by plan
+  uint64_t closed_gates_ = 0;
+  int quarantined_ = 0;     // places, on all devices
+  bool arrived_ = false;    // packets, since the last poll
+  bool releasing_ = false;  // pushing a job's packets: packets that arrive must not release other jobs
   std::array<uint64_t, kEvents> events_{};
   Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;

@@ -50,12 +50,15 @@ HeaderWrites header_writes(const RegionInfo& r) {
 
 }  // namespace
 
-bool can_offload(const Element& element) {
+const char* obstacle_to_offload(const Element& element) {
   const auto* shader = dynamic_cast<const ShaderElementBase*>(&element);
-  if (!shader || !shader->can_mirror() || element.ninputs() != 1) return false;
+  if (!shader) return "host element";
+  if (!shader->can_mirror()) return "no copy of its tables for devices";
+  if (element.ninputs() != 1) return "several inputs";
   for (const RegionInfo& r : shader->regions())
-    if (r.anchor != Anchor::kAnno && r.anchor != Anchor::kMeta && r.size > kMaxWindow) return false;
-  return true;
+    if (r.anchor != Anchor::kAnno && r.anchor != Anchor::kMeta && r.size > kMaxWindow)
+      return "needs too many bytes of a packet";
+  return nullptr;
 }
 
 Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,

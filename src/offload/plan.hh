@@ -81,7 +81,7 @@ class Plan {
   int counters_ = 0;
 };
 
-/// True if an element can be part of a chain.
-bool can_offload(const Element& element);
+/// What keeps an element off devices, in a few words; null if it can be part of a chain.
+const char* obstacle_to_offload(const Element& element);
 
 }  // namespace headrace::offload

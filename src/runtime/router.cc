@@ -136,12 +136,14 @@ void Router::insert_back_edge_guards(const std::vector<int>& back_edges) {
   static const ElementInfo kInfo{"BackEdge", "1/1", "h/h", "x/x", "", false, nullptr};
   for (const int index : back_edges) {
     const Connection& c = connections_[index];
-    auto guard = std::make_unique<BackEdge>(c.to, c.to_port);
+    auto guard = std::make_unique<BackEdge>();
     guard->info_ = &kInfo;
     guard->router_ = this;
     guard->name_ = c.to->name();
+    guard->outputs_ = {Port(c.to, c.to_port)};
+    guard->output_push_ = {true};
     c.from->outputs_[c.from_port] = Port(guard.get(), 0);
-    guards_.push_back(std::move(guard));
+    guards_[index] = std::move(guard);
   }
 }
 
@@ -159,9 +161,12 @@ Status Router::insert_engine(Errors& errors) {
     e.info_ = &kInfo;
     e.router_ = this;
     e.name_ = "(before " + c.to->name() + ")";
-    e.outputs_ = {c.from->outputs_[c.from_port]};
+    // Behind a guard, so that it sees the packets that go to devices.
+    const auto guard = guards_.find(shim.edge);
+    Port& port = guard == guards_.end() ? c.from->outputs_[c.from_port] : guard->second->outputs_[0];
+    e.outputs_ = {port};
     e.output_push_ = {true};
-    c.from->outputs_[c.from_port] = Port(&e, 0);
+    port = Port(&e, 0);
   }
   engine_->start();
   engine_->add_handlers(root_handlers_);
@@ -444,7 +449,7 @@ std::vector<Router::Drop> Router::drops() const {
     for (Element::DropCount& d : e.drop_counts()) all.push_back({e.name(), std::move(d.reason), d.packets});
   };
   for (const auto& e : elements_) add(*e);
-  for (const auto& g : guards_) add(*g);
+  for (const auto& [edge, guard] : guards_) add(*guard);
   add_past(all, past_drops_);
   return all;
 }

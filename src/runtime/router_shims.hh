@@ -8,26 +8,37 @@
 
 namespace headrace {
 
-/// Placed where a push connection closes a cycle, so that a packet that circulates is dropped before it exhausts the
-/// stack.
+/// Placed where a push connection closes a cycle; its output leads on. Drops packets that have passed such connections
+/// too often: each packet carries the number, because a packet that circulates by way of a device is not on the stack.
+/// Elements that answer each other with new packets are stopped by the depth of the stack.
 class BackEdge final : public Element {
  public:
   static constexpr int kMaxTurns = 32;
-  BackEdge(Element* to, int port) : to_(to), port_(port) { count_reasons({"loop"}); }
+  static_assert(kMaxTurns <= Packet::kMaxTurns);
+  BackEdge() { count_reasons({"loop"}); }
   void push(int, Batch& batch) override {
     int& depth = depth_.local();
     if (depth >= kMaxTurns) {
       drop(batch);
       return;
     }
+    int kept = 0;
+    for (Packet* p : batch) {
+      if (p->turns() >= kMaxTurns) {
+        drop(p);
+        continue;
+      }
+      p->add_turn();
+      batch[kept++] = p;
+    }
+    batch.resize(kept);
+    if (batch.empty()) return;
     ++depth;
-    to_->push(port_, batch);
+    output(0).push(batch);
     --depth;
   }
 
  private:
-  Element* to_;
-  int port_;
   PerThread<int> depth_;
 };
 

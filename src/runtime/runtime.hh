@@ -40,6 +40,8 @@ class Worker {
   void detach(Task* task);
   /// Says that some task's scheduled flag was set.
   void notice();
+  /// See Task::close_gates(). On this thread.
+  void close_gates(uint64_t gates) { closed_gates_ = gates; }
 
   // Timers (any thread)
   void schedule(Timer* timer, Timestamp expiry);
@@ -82,6 +84,7 @@ class Worker {
   std::vector<Task*> tasks_;  // attached; guarded by lock_
   std::vector<Task*> heap_;   // scheduled, lowest pass first; this thread only
   uint64_t pass_ = 0;
+  uint64_t closed_gates_ = 0;  // see Task::set_gates()
   uint64_t sequence_ = 0;
   std::atomic<bool> noticed_{false};
 

@@ -96,6 +96,13 @@ bool Worker::run_tasks() {
     heap_.pop_back();
     task->listed_ = false;
     pass_ = task->pass_;
+    if (task->gates_ & closed_gates_) [[unlikely]] {
+      // It stays scheduled and takes its turn later.
+      task->pass_ = pass_ + kStride1 / static_cast<uint64_t>(task->tickets_);
+      task->sequence_ = sequence_++;
+      push_heap(task);
+      continue;
+    }
     if (!task->scheduled_.exchange(false, std::memory_order_acq_rel)) continue;
     worked |= task->run();
     if (task->scheduled() && !task->listed_) {
@@ -290,6 +297,8 @@ void Task::reschedule() {
 }
 
 int Task::home_thread() const { return worker_ ? worker_->id() : -1; }
+
+void Task::close_gates(uint64_t gates) { worker_->close_gates(gates); }
 
 void Task::set_tickets(int n) { tickets_ = std::clamp(n, 1, 32768); }
 

@@ -32,15 +32,18 @@ class ChainEntry : public Element {
       output(0).push(batch);
   }
   /// Sends packets to `gate`, to enter plan `plan` at step `step`.
-  void attach(ChainGate* gate, int plan, uint16_t step, const OffloadOptions& options) {
+  /// \param id the gate's number for this entry
+  void attach(ChainGate* gate, int plan, uint16_t step, uint16_t id, const OffloadOptions& options) {
     gate_ = gate;
     plan_ = plan;
     step_ = step;
+    id_ = id;
     in_effect_ = options;
   }
   bool attached() const { return gate_ != nullptr; }
   int plan() const { return plan_; }
   uint16_t step() const { return step_; }
+  uint16_t id() const { return id_; }
   OffloadOptions& in_effect() { return in_effect_; }
   const OffloadOptions& in_effect() const { return in_effect_; }
   /// Applies what the user set for this entry to the options of the whole router.
@@ -49,7 +52,7 @@ class ChainEntry : public Element {
  private:
   ChainGate* gate_ = nullptr;
   int plan_ = -1;
-  uint16_t step_ = 0;
+  uint16_t step_ = 0, id_ = 0;
   OffloadOptions in_effect_;
 };
 

@@ -14,7 +14,7 @@
 #include "backend/cuda/driver.hh"
 #include "headrace/router.hh"
 #include "lang/lang.hh"
-#include "offload/engine.hh"
+#include "offload/chain_plans.hh"
 #include "offload/plan.hh"
 #include "offload/program.hh"
 #include "runtime/router_graph.hh"
@@ -43,9 +43,8 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
   router_options.only_configure = true;  // the machine has not the interfaces that some name
   const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors, router_options);
   if (!router) return {};
-  size_t images = 0;
   const std::vector<offload::Plan> made =
-      offload::make_plans(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved, images);
+      offload::plan_chains(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved).plans;
   plans = static_cast<int>(made.size());
   return offload::program_source(made) + "#include \"headrace/device/kernels.hh\"\n";
 }

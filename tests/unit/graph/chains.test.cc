@@ -29,7 +29,11 @@ struct Example {
     }
     Errors errors;
     EXPECT_TRUE(resolve(nodes, edges, resolved, errors).ok()) << errors.str();
-    for (const Chain& chain : find_chains(shader, edges, resolved)) {
+    const Chains found = find_chains(shader, edges, resolved);
+    for (const Bypass& b : found.bypasses)
+      bypasses.push_back(connections[static_cast<size_t>(b.edge)] +
+                         (b.reason == Bypass::Reason::kComesBack ? " comes back" : " closes a cycle"));
+    for (const Chain& chain : found.chains) {
       std::string text;
       for (const int node : chain.nodes) text += letters[static_cast<size_t>(node)];
       text += '<';
@@ -41,7 +45,7 @@ struct Example {
   std::vector<bool> shader;
   std::vector<Edge> edges;
   Resolved resolved;
-  std::vector<std::string> chains;
+  std::vector<std::string> chains, bypasses;
 };
 
 using Texts = std::vector<std::string>;
@@ -79,12 +83,62 @@ TEST(FindChains, WhatComesBackFromTheChainIsNoEntry) {
   // As ICMP errors do: b's second output goes through a host element to a lookup inside the chain.
   Example e("SabHG", {"Sa", "ab", "bG", "bH", "Ha"});
   EXPECT_EQ(e.chains, Texts{"ab<Sa"});
+  EXPECT_EQ(e.bypasses, Texts{"Ha comes back"});
 }
 
 TEST(FindChains, ACycleIsCutAtItsBackEdge) {
   Example e("SabG", {"Sa", "ab", "bG", "ba"});
   EXPECT_EQ(e.chains, Texts{"ab<Sa"});
+  EXPECT_EQ(e.bypasses, Texts{"ba closes a cycle"});
   EXPECT_EQ(e.resolved.back_edges, std::vector<int>{3});
+}
+
+TEST(FindChains, AnElementThatOthersComeBackToIsAnEntry) {
+  // A rewriter H in front of a lookup: ICMP errors E of the chain go through it, too.
+  for (const char* letters : {"SHabEG", "abEHSG", "EbaHGS"}) {
+    Example e(letters, {"SH", "Ha", "ab", "bG", "bE", "EH"});
+    EXPECT_EQ(e.chains, Texts{"ab<Ha"}) << letters;
+    EXPECT_TRUE(e.bypasses.empty()) << letters;
+  }
+}
+
+TEST(FindChains, PacketsThatComeAgainAlsoComeDirectly) {
+  // H gets packets from the chain and from a second source.
+  Example e("STabHG", {"Sa", "ab", "bG", "bH", "TH", "Ha"});
+  EXPECT_EQ(e.chains, Texts{"ab<Sa Ha"});
+  EXPECT_TRUE(e.bypasses.empty());
+}
+
+TEST(FindChains, ASharedOutputIsInBothChains) {
+  // An encryption b behind a lookup a, by way of a host element, with the same encapsulation c.
+  Example e("SaHbcG", {"Sa", "ac", "aH", "Hb", "bc", "cG"});
+  EXPECT_EQ(e.chains, (Texts{"ac<Sa", "bc<Hb"}));
+  EXPECT_TRUE(e.bypasses.empty());
+}
+
+TEST(FindChains, HostElementsOneAfterTheOtherBeforeASharedOutput) {
+  Example e("SaHbIcdG", {"Sa", "ad", "aH", "Hb", "bd", "bI", "Ic", "cd", "dG"});
+  EXPECT_EQ(e.chains, (Texts{"ad<Sa", "bd<Hb", "cd<Ic"}));
+  EXPECT_TRUE(e.bypasses.empty());
+}
+
+TEST(FindChains, ASharedOutputWithErrorsThatComeBack) {
+  // The encapsulation c sends errors to the lookup.
+  Example e("SaHbcEG", {"Sa", "ac", "aH", "Hb", "bc", "cG", "cE", "Ea"});
+  EXPECT_EQ(e.chains, (Texts{"ac<Sa", "bc<Hb"}));
+  EXPECT_EQ(e.bypasses, Texts{"Ea comes back"});
+}
+
+TEST(FindChains, TwoHostElementsBeforeOneSharedOutput) {
+  // One job takes packets of both.
+  Example e("SaHbIcdG", {"Sa", "ad", "aH", "aI", "Hb", "bd", "Ic", "cd", "dG"});
+  EXPECT_EQ(e.chains, (Texts{"ad<Sa", "bcd<Hb Ic"}));
+}
+
+TEST(FindChains, ACycleIsCutBehindTheElementThatIsReachedFirst) {
+  // Whatever the order in which elements are declared.
+  for (const char* letters : {"SabG", "baSG", "GbaS"})
+    EXPECT_EQ(Example(letters, {"Sa", "ab", "bG", "ba"}).chains, Texts{"ab<Sa"}) << letters;
 }
 
 TEST(FindChains, WithoutAnEntryThereIsNone) { EXPECT_TRUE(Example("SHG", {"SH", "HG"}).chains.empty()); }

@@ -58,6 +58,42 @@ std::string forwarder(const std::string& source, const std::string& routes = "0.
   return text;
 }
 
+/// A worker whose device takes no more goes on with everything else.
+TEST_P(OffloadLive, AFullDeviceStopsOnlyItsSources) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that can be held";
+  OffloadOptions o = options();
+  o.job = 64;
+  const auto r = live(forwarder("RARE 0, LIMIT 200000, STOP true") + R"(
+InfiniteSource(LENGTH 64, LIMIT -1, BURST 1) -> others :: Discard;
+TimedSource(0.001) -> ticks :: Discard;
+)",
+                      o);
+  ASSERT_TRUE(r->ok());
+  DeviceControls& device = (*devices_)[0];
+  device.hold = true;
+  const auto number = [&r](const char* handler) { return std::strtoull(r->read(handler).c_str(), nullptr, 10); };
+  const int64_t begin = milliseconds();
+  uint64_t sent = 0, others = 0, ticks = 0;
+  int phase = 0;
+  r->run([&] {
+    const int64_t now = milliseconds() - begin;
+    if (phase == 0 && (number("others.count") > 0 && r->engine()->event(offload::kWaits) == kWorkers)) {
+      phase = 1;
+      sent = source_->sent(), others = number("others.count"), ticks = number("ticks.count");
+    } else if (phase == 1 && number("others.count") > others + 1000 && number("ticks.count") > ticks + 10) {
+      phase = 2;
+      EXPECT_EQ(source_->sent(), sent) << "the sources rest";
+      const int64_t before = milliseconds();
+      EXPECT_TRUE(r->write("offload_mode", "device")) << r->errors();
+      EXPECT_LT(milliseconds() - before, 5000) << "a handler waits for no job";
+      device.hold = false;
+    }
+    return now < 60000;
+  });
+  EXPECT_EQ(phase, 2);
+  expect_everything_came();
+}
+
 TEST_P(OffloadLive, StopsWithNothingUnderWay) {
   OffloadOptions o = options();
   o.delay_us = 300;

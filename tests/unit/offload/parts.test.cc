@@ -10,6 +10,7 @@
 #include "headrace/flow_hash.hh"
 #include "headrace/histogram.hh"
 #include "headrace/mirror.hh"
+#include "offload/chain_plans.hh"
 #include "offload/parameters.hh"
 #include "offload_fixture.hh"
 #include "packets.hh"
@@ -175,7 +176,9 @@ class OffloadParameters : public ::testing::Test {
     router_ = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = cpu});
     ASSERT_TRUE(router_->ok()) << router_->errors();
     const Router::Graph& graph = router_->router().graph();
-    plans_ = offload::make_plans(graph.nodes(router_->router()), graph.edges, graph.resolved, images_);
+    offload::ChainPlans chains = offload::plan_chains(graph.nodes(router_->router()), graph.edges, graph.resolved);
+    plans_ = std::move(chains.plans);
+    images_ = chains.images;
     memory_ = std::make_unique<offload::ReferenceMemory>(limit);
     parameters_ = std::make_unique<offload::Parameters>(*memory_, plans_, images_, 2);
   }

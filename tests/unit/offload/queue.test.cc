@@ -307,19 +307,103 @@ TEST_F(OffloadQueue, FixedTakesTheCpuWhenLanesAreFull) {
   EXPECT_EQ(r().read("n.count"), "13");
 }
 
-TEST_F(OffloadQueue, DeviceWaitsWhenLanesAreFull) {
-  OffloadOptions o = options(Mode::kDevice, 4, 2);
-  o.delay_us = 2000;
-  make(kChain, o);
+TEST_F(OffloadQueue, DeviceParksPacketsWhenLanesAreFull) {
+  make(kChain, options(Mode::kDevice, 4, 2));
+  device().hold = true;
   send(1, 20);
-  EXPECT_GE(count(offload::kWaits), 1u);
-  EXPECT_LE(count(offload::kWaits), 3u);
+  EXPECT_EQ(device().slots, 8);
+  EXPECT_EQ(count(offload::kWaits), 1u);
+  send(2, 5);  // behind them
+  for (int i = 0; i < 10; ++i) poll(r());
+  EXPECT_EQ(device().slots, 8);
+  EXPECT_EQ(count(offload::kWaits), 1u) << "the same packets";
+  EXPECT_TRUE(seen().empty());
+  device().hold = false;
   r().router().drain();
+  EXPECT_EQ(device().slots, 25);
   expect_all_in_order();
   EXPECT_EQ(count(offload::kFullLane), 0u);
   EXPECT_EQ(count(offload::kCpuPackets), 0u);
-  EXPECT_EQ(count(offload::kJobs), 5u);
-  EXPECT_EQ(count(offload::kJobPackets), 20u);
+  EXPECT_EQ(count(offload::kJobs), 7u);
+  EXPECT_EQ(count(offload::kJobPackets), 25u);
+}
+
+TEST_F(OffloadQueue, ParkedPacketsKeepTheirOrderWhenTheModeChanges) {
+  // Each mode in turn, while packets are parked, with more of the same flows behind them.
+  for (const char* mode : {"cpu", "auto", "fixed=0.5", "fixed=1", "device"}) {
+    router_.reset();
+    next_.clear();
+    make(kChain, options(Mode::kDevice, 4, 2));
+    device().hold = true;
+    for (uint32_t flow = 1; flow <= 5; ++flow) send(flow, 7);
+    set_mode(mode);
+    for (uint32_t flow = 1; flow <= 5; ++flow) send(flow, 3);
+    poll(r());
+    for (uint32_t flow = 1; flow <= 5; ++flow) send(flow, 3);
+    device().hold = false;
+    r().router().drain();
+    expect_all_in_order();
+    if (HasFailure()) FAIL() << "then " << mode;
+  }
+}
+
+TEST_F(OffloadQueue, ParkedPacketsGoToTheCpuWhenTheDeviceFails) {
+  make(kChain, options(Mode::kDevice, 4, 2));
+  device().hold = true;
+  send(1, 100);
+  device().fail_from = 0;
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_TRUE(failed(0));
+  EXPECT_EQ(r().read("n.count"), "100");
+}
+
+TEST_F(OffloadQueue, ARouterThatGoesTakesParkedPacketsAlong) {
+  make(kChain, options(Mode::kDevice, 4, 2));
+  device().hold = true;
+  send(1, 100);
+  // TearDown counts the packets.
+}
+
+TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
+  make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
+       options(Mode::kDevice, 4, 4));
+  device().hold = true;
+  send(1, 100);
+  EXPECT_EQ(device().slots, 12) << "one place is the other plan's";
+  send(2, 4, "second");
+  EXPECT_EQ(device().slots, 16);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, TuningsChangeWhilePacketsFlow) {
+  make(kChain, options(Mode::kDevice, 64, 8));
+  device().hold = true;
+  offload::Tuning& tuning = r().router().engine()->queue(0).tuning(0);
+  tuning.job = 2;
+  tuning.places = 3;
+  send(1, 10);
+  EXPECT_EQ(device().submitted, 3);
+  EXPECT_EQ(device().slots, 6);
+  tuning.places = 4;
+  poll(r());
+  EXPECT_EQ(device().slots, 8);
+  tuning.job = 64;
+  tuning.places = 100;
+  tuning.at_quiet = false;
+  tuning.max_wait_us = 1'000'000;
+  for (int i = 0; i < 10; ++i) poll(r());
+  EXPECT_EQ(device().submitted, 4) << "the fifth job waits for more, quiet or not";
+  tuning.max_wait_us = 0;
+  send(1, 1);
+  poll(r());
+  EXPECT_EQ(device().submitted, 5);
+  EXPECT_EQ(device().last_size, 3);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
 }
 
 TEST_F(OffloadQueue, AutoMeansCpuSoFar) {
@@ -465,7 +549,7 @@ TEST_F(OffloadQueue, ADeviceThatHangsIsGivenUp) {
   make(kChain, o, 2);
   device(0).hold = true;
   send(1, 100);
-  EXPECT_GT(device(1).submitted, 0) << "the other device works";
+  while (device(1).submitted == 0) poll(r());  // the other device works
   for (int i = 0; i < 5000 && !failed(0); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     poll(r());

@@ -1,0 +1,74 @@
+#include "offload/chain_plans.hh"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "headrace/device/chain_entry.hh"
+
+namespace headrace::offload {
+
+namespace {
+
+/// "a, b and 3 more"
+std::string list(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
+}
+
+bool any(const std::vector<graph::Mode>& ports, graph::Mode mode) {
+  return std::find(ports.begin(), ports.end(), mode) != ports.end();
+}
+
+}  // namespace
+
+ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                       const graph::Resolved& resolved) {
+  std::vector<const char*> obstacle;  // by node
+  std::vector<bool> shader;
+  for (const Element* e : elements) {
+    obstacle.push_back(obstacle_to_offload(*e));
+    shader.push_back(obstacle.back() == nullptr);
+  }
+  const graph::Chains found = graph::find_chains(shader, edges, resolved);
+  ChainPlans all;
+  std::vector<bool> planned(elements.size(), false);
+  for (const graph::Chain& chain : found.chains) {
+    all.plans.emplace_back(chain, elements, edges, resolved.back_edges, all.images);
+    for (const int node : chain.nodes) planned[static_cast<size_t>(node)] = true;
+  }
+
+  std::map<std::string, std::vector<std::string>> elements_by_reason;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const graph::NodePorts& ports = resolved.nodes[i];
+    // Sources, sinks and queues do not process packets.
+    const bool passes = any(ports.inputs, graph::Mode::kPush) && any(ports.outputs, graph::Mode::kPush);
+    const bool is_shader = elements[i]->info().shader;
+    if (planned[i] || (!is_shader && !passes) || dynamic_cast<const ChainEntry*>(elements[i])) continue;
+    const char* why = !passes && is_shader && any(ports.inputs, graph::Mode::kPull) ? "on a pull path"
+                      : obstacle[i]                                                 ? obstacle[i]
+                                    : "receives only packets that come back from a chain";
+    elements_by_reason[why].push_back(elements[i]->name());
+  }
+  for (const auto& [why, names] : elements_by_reason) all.on_cpu.push_back(fmt::format("{} ({})", list(names), why));
+
+  std::map<graph::Bypass::Reason, std::vector<std::string>> connections_by_reason;
+  for (const graph::Bypass& b : found.bypasses) {
+    const graph::Edge& e = edges[static_cast<size_t>(b.edge)];
+    const Element& from = *elements[static_cast<size_t>(e.from.node)];
+    connections_by_reason[b.reason].push_back(fmt::format("{}{} to {}", from.name(),
+                                                          from.noutputs() > 1 ? fmt::format(" [{}]", e.from.port) : "",
+                                                          elements[static_cast<size_t>(e.to.node)]->name()));
+  }
+  for (const auto& [why, names] : connections_by_reason)
+    all.on_cpu.push_back(fmt::format("packets from {} ({})", list(names),
+                                     why == graph::Bypass::Reason::kComesBack
+                                         ? "they come back from the chain that they would enter"
+                                         : "they close a cycle in their chain"));
+  return all;
+}
+
+}  // namespace headrace::offload
