@@ -137,6 +137,12 @@ class CpuView {
 
   /// Adds to the shader's counter number `index`.
   HEADRACE_SHADER void count(int index, uint64_t n = 1) { counters_[index] += n; }
+  /// Sets what the shader's `release` gets for this packet; without it a Result{}.
+  HEADRACE_SHADER void set_result(const typename detail::ResultOf<S>::Type& result) {
+    static_assert(detail::ResultOf<S>::kExists, "this shader has no type Result");
+    result_ = result;
+  }
+  HEADRACE_SHADER const typename detail::ResultOf<S>::Type& result() const { return result_; }
 
  private:
   template <typename F>
@@ -171,6 +177,7 @@ class CpuView {
 
   Packet* p_;
   uint64_t* counters_;
+  [[no_unique_address]] typename detail::ResultOf<S>::Type result_{};
 };
 
 }  // namespace headrace

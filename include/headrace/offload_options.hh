@@ -8,6 +8,25 @@
 
 namespace headrace {
 
+/// What the device that the CPU emulates can do, and what it does wrong.
+struct ReferenceOptions {
+  int threads = 1;          ///< that process jobs
+  int delay_us = 0;         ///< minimum time of each job; jobs overlap
+  double gbps = 0;          ///< rate of the link, both directions together; 0: no limit
+  int memory_mb = 0;        ///< for tables; 0: no limit
+  uint64_t late_every = 0;  ///< every so-many-th job takes `late_ms` longer; 0: none
+  int late_ms = 100;
+  uint64_t hang_at = 0;  ///< from this job on (the first is 1), none is ever done; 0: never
+  uint64_t fail_at = 0;  ///< the device fails at this job; 0: never
+
+  /// Reads "threads=2,delay=20,gbps=100,memory=64,late=1000,late-by=100,hang=5000,fail=5000", or a part of that. False
+  /// for any other text.
+  bool set(std::string_view text);
+  /// The same, without what has its default; empty if everything has.
+  std::string text() const;
+  bool operator==(const ReferenceOptions&) const = default;
+};
+
 struct OffloadOptions {
   /// auto: the balancer decides; until it exists, auto means the CPU. cpu: never a device. device: always a device;
   /// sources wait while it is busy. fixed: a device for this fraction of the flow buckets.
@@ -20,9 +39,9 @@ struct OffloadOptions {
   int job = 0;                   ///< maximum packets per job; 0: see job_size()
   int jobs = 8;                  ///< jobs that a worker may have in flight
   int max_wait_us = 20;          ///< a job is submitted when its first packet has waited this long
-  int deadline_ms = 50;          ///< a job that takes longer runs again on the CPU
+  int deadline_ms = 0;           ///< a job that takes longer runs again on the CPU; 0: the device's default
   int devices = 0;               ///< how many devices to use; 0: all
-  int delay_us = 0;              ///< minimum time of each job on the reference device
+  ReferenceOptions reference;
 
   /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs
   /// keep more of it busy; headers, and jobs that need a launch each, are best sent in bulk.

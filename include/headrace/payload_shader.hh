@@ -130,7 +130,8 @@ class Arrival {
 /// each thread continues with its own slot. All threads of the warp must call it. `here` tells whether this thread's
 /// slot takes part; `shader` may differ between threads.
 template <typename S, typename Layout>
-__device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter) {
+__device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
+                          int result = 0) {
   Next next = kDrop;
   bool go = here && detail::has_headers<S>(slot.header);
   if (go && !(detail::holds_fields<S>(slot, layout) && detail::lies_in_memory(slot))) {
@@ -170,7 +171,7 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
     owner = after;
   }
   if (!go) return next;
-  return detail::shade_or_resume<S>(slot, layout, first_counter,
+  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
                                     [&](auto& view) { return shader->shade(view, found); });
 }
 
@@ -178,7 +179,7 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
 
 /// Runs a slot of a payload shader as a device would, with a team as large as a warp.
 template <typename S, typename Layout>
-Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter) {
+Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter, int result = 0) {
   if (!here || !detail::has_headers<S>(slot.header)) return kDrop;
   if (!detail::holds_fields<S>(slot, layout) || !detail::lies_in_memory(slot)) return kResume;
   PacketBytes packet;
@@ -186,7 +187,7 @@ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int
   packet.length = slot.header.length;
   packet.network = detail::network_of(slot.header);
   const auto found = detail::scan_packet(*shader, HostTeam<32>{}, detail::payload_of(*shader, packet), packet);
-  return detail::shade_or_resume<S>(slot, layout, first_counter,
+  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
                                     [&](auto& view) { return shader->shade(view, found); });
 }
 

@@ -101,6 +101,19 @@ struct Shader {
 
 namespace detail {
 
+/// `S::Result`, and whether there is one.
+template <typename S>
+struct ResultOf {
+  static constexpr bool kExists = false;
+  struct Type {};
+};
+template <typename S>
+requires requires { typename S::Result; }
+struct ResultOf<S> {
+  static constexpr bool kExists = true;
+  using Type = typename S::Result;
+};
+
 /// What a shader's declarations name, for the checks before the shader sees a packet.
 template <typename S, Anchor A>
 struct Uses {

@@ -90,8 +90,12 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
   HOOK(extent, "Extent extent(Anchor) const", kYes, Extent(Anchor))                                                   \
   HOOK(escape, "Next escape(Packet*&, Emitter&) or Next escape(Packet*&, Emitter&, Owner&)", kNo,                     \
        Next(Packet*&, Emitter&), Next(Packet*&, Emitter&, Owner&))                                                    \
-  HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const", kYes,                 \
-       void(Packet* const*, int, Next*, uint64_t*))                                                                   \
+  HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const, with Result* as a "    \
+       "further argument if the shader has results", kYes,                                                            \
+       void(Packet* const*, int, Next*, uint64_t*), void(Packet* const*, int, Next*, uint64_t*, Result*))             \
+  HOOK(release, "only beside a type Result, void release(Packet* const*, const Result*, int n) const or void "          \
+       "release(Packet* const*, const Result*, int n, Owner&) const", kYes,                                           \
+       void(Packet* const*, const Result*, int), void(Packet* const*, const Result*, int, Owner&))                    \
   HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
   HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \
        "scan_on_cpu(const PayloadBytes&, const PacketBytes&, const Owner&) const", kYes,                              \
@@ -131,6 +135,7 @@ template <typename S>
 struct Hooks {
   using Owner = typename detail::OwnerOf<S>::Type;
   using Found = typename detail::FoundOf<S>::Type;
+  using Result = typename detail::ResultOf<S>::Type;
 
 #define HEADRACE_CHECK_HOOK(hook, expected, constness, ...)                                             \
   static constexpr bool hook = detail::kHas_##hook<S>;                                                  \
@@ -139,6 +144,8 @@ struct Hooks {
   HEADRACE_SHADER_HOOKS(HEADRACE_CHECK_HOOK)
 #undef HEADRACE_CHECK_HOOK
 
+  static_assert(release == detail::ResultOf<S>::kExists, "a shader has either both of Result and release, or none");
+  static_assert(std::is_trivially_copyable_v<Result> && alignof(Result) <= 8, "a Result is copied byte by byte");
   static_assert(shade, "a shader needs shade: HEADRACE_SHADER Next shade(auto& p) const");
   static_assert(!scan || scans_payload<S>(),
                 "wrong hook of a shader, scan: Found scan(const Team&, const PayloadBytes&) const or Found scan(const "

@@ -54,7 +54,11 @@ class ShaderElementBase : public Element {
   /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
   /// other slots do not change.
   virtual void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
-                           Next* nexts) const = 0;
+                           int result, Next* nexts) const = 0;
+  /// Bytes of the shader's Result; 0 if it has none.
+  virtual size_t result_size() const = 0;
+  /// Gives packets' results to the shader's `release`. The results lie `stride` bytes apart; at most Batch::kCapacity.
+  virtual void release(Packet* const* packets, const uint8_t* results, size_t stride, int n) = 0;
   /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes all others.
   void leave(Batch& batch, Next next);
   /// Called when a job has succeeded, with what it counted for this element.
@@ -80,6 +84,7 @@ class ShaderElement final : public ShaderElementBase {
   static_assert(std::is_trivially_copyable_v<S>, "a shader holds only what can be copied byte by byte");
   using Has = Hooks<S>;
   using Owner = typename detail::OwnerOf<S>::Type;
+  using Result = typename detail::ResultOf<S>::Type;
 
  public:
   ShaderElement() : ShaderElementBase(S::kCounters.info, S::kCounters.kCount) {}
@@ -164,7 +169,7 @@ class ShaderElement final : public ShaderElementBase {
   }
   bool scans() const override { return scans_payload<S>(); }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
-                   Next* nexts) const override {
+                   int result, Next* nexts) const override {
     struct HostLayout {
       const RowLayout& layout;
       const RowLayout& row() const { return layout; }
@@ -175,11 +180,19 @@ class ShaderElement final : public ShaderElementBase {
     for (int i = 0; i < n; ++i)
       if (slots[i].header.at == at) {
         if constexpr (scans_payload<S>()) {
-          nexts[i] = scan_slot(&shader, slots[i], true, layout, first_counter);
+          nexts[i] = scan_slot(&shader, slots[i], true, layout, first_counter, result);
         } else {
-          nexts[i] = shade_slot(shader, slots[i], layout, first_counter);
+          nexts[i] = shade_slot(shader, slots[i], layout, first_counter, result);
         }
       }
+  }
+  size_t result_size() const override { return detail::ResultOf<S>::kExists ? sizeof(Result) : 0; }
+  void release(Packet* const* packets, const uint8_t* results, size_t stride, int n) override {
+    if constexpr (Has::release) {
+      Result all[Batch::kCapacity];
+      for (int i = 0; i < n; ++i, results += stride) std::memcpy(&all[i], results, sizeof all[i]);
+      release(packets, all, n);
+    }
   }
   void add_counts(const uint64_t* counts) override {
     if constexpr (Has::refresh) {
@@ -246,7 +259,12 @@ class ShaderElement final : public ShaderElementBase {
     S shader = shader_;
     NextSet set;
     if constexpr (Has::refresh) shader.refresh(*owner_);
-    if constexpr (Has::shade_batch) {
+    if constexpr (Has::release) {
+      shade_with_results(shader, packets, n, nexts, counters);
+      for (int i = 0; i < n; ++i) set.add(nexts[i]);
+      return set;
+    }
+    if constexpr (Has::shade_batch && !Has::release) {
       shader.shade_batch(packets, n, nexts, counters);
       for (int i = 0; i < n; ++i) set.add(nexts[i]);
       return set;
@@ -266,6 +284,41 @@ class ShaderElement final : public ShaderElementBase {
       set.add(next);
     }
     return set;
+  }
+  void shade_with_results(const S& shader, Packet** packets, int n, Next* nexts, uint64_t* counters) {
+    Result results[Batch::kCapacity];
+    bool complete[Batch::kCapacity];
+    for (int i = 0; i < n; ++i) complete[i] = detail::has_headers<S>(*packets[i]);
+    if constexpr (Has::shade_batch) {
+      shader.shade_batch(packets, n, nexts, counters, results);
+    } else {
+      for (int i = 0; i < n; ++i) {
+        CpuView<S> view(packets[i], counters);
+        if (!complete[i])
+          nexts[i] = kDrop;
+        else if constexpr (scans_payload<S>())
+          nexts[i] = shader.shade(view, scan(shader, *packets[i]));
+        else
+          nexts[i] = shader.shade(view);
+        results[i] = view.result();
+      }
+    }
+    // What the host body takes, or what lacks headers, has no result.
+    Packet* passed[Batch::kCapacity];
+    int m = 0;
+    for (int i = 0; i < n; ++i) {
+      if (nexts[i] == kEscape || !complete[i]) continue;
+      passed[m] = packets[i];
+      results[m++] = results[i];
+    }
+    if (m > 0) release(passed, results, m);
+  }
+  void release(Packet* const* packets, const Result* results, int n) {
+    if constexpr (requires { shader_.release(packets, results, n, *owner_); }) {
+      shader_.release(packets, results, n, *owner_);
+    } else {
+      shader_.release(packets, results, n);
+    }
   }
   static void prefetch_payload(const Packet& p) {
     constexpr uint32_t kLine = 64, kMost = 256;

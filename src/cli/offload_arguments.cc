@@ -45,9 +45,21 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
   device(
       app.add_option("--devices", options.devices, "How many devices to use; default: all")->check(CLI::Range(0, 64)),
       "N");
-  device(app.add_option("--delay", options.delay_us, "Microseconds that a job takes on the reference device")
-             ->check(CLI::Range(0, 1000000)),
-         "US");
+  device(
+      app.add_option_function<std::string>(
+          "--reference",
+          [&options](const std::string& text) {
+            if (!options.reference.set(text))
+              throw CLI::ValidationError(
+                  "--reference",
+                  "expected threads=, delay=, gbps=, memory=, late=, late-by=, hang= or fail=, each "
+                  "with a number, separated by commas, got '" +
+                      text + "'");
+          },
+          "What the reference device can do and does wrong: threads=N that process jobs; delay=US of each job; gbps=F "
+          "of the link; memory=MB for tables; late=N, every N-th job comes late-by=MS; hang=N, none from the N-th on "
+          "is done; fail=N, the device fails at the N-th"),
+      "LIST");
 }
 
 void size_packet_pool(int workers, const OffloadOptions& options) {

@@ -87,6 +87,12 @@ class Backend {
   /// Prepares the program and the lanes of all workers. Errors tell what is missing, with figures.
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
   virtual Lane& lane(int worker) = 0;
+  /// Call when no worker uses a lane any more and before tables are released: jobs that are still there end or are
+  /// forgotten.
+  virtual void stop() {}
+  /// How long a job may take, in milliseconds, if the user does not say: longer than any job takes on a device that
+  /// works.
+  virtual int deadline_ms() const { return 50; }
   /// The NUMA node that the device is part of; -1 if unknown.
   virtual int numa_node() const { return -1; }
   /// Lines "key: value" that describe what is in use: device, link, run, page size.

@@ -128,14 +128,21 @@ Status Engine::open_devices(Errors& errors) {
   lanes.jobs = options_.jobs;
   lanes.job_size = options_.job;
   lanes.run = options_.resident ? Run::kResident : Run::kStream;
+  int deadline_ms = 0;
   for (std::unique_ptr<Backend>& backend : found) {
     auto device = std::make_unique<Device>();
     if (!backend->open(program_, lanes, errors).ok()) return Status::failed();
+    if (options_.deadline_ms == 0) deadline_ms = std::max(deadline_ms, backend->deadline_ms());
     device->parameters = std::make_unique<Parameters>(backend->memory(), plans_, images_, workers_);
     device->backend = std::move(backend);
     devices_.push_back(std::move(device));
   }
+  if (options_.deadline_ms == 0) options_.deadline_ms = deadline_ms;
   return {};
+}
+
+Engine::~Engine() {
+  for (std::unique_ptr<Device>& device : devices_) device->backend->stop();
 }
 
 void Engine::start() {

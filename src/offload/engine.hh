@@ -27,6 +27,7 @@ class Engine final : public ChainGate {
                                         const std::vector<int>& worker_nodes, Errors& errors);
   /// Lets workers poll their jobs. Call when the entries that the engine made are part of the router.
   void start();
+  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 

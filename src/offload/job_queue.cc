@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "offload/clock.hh"
@@ -375,6 +376,8 @@ void JobQueue::release(Job& job) {
     const int n = std::min(job.size - done, Batch::kCapacity);
     Packet** slots = job.packets.data() + done;
     const bool host = rows.apply(row, slots, job.untouched.data() + done, n, codes);
+    for (int result = 0; result < layout.results; ++result)
+      release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
     row += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);
     done += n;
     for (int begin = 0; begin < n;) {
@@ -389,6 +392,27 @@ void JobQueue::release(Job& job) {
       dispatch_all(plan, slots + begin, codes + begin, end - begin);
       begin = end;
     }
+  }
+}
+
+void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet* const* packets, const uint16_t* codes,
+                               const uint16_t* untouched, int n) {
+  const auto stride = static_cast<size_t>(plan.row().stride);
+  // The step by which packet `i` got this result, plus 1.
+  const auto step_of = [&](int i) -> uint32_t {
+    if (codes[i] == untouched[i]) return 0;
+    uint32_t step;
+    std::memcpy(&step, results + static_cast<size_t>(i) * stride, sizeof step);
+    return step > plan.steps().size() ? 0 : step;
+  };
+  for (int begin = 0; begin < n;) {
+    const uint32_t step = step_of(begin);
+    int end = begin + 1;
+    while (end < n && step_of(end) == step) ++end;
+    if (step > 0)
+      plan.steps()[step - 1].element->release(packets + begin, results + static_cast<size_t>(begin) * stride + 4,
+                                              stride, end - begin);
+    begin = end;
   }
 }
 

@@ -122,6 +122,7 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
   for (const int e : chain.entries) entries_.push_back({e, static_cast<uint16_t>(step_of[edges[e].to.node])});
 
   find_writes();
+  number_results();
   std::vector<std::vector<Offsets>> offsets;
   foresee(offsets);
   lay_out(offsets);
@@ -134,6 +135,20 @@ void Plan::find_writes() {
       if (r.writes) writes = std::max(writes, header_writes(r));
     for (const uint16_t target : step.targets)
       if (target < kExit) steps_[target].writes = std::max(steps_[target].writes, writes);
+  }
+}
+
+/// Steps that one packet can pass have different numbers; steps of different branches share them.
+void Plan::number_results() {
+  for (Step& step : steps_) {
+    const auto size = static_cast<int>(step.element->result_size());
+    int next = step.result;
+    if (size > 0) {
+      row_.result_size = std::max(row_.result_size, 4 + (size + 3) / 4 * 4);
+      row_.results = std::max(row_.results, ++next);
+    }
+    for (const uint16_t target : step.targets)
+      if (target < kExit) steps_[target].result = std::max(steps_[target].result, next);
   }
 }
 
@@ -212,7 +227,8 @@ void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
     const auto at = static_cast<uint16_t>(s);
     for (int i = 0; i < n; ++i)
       if (slots[i].header.at == at) slots[i].writes = step.writes;
-    step.element->shade_slots(parameters + step.image, at, slots, n, row_, step.first_counter, nexts.data());
+    step.element->shade_slots(parameters + step.image, at, slots, n, row_, step.first_counter, step.result,
+                              nexts.data());
     for (int i = 0; i < n; ++i) {
       if (slots[i].header.at != at) continue;
       const Next next = nexts[static_cast<size_t>(i)];

@@ -31,6 +31,7 @@ struct Step {
   int level = 0;          ///< length of the longest path from where packets enter
   size_t image = 0;       ///< where its image lies in a parameter block
   int first_counter = 0;  ///< its first one among the plan's counters
+  int result = 0;         ///< the number of its result in a row, if its element has one
   /// For each output: the next step, or an exit code.
   std::vector<uint16_t> targets;
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
@@ -71,6 +72,7 @@ class Plan {
 
  private:
   void find_writes();
+  void number_results();
   void lay_out(const std::vector<std::vector<Offsets>>& offsets);
   void foresee(std::vector<std::vector<Offsets>>& offsets) const;
 

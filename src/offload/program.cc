@@ -48,6 +48,7 @@ bool alike(const Plan& plan, size_t first, size_t size) {
       return false;
   for (size_t port = 0; port < step(0).targets.size(); ++port)
     if (distance(size, [&](size_t i) { return int{step(i).targets[port]}; }) < 0) return false;
+  if (distance(size, [&](size_t i) { return step(i).result; }) < 0) return false;
   return distance(size, [&](size_t i) { return static_cast<int>(step(i).image); }) >= 0;
 }
 
@@ -108,17 +109,20 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
       formula(static_cast<int>(step(0).image), along([](const Step& s) { return s.image; }), false);
   const std::string counter =
       formula(step(0).first_counter, along([](const Step& s) { return s.first_counter; }), false);
+  std::string last = "Rows{}, " + counter;
+  if (step(0).element->result_size() > 0)
+    last += ", " + formula(step(0).result, along([](const Step& s) { return s.result; }), false);
   if (scans) {
     HeaderWrites writes = HeaderWrites::kNone;
     for (size_t i = 0; i < group.size; ++i) writes = std::max(writes, step(i).writes);
     out += fmt::format(
         "    s.writes = static_cast<HeaderWrites>({});\n"
-        "    const Next next = scan_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, Rows{{}}, {});\n"
+        "    const Next next = scan_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, {});\n"
         "    if (here) switch (next) {{\n",
-        static_cast<int>(writes), type, image, counter);
+        static_cast<int>(writes), type, image, last);
   } else {
-    out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, Rows{{}}, {})) {{\n",
-                       type, image, counter);
+    out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, {})) {{\n", type,
+                       image, last);
   }
   const auto line = [&](const std::string& label, auto&& code) {
     const uint16_t base = code(step(0));
@@ -153,8 +157,8 @@ std::string program_source(const std::vector<Plan>& plans) {
                        r.window_begin);
     out += fmt::format("namespace plan{} {{\n\nstruct Rows {{\n", i);
     out += "  HEADRACE_SHADER static constexpr RowLayout row() {\n";
-    out += fmt::format("    return {{{}, {:#x}, {}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations, r.window_begin,
-                       r.window_size, r.address_size);
+    out += fmt::format("    return {{{}, {:#x}, {}, {}, {}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations,
+                       r.window_begin, r.window_size, r.address_size, r.result_size, r.results);
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
     for (const Group& group : find_groups(plan)) write_group(out, plan, group);
     out += fmt::format("}}\n\n}}  // namespace plan{}\n", i);

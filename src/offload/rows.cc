@@ -1,5 +1,7 @@
 #include "offload/rows.hh"
 
+#include <cstring>
+
 #include "headrace/packet_pool.hh"
 
 namespace headrace::offload {
@@ -40,6 +42,7 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
   const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
   const bool with_address = self.layout_.address_size != 0;
+  const int result_words = self.layout_.results * self.layout_.result_size / 4;
   const PacketPool& pool = PacketPool::instance();
   for (int i = 0; i < n; ++i, rows += stride) {
     Packet* p = packets[i];
@@ -55,6 +58,8 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
         __builtin_memcpy(to, &address, sizeof address);
         to += sizeof address;
       }
+      // No shader has given a result yet.
+      for (int word = 0; word < result_words; ++word, to += 4) std::memset(to, 0, 4);
       for (int a = 0; a < annotations; ++a, to += 4)
         __builtin_memcpy(to, p->anno() + offsets[static_cast<size_t>(a)], 4);
       __builtin_memcpy(to, p->buffer() + h.data + begin, kWindow);
@@ -69,6 +74,7 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* pack
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
   const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
+  const int annotations_at = self.layout_.result(self.layout_.results);
   const size_t exits = self.for_host_.size();
   const uint8_t* for_host = self.for_host_.data();
   uint8_t any = 0;
@@ -86,7 +92,7 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* pack
     codes[i] = h.at;
     any |= for_host[exit];
     Packet* p = packets[i];
-    const uint8_t* from = rows + RowLayout::kAddressAt + self.layout_.address_size;
+    const uint8_t* from = rows + annotations_at;
     for (int a = 0; a < annotations; ++a, from += 4)
       __builtin_memcpy(p->anno() + offsets[static_cast<size_t>(a)], from, 4);
     __builtin_memcpy(p->data() + begin, from, kWindow);

@@ -340,7 +340,7 @@ def test_swaps_scripts_sleeping_workers_and_clients_on_a_device(running, headrac
         """
     (tmp_path / "conf.click").write_text(text.format(between=""))
     process = running("run", str(tmp_path / "conf.click"), "-u", path, "-R", "-q", "-w", "4", "--backend", "reference",
-                      "--mode", "device", "--delay", "30")
+                      "--mode", "device", "--reference", "delay=30")
     stop = threading.Event()
     failures = []
 

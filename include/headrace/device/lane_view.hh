@@ -245,6 +245,11 @@ class LaneView {
     s_.counts[first_counter_ + index] += n;
 #endif
   }
+  HEADRACE_SHADER void set_result(const typename detail::ResultOf<S>::Type& result) {
+    static_assert(detail::ResultOf<S>::kExists, "this shader has no type Result");
+    result_ = result;
+  }
+  HEADRACE_SHADER const typename detail::ResultOf<S>::Type& result() const { return result_; }
 
  private:
   template <bool Written, typename F>
@@ -322,6 +327,7 @@ class LaneView {
   Slot& s_;
   const Layout& layout_;
   int first_counter_;
+  [[no_unique_address]] typename detail::ResultOf<S>::Type result_{};
 };
 
 namespace detail {
@@ -359,9 +365,20 @@ inline constexpr Next kResume = 0xfffc;
 
 namespace detail {
 
+/// Writes a result to a row, behind the number of the step that gave it.
+template <typename Result>
+HEADRACE_SHADER void store_result(uint8_t* to, uint16_t step, const Result& result) {
+  constexpr int kWords = (sizeof(Result) + 3) / 4;
+  uint32_t words[kWords] = {};
+  __builtin_memcpy(words, &result, sizeof result);
+  uint32_t* const out = reinterpret_cast<uint32_t*>(to);
+  out[0] = step + 1u;
+  for (int i = 0; i < kWords; ++i) out[1 + i] = words[i];
+}
+
 /// Calls `shade(view)`; if the slot must go to the host, restores its header.
 template <typename S, typename Layout, typename Shade>
-HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first_counter, Shade&& shade) {
+HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first_counter, int result, Shade&& shade) {
   const RowHeader before = slot.header;
 #if !defined(__CUDA_ARCH__)
   slot.changed = false;
@@ -373,17 +390,21 @@ HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first
     slot.header = before;
     return kResume;
   }
+  if constexpr (ResultOf<S>::kExists)
+    if (next != kEscape) store_result(slot.row + layout.row().result(result), before.at, view.result());
   return next;
 }
 
 }  // namespace detail
 
 /// Runs shader `shader` on a slot. Returns its next, or kResume.
+/// \param result the number of its result in the row, if it has one
 template <typename S, typename Layout>
-HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter) {
+HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter, int result = 0) {
   if (!detail::has_headers<S>(slot.header)) return kDrop;
   if (!detail::holds_fields<S>(slot, layout)) return kResume;
-  return detail::shade_or_resume<S>(slot, layout, first_counter, [&](auto& view) { return shader.shade(view); });
+  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
+                                    [&](auto& view) { return shader.shade(view); });
 }
 
 }  // namespace headrace

@@ -4,10 +4,11 @@
 ///
 /// A row holds what the shaders of a plan read and write of one packet:
 ///
-///     [ RowHeader 16 | address 8 | annotations, 4 bytes each | window: bytes around the packet's beginning ]
+///     [ RowHeader 16 | address 8 | results | annotations, 4 bytes each | window: bytes around the packet's beginning ]
 ///
 /// The address of the packet's buffer is present only if a shader of the plan scans payloads, which a device reads in
-/// place.
+/// place. There are results only if shaders of the plan have any: for each shader with a result that a packet can pass,
+/// one after the other, the number of its step plus 1 (0: no such shader was passed) in 4 bytes, and its Result.
 ///
 /// The row goes to the device and comes back in the same format. If a shader needs something that the row does not
 /// hold, it stops the slot, unchanged, before its element; the host continues there.
@@ -26,6 +27,8 @@ struct RowLayout {
   int32_t window_begin = 0;  ///< first packet byte in the row, relative to the packet's start; may be negative
   int32_t window_size = 0;   ///< bytes, a multiple of 4
   int32_t address_size = 0;  ///< 8 if the row holds the address of the packet's buffer, else 0
+  int32_t result_size = 0;   ///< of one result with its number, a multiple of 4
+  int32_t results = 0;       ///< the most results of a packet
 
   HEADRACE_SHADER static constexpr int ones(uint32_t bits) {
     int n = 0;
@@ -35,7 +38,7 @@ struct RowLayout {
   /// Where annotation byte `offset`, which must be in the row, lies in the row.
   HEADRACE_SHADER constexpr int annotation(int offset) const {
     const uint32_t before = static_cast<uint32_t>(annotations) & ((1u << (offset >> 2)) - 1);
-    return kAddressAt + address_size + 4 * ones(before) + (offset & 3);
+    return result(results) + 4 * ones(before) + (offset & 3);
   }
   HEADRACE_SHADER constexpr bool has_annotations(int offset, int size) const {
     for (int g = offset >> 2; g <= (offset + size - 1) >> 2; ++g)
@@ -43,8 +46,10 @@ struct RowLayout {
     return true;
   }
   HEADRACE_SHADER constexpr int window() const {
-    return kAddressAt + address_size + 4 * ones(static_cast<uint32_t>(annotations));
+    return result(results) + 4 * ones(static_cast<uint32_t>(annotations));
   }
+  /// Where result number `i` begins.
+  HEADRACE_SHADER constexpr int result(int i) const { return kAddressAt + address_size + i * result_size; }
   static constexpr int kAddressAt = 16;
 };
 

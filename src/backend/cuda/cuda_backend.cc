@@ -209,11 +209,7 @@ bool CudaBackend::can_write_values() {
 }
 
 Places CudaBackend::places_of(int worker, const LaneOptions& options) const {
-  Places places = places_;
-  const size_t first = static_cast<size_t>(worker) * static_cast<size_t>(options.jobs) * places_.stride;
-  places.host += first;
-  places.address += first;
-  return places;
+  return places_.from(worker * options.jobs);
 }
 
 Status CudaBackend::make_stream_lanes(const LaneOptions& options, Errors& errors) {

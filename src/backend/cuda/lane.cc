@@ -5,22 +5,9 @@
 
 namespace headrace::cuda {
 
-void CudaLane::counts(int job, uint64_t* counts, int n) {
-  std::memcpy(counts, places_.counts(job), static_cast<size_t>(n) * sizeof *counts);
-}
-
-uint64_t CudaLane::next(int job, int plan, int slots, uint64_t parameters) {
-  Job& j = jobs_[static_cast<size_t>(job)];
-  ++j.sequence;
-  j.polls = 0;
-  __atomic_store_n(&places_.bell(job).parameters, Doorbell::parameters_word(j.sequence, parameters), __ATOMIC_RELAXED);
-  return Doorbell::job_word(j.sequence, static_cast<uint32_t>(plan), static_cast<uint32_t>(slots));
-}
-
 bool ResidentLane::submit(int job, int plan, int slots, uint64_t parameters) {
   if (device_->failed()) return false;
-  const uint64_t word = next(job, plan, slots, parameters);
-  __atomic_store_n(&places_.bell(job).job, word, __ATOMIC_RELEASE);
+  ring(job, next(job, plan, slots, parameters));
   return true;
 }
 

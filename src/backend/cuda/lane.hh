@@ -5,51 +5,24 @@
 #include <vector>
 
 #include "backend/cuda/resident_kernel.hh"
+#include "backend/places.hh"
 #include "offload/backend.hh"
 
 namespace headrace::cuda {
 
-/// Job places in pinned memory; one after the other, see headrace/device/jobs.hh for what is in each.
-struct Places {
-  uint8_t* host = nullptr;
-  CUdeviceptr address = 0;
-  size_t stride = 0;
-  uint32_t rows_at = 0;
+using offload::Places;
 
-  Doorbell& bell(int i) const { return *reinterpret_cast<Doorbell*>(at(i)); }
-  uint32_t* done(int i) const { return reinterpret_cast<uint32_t*>(at(i) + kDoneAt); }
-  uint8_t* counts(int i) const { return at(i) + kCountsAt; }
-  uint8_t* rows(int i) const { return at(i) + rows_at; }
-  uint8_t* at(int i) const { return host + static_cast<size_t>(i) * stride; }
-};
-
-/// What both kinds share. A place's rows come back to where they were.
-class CudaLane : public offload::Lane {
+/// What both kinds share.
+class CudaLane : public offload::PlaceLane {
  public:
   CudaLane(std::shared_ptr<Device> device, const Places& places, int jobs)
-      : device_(std::move(device)), places_(places), jobs_(static_cast<size_t>(jobs)) {}
-
-  uint8_t* rows_in(int job) override { return places_.rows(job); }
-  const uint8_t* rows_out(int job) override { return places_.rows(job); }
-  void counts(int job, uint64_t* counts, int n) override;
+      : PlaceLane(places, jobs), device_(std::move(device)) {}
 
  protected:
-  struct Job {
-    uint32_t sequence = 0;  // of the last job handed over here
-    uint32_t polls = 0;     // for it
-  };
   /// Number of polls between checks that the device still works: a check every few milliseconds.
   static constexpr uint32_t kPollsBetweenChecks = 4096;
 
-  bool done(int job) const {
-    return __atomic_load_n(places_.done(job), __ATOMIC_ACQUIRE) == jobs_[static_cast<size_t>(job)].sequence;
-  }
-  /// Fills the doorbell for the next job, without ringing: the word `job` is the caller's to store.
-  uint64_t next(int job, int plan, int slots, uint64_t parameters);
-
   std::shared_ptr<Device> device_;
-  const Places places_;
-  std::vector<Job> jobs_;
 };
 
 class ResidentLane final : public CudaLane {

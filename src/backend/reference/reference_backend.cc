@@ -1,6 +1,7 @@
 #include "backend/reference/reference_backend.hh"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,15 +11,29 @@
 
 namespace headrace::offload {
 
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+/// Polls without a job before a thread of the device sleeps until a doorbell rings.
+constexpr int kIdlePolls = 200;
+/// Polls of a worker for one job between two moments at which it lends its CPU to the device.
+constexpr uint32_t kPollsBetweenYields = 16;
+/// A thread sleeps while its next job is due no sooner.
+constexpr int64_t kShortNs = 100'000;
+constexpr int64_t kLongestSleepNs = 1'000'000;
+
+size_t rounded(size_t bytes) { return (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
 void ReferenceMemory::Free::operator()(uint8_t* p) const { std::free(p); }
 
 uint64_t ReferenceMemory::allocate(size_t bytes) {
-  constexpr size_t kAlignment = 256;
   if (limit_ && used_ + bytes > limit_) return 0;
-  const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  auto* p = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+  auto* p = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded(bytes)));
   if (!p) return 0;
-  std::memset(p, 0, rounded);
+  std::memset(p, 0, rounded(bytes));
   used_ += bytes;
   const auto address = reinterpret_cast<uint64_t>(p);
   blocks_.emplace(address, std::pair{std::unique_ptr<uint8_t, Free>(p), bytes});
@@ -37,76 +52,146 @@ Status ReferenceMemory::upload(uint64_t to, const void* from, size_t bytes) {
   return {};
 }
 
-/// A job runs when its worker asks for it and its delay is over. Rows change in place, as on a device.
-class ReferenceBackend::ReferenceLane final : public Lane {
+class ReferenceBackend::ReferenceLane final : public PlaceLane {
  public:
-  ReferenceLane(ReferenceBackend& backend, const LaneOptions& options, size_t stride, size_t counters)
-      : backend_(backend), jobs_(static_cast<size_t>(options.jobs)) {
-    for (Job& job : jobs_) {
-      job.rows.resize(stride * static_cast<size_t>(options.job_size));
-      job.counts.resize(counters);
-    }
-  }
+  ReferenceLane(ReferenceBackend& backend, const Places& places, int jobs)
+      : PlaceLane(places, jobs), backend_(backend) {}
 
-  uint8_t* rows_in(int job) override { return jobs_[static_cast<size_t>(job)].rows.data(); }
-  const uint8_t* rows_out(int job) override { return jobs_[static_cast<size_t>(job)].rows.data(); }
-  void counts(int job, uint64_t* counts, int n) override {
-    std::copy_n(jobs_[static_cast<size_t>(job)].counts.begin(), n, counts);
-  }
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
-    Job& j = jobs_[static_cast<size_t>(job)];
-    j.plan = plan;
-    j.slots = slots;
-    j.parameters = parameters;
-    j.ready = now_ns() + int64_t{backend_.options_.delay_us} * 1000;
-    j.done = false;
+    if (backend_.failed_.load(std::memory_order_acquire)) return false;
+    ring(job, next(job, plan, slots, parameters));
+    backend_.rings_.fetch_add(1, std::memory_order_release);
+    backend_.rings_.notify_all();
     return true;
   }
   State poll(int job) override {
-    Job& j = jobs_[static_cast<size_t>(job)];
-    if (j.done) return State::kDone;
-    if (backend_.options_.delay_us > 0 && now_ns() < j.ready) return State::kPending;
-    std::fill(j.counts.begin(), j.counts.end(), 0);
-    backend_.run(j.plan, j.slots, j.rows.data(), j.counts.data(), reinterpret_cast<const uint8_t*>(j.parameters));
-    j.done = true;
-    return State::kDone;
+    if (done(job)) return State::kDone;
+    if (backend_.failed_.load(std::memory_order_acquire)) return State::kFailed;
+    if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenYields == 0) sched_yield();
+    return State::kPending;
   }
 
  private:
-  struct Job {
-    std::vector<uint8_t> rows;
-    std::vector<uint64_t> counts;
-    int plan = 0;
-    int slots = 0;
-    uint64_t parameters = 0;
-    int64_t ready = 0;
-    bool done = false;
-  };
   ReferenceBackend& backend_;
-  std::vector<Job> jobs_;
 };
 
 ReferenceBackend::ReferenceBackend(const OffloadOptions& options, size_t memory_limit)
-    : memory_(memory_limit), options_(options) {}
+    : memory_(memory_limit ? memory_limit : size_t{1'000'000} * static_cast<size_t>(options.reference.memory_mb)),
+      options_(options.reference),
+      place_memory_(nullptr, &std::free) {}
 
-ReferenceBackend::~ReferenceBackend() = default;
+ReferenceBackend::~ReferenceBackend() { stop(); }
 
-Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors&) {
+Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors& errors) {
   plans_ = program.objects;
   size_t stride = 16, counters = 1;
   for (const Program::Plan& plan : program.plans) {
     stride = std::max(stride, static_cast<size_t>(plan.row.stride));
     counters = std::max(counters, static_cast<size_t>(plan.counters));
   }
+  places_.rows_at = rows_at(static_cast<uint32_t>(counters));
+  places_.stride = rounded(places_.rows_at + stride * static_cast<size_t>(options.job_size));
+  place_count_ = options.workers * options.jobs;
+  const size_t bytes = places_.stride * static_cast<size_t>(std::max(place_count_, 1));
+  place_memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
+  if (!place_memory_) return errors.error("no memory for {} jobs: {} MB wanted", place_count_, bytes >> 20);
+  places_.host = place_memory_.get();
+  std::memset(places_.host, 0, bytes);
   for (int w = 0; w < options.workers; ++w)
-    lanes_.push_back(std::make_unique<ReferenceLane>(*this, options, stride, counters));
+    lanes_.push_back(std::make_unique<ReferenceLane>(*this, places_.from(w * options.jobs), options.jobs));
+  for (int t = 0; t < options_.threads; ++t) threads_.emplace_back([this, t] { serve(t); });
   return {};
+}
+
+void ReferenceBackend::stop() {
+  stop_.store(true, std::memory_order_release);
+  rings_.fetch_add(1, std::memory_order_release);
+  rings_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 Lane& ReferenceBackend::lane(int worker) { return *lanes_[static_cast<size_t>(worker)]; }
 
-void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters) {
+void ReferenceBackend::serve(int thread) {
+  std::vector<uint32_t> seen(static_cast<size_t>(place_count_), 0);
+  std::vector<Seen> jobs;
+  int idle = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const uint32_t rings = rings_.load(std::memory_order_acquire);
+    bool found = false;
+    for (int place = thread; place < place_count_; place += options_.threads) {
+      Seen job;
+      if (!look(place, seen[static_cast<size_t>(place)], job)) continue;
+      found = true;
+      if (plan_job(job)) jobs.push_back(job);
+    }
+    int64_t wait = INT64_MAX;
+    const int64_t now = now_ns();
+    std::erase_if(jobs, [&](const Seen& job) {
+      if (job.ready > now) {
+        wait = std::min(wait, job.ready - now);
+        return false;
+      }
+      run(job);
+      return true;
+    });
+    if (found) {
+      idle = 0;
+    } else if (!jobs.empty()) {
+      // A doorbell that rings meanwhile is heard when the first of these jobs is due.
+      if (wait > kShortNs)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(wait - kShortNs / 2, kLongestSleepNs)));
+      else
+        sched_yield();
+    } else if (++idle > kIdlePolls) {
+      rings_.wait(rings, std::memory_order_acquire);
+      idle = 0;
+    }
+  }
+}
+
+bool ReferenceBackend::look(int place, uint32_t& seen, Seen& job) const {
+  const Doorbell& bell = places_.bell(place);
+  job.word = __atomic_load_n(&bell.job, __ATOMIC_ACQUIRE);
+  const auto sequence = static_cast<uint32_t>(job.word >> 32);
+  if (sequence == seen) return false;
+  job.parameters = __atomic_load_n(&bell.parameters, __ATOMIC_RELAXED);
+  if ((sequence & 0xffff) != job.parameters >> 48) return false;
+  seen = sequence;
+  job.place = place;
+  return true;
+}
+
+bool ReferenceBackend::plan_job(Seen& job) {
+  const uint64_t number = jobs_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (options_.fail_at && number >= options_.fail_at) failed_.store(true, std::memory_order_release);
+  if (failed_.load(std::memory_order_acquire) || (options_.hang_at && number >= options_.hang_at)) return false;
+  const int64_t now = now_ns();
+  job.ready = now + int64_t{options_.delay_us} * 1000;
+  if (options_.gbps > 0) {
+    const auto low = static_cast<uint32_t>(job.word);
+    const Plan& plan = (*plans_)[low >> Doorbell::kSlotBits];
+    const double bits = 16.0 * plan.row().stride * (low & ((1u << Doorbell::kSlotBits) - 1));
+    const auto takes = static_cast<int64_t>(bits / options_.gbps);
+    int64_t free = link_free_ns_.load(std::memory_order_relaxed);
+    while (!link_free_ns_.compare_exchange_weak(free, std::max(free, now) + takes, std::memory_order_relaxed)) {
+    }
+    job.ready = std::max(job.ready, std::max(free, now) + takes);
+  }
+  if (options_.late_every && number % options_.late_every == 0) job.ready += int64_t{options_.late_ms} * 1'000'000;
+  return true;
+}
+
+void ReferenceBackend::run(const Seen& job) {
+  const auto low = static_cast<uint32_t>(job.word);
+  const auto plan = static_cast<int>(low >> Doorbell::kSlotBits);
+  const auto slots = static_cast<int>(low & ((1u << Doorbell::kSlotBits) - 1));
+  const auto* parameters = reinterpret_cast<const uint8_t*>(job.parameters << 16 >> 12);
   const offload::Plan& p = (*plans_)[static_cast<size_t>(plan)];
+  uint8_t* const rows = places_.rows(job.place);
+  auto* const counts = reinterpret_cast<uint64_t*>(places_.counts(job.place));
+  std::fill_n(counts, p.counters(), 0);
   const auto stride = static_cast<size_t>(p.row().stride);
   constexpr int kTile = 64;
   Slot tile[kTile];
@@ -129,6 +214,7 @@ void ReferenceBackend::run(int plan, int slots, uint8_t* rows, uint64_t* counts,
         blame(p, tile[i]);
     }
   }
+  __atomic_store_n(places_.done(job.place), static_cast<uint32_t>(job.word >> 32), __ATOMIC_RELEASE);
 }
 
 void ReferenceBackend::blame(const offload::Plan& plan, const Slot& slot) {
@@ -146,7 +232,7 @@ std::string ReferenceBackend::describe() const {
   std::string text = "name: reference (this process)\n";
   const std::lock_guard guard(fault_lock_);
   if (!fault_.empty()) text += fmt::format("fault: {}\n", fault_);
-  if (options_.delay_us) text += fmt::format("delay: {} us a job\n", options_.delay_us);
+  if (const std::string options = options_.text(); !options.empty()) text += fmt::format("options: {}\n", options);
   return text;
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 /// \file
-/// The device that every machine has: jobs are packed and delayed like those of a real one, and run by this process.
+/// The device that every machine has: threads of this process that speak the protocol of a device's resident kernel.
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
+#include "backend/places.hh"
 #include "offload/backend.hh"
 #include "offload/plan.hh"
 
@@ -34,35 +35,60 @@ class ReferenceMemory final : public DeviceMemory {
   std::map<uint64_t, std::pair<std::unique_ptr<uint8_t, Free>, size_t>> blocks_;
 };
 
+/// Its threads poll doorbells, run jobs with the rows where they lie, and answer by done words: beside the workers, in
+/// any order, late or never, as the options say. Each thread serves its share of the places, as a block of a kernel
+/// does.
 class ReferenceBackend final : public Backend {
  public:
+  /// \param memory_limit bytes for tables, if not 0 instead of what the options say
   explicit ReferenceBackend(const OffloadOptions& options, size_t memory_limit = 0);
   ~ReferenceBackend() override;
 
   DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   Lane& lane(int worker) override;
+  void stop() override;
+  int deadline_ms() const override { return 1000; }  // its threads may have to wait for a CPU
   std::string describe() const override;
 
-  /// How a row's slots are run; tests put a compiled program in the place of the plans.
+  /// How a row's slots are run; tests put a compiled program in the place of the plans. Call before open().
   using Runner = void (*)(int plan, Slot* slot, const uint8_t* parameters);
   void set_runner(Runner runner) { runner_ = runner; }
 
  private:
   class ReferenceLane;
-  friend class ReferenceLane;
-  void run(int plan, int slots, uint8_t* rows, uint64_t* counts, const uint8_t* parameters);
+  /// A job that a thread has seen at a doorbell.
+  struct Seen {
+    int64_t ready;  // when it is to be done, in ns
+    int place;
+    uint64_t word, parameters;
+  };
+
+  void serve(int thread);
+  /// A job at place `place`, if its doorbell has rung since `seen`.
+  bool look(int place, uint32_t& seen, Seen& job) const;
+  /// False if the job will never be done. Sets when it is to be done.
+  bool plan_job(Seen& job);
+  void run(const Seen& job);
   /// Reports the first mistake of a shader.
   void blame(const offload::Plan& plan, const Slot& slot);
 
   ReferenceMemory memory_;
-  const OffloadOptions options_;
+  const ReferenceOptions options_;
   const std::vector<Plan>* plans_ = nullptr;
   Runner runner_ = nullptr;
+  Places places_;
+  int place_count_ = 0;
+  std::unique_ptr<uint8_t, void (*)(void*)> place_memory_;
+  std::vector<std::unique_ptr<ReferenceLane>> lanes_;
+  std::atomic<uint32_t> rings_{0};  // of all doorbells
+  std::atomic<uint64_t> jobs_{0};
+  std::atomic<int64_t> link_free_ns_{0};  // when the link has carried all jobs so far
+  std::atomic<bool> failed_{false}, stop_{false};
+  std::vector<std::thread> threads_;
   std::atomic<bool> blamed_{false};
   mutable std::mutex fault_lock_;
   std::string fault_;
-  std::vector<std::unique_ptr<ReferenceLane>> lanes_;
 };
 
 }  // namespace headrace::offload

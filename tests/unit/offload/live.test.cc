@@ -21,6 +21,8 @@ class OffloadLive : public OffloadTest {
   static constexpr int kWorkers = 3;
 
   std::unique_ptr<LiveRouter> live(const std::string& text, const OffloadOptions& options) {
+    if (has_controls())
+      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].patient = false;
     auto r = std::make_unique<LiveRouter>(text, options, kWorkers);
     EXPECT_TRUE(r->ok()) << r->errors();
     if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
@@ -96,7 +98,7 @@ TimedSource(0.001) -> ticks :: Discard;
 
 TEST_P(OffloadLive, StopsWithNothingUnderWay) {
   OffloadOptions o = options();
-  o.delay_us = 300;
+  o.reference.delay_us = 300;
   o.job = 64;
   for (const int limit : {1, 37, 20000}) {
     const auto r = live(forwarder(fmt::format("LIMIT {}, STOP true, RARE 50", limit)), o);
@@ -113,7 +115,7 @@ TEST_P(OffloadLive, StopsWithNothingUnderWay) {
 TEST_P(OffloadLive, ModesChangeWhilePacketsStream) {
   OffloadOptions o = options(Mode::kFixed);
   o.fraction = 0.5;
-  o.delay_us = 200;
+  o.reference.delay_us = 200;
   o.job = 32;
   const auto r = live(
       "src :: FlowSource(RARE 40) -> o :: Offload -> Strip(14) -> CheckIPHeader -> n :: Counter"
@@ -145,7 +147,7 @@ TEST_P(OffloadLive, ModesChangeWhilePacketsStream) {
 
 TEST_P(OffloadLive, RoutesChangeWhilePacketsStream) {
   OffloadOptions o = options(Mode::kDevice);
-  o.delay_us = 100;
+  o.reference.delay_us = 100;
   o.job = 64;
   const auto r = live(forwarder("FLOWS 50", "0.0.0.0/0 0, 1.0.0.0/8 0"), o);
   ASSERT_TRUE(r->ok());
@@ -188,7 +190,7 @@ TEST_P(OffloadLive, TwoDevices) {
   if (!has_controls()) GTEST_SKIP() << "needs devices that fail when told";
   TestDevices& two = devices(2);
   OffloadOptions o = options(Mode::kDevice);
-  o.delay_us = 100;
+  o.reference.delay_us = 100;
   o.job = 32;
   const auto r = live(forwarder("RARE 30"), o);
   ASSERT_TRUE(r->ok());
@@ -256,7 +258,7 @@ TEST_P(OffloadLive, AllDevices) {
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 TEST_P(OffloadLive, HotSwap) {
   OffloadOptions o = options(Mode::kDevice);
-  o.delay_us = 50;
+  o.reference.delay_us = 50;
   o.job = 64;
   const std::string first = forwarder("RARE 30");
   std::string second = first;
@@ -287,7 +289,7 @@ TEST_P(OffloadLive, Stress) {
     o.job = 1 + static_cast<int>(random() % 300);
     o.jobs = 1 + static_cast<int>(random() % 8);
     o.max_wait_us = static_cast<int>(random() % 200);
-    o.delay_us = static_cast<int>(random() % 400);
+    o.reference.delay_us = static_cast<int>(random() % 400);
     o.resident = random() % 2;
     const bool loses = has_controls() && random() % 2;
     if (loses) {
@@ -295,8 +297,8 @@ TEST_P(OffloadLive, Stress) {
       (*devices_)[0].lose = (*devices_)[0].submitted + static_cast<int>(random() % 50);
       (*devices_)[0].found = false;
     }
-    SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, delay {} us, {}", o.job, o.jobs, o.max_wait_us, o.delay_us,
-                             o.mode_text()));
+    SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, delay {} us, {}", o.job, o.jobs, o.max_wait_us,
+                             o.reference.delay_us, o.mode_text()));
     const auto r = live(forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}", 1 + random() % 100, 1 + random() % 200,
                                               10 + random() % 100),
                                   "0.0.0.0/0 0"),

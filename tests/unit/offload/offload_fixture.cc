@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "backend/devices.hh"
 #include "backend/reference/reference_backend.hh"
@@ -12,9 +13,12 @@ namespace headrace::testing {
 
 namespace {
 
+/// Jobs that are held back come to the device only when they no longer are.
 class ControlledLane final : public offload::Lane {
  public:
-  ControlledLane(offload::Lane& lane, DeviceControls& controls) : lane_(lane), controls_(controls), jobs_(64) {}
+  /// \param patient a poll waits until the device has done the job, so that nothing depends on time
+  ControlledLane(offload::Lane& lane, DeviceControls& controls, bool patient)
+      : lane_(lane), controls_(controls), patient_(patient), jobs_(64) {}
 
   uint8_t* rows_in(int job) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
@@ -31,20 +35,25 @@ class ControlledLane final : public offload::Lane {
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
     if (failed(controls_.submitted.load())) return false;
-    at(job) = {controls_.submitted.fetch_add(1), false};
+    at(job) = {controls_.submitted.fetch_add(1), false, false, plan, slots, parameters};
     controls_.slots += slots;
     controls_.last_size = slots;
-    return lane_.submit(job, plan, slots, parameters);
+    return held(at(job)) || hand_over(job);
   }
   State poll(int job) override {
     if (at(job).done) return State::kDone;
     if (failed(at(job).number)) return State::kFailed;
-    if (controls_.hold || (at(job).number == controls_.lose && !controls_.found)) return State::kPending;
+    if (held(at(job))) return State::kPending;
     if (controls_.pending.load() > 0) {
       controls_.pending.fetch_sub(1);
       return State::kPending;
     }
-    const State state = lane_.poll(job);
+    if (!at(job).with_device && !hand_over(job)) return State::kFailed;
+    State state = lane_.poll(job);
+    while (patient_ && state == State::kPending) {
+      std::this_thread::yield();
+      state = lane_.poll(job);
+    }
     at(job).done = state == State::kDone;
     return state;
   }
@@ -53,7 +62,16 @@ class ControlledLane final : public offload::Lane {
   struct Job {
     int number = -1;
     bool done = false;
+    bool with_device = false;
+    int plan = 0, slots = 0;
+    uint64_t parameters = 0;
   };
+  bool held(const Job& job) const { return controls_.hold || (job.number == controls_.lose && !controls_.found); }
+  bool hand_over(int job) {
+    Job& j = at(job);
+    j.with_device = true;
+    return lane_.submit(job, j.plan, j.slots, j.parameters);
+  }
   Job& at(int job) { return jobs_.at(static_cast<size_t>(job)); }
   bool failed(int number) const {
     const int from = controls_.fail_from.load();
@@ -62,6 +80,7 @@ class ControlledLane final : public offload::Lane {
 
   offload::Lane& lane_;
   DeviceControls& controls_;
+  const bool patient_;
   std::vector<Job> jobs_;
 };
 
@@ -89,7 +108,8 @@ class ControlledBackend final : public offload::Backend {
       : inner_(options, memory_limit),
         controls_(std::move(controls)),
         memory_(inner_.memory(), *controls_),
-        compiled_(compiled) {}
+        compiled_(compiled),
+        patient_(options.reference == ReferenceOptions()) {}
 
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
@@ -101,17 +121,18 @@ class ControlledBackend final : public offload::Backend {
     }
     const Status status = inner_.open(program, options, errors);
     for (int w = 0; w < options.workers; ++w)
-      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_));
+      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_, patient_ && controls_->patient));
     return status;
   }
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  void stop() override { inner_.stop(); }
   std::string describe() const override { return inner_.describe(); }
 
  private:
   offload::ReferenceBackend inner_;
   std::shared_ptr<DeviceControls> controls_;
   ControlledMemory memory_;
-  const bool compiled_;
+  const bool compiled_, patient_;
   std::vector<std::unique_ptr<ControlledLane>> lanes_;
 };
 

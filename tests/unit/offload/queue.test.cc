@@ -182,6 +182,38 @@ TEST_F(OffloadQueue, AnyNumberOfPacketsIsHeldBackBehindAJob) {
   expect_all_in_order();
 }
 
+// --- Results
+
+TEST_F(OffloadQueue, ResultsComeOnceAndInOrder) {
+  // While modes change, a job is late, lanes are full, and the device fails.
+  for (int scenario = 0; scenario < 5; ++scenario) {
+    router_.reset();
+    next_.clear();
+    OffloadOptions o = options(Mode::kDevice, 4, 3);
+    if (scenario == 1) o.deadline_ms = 5;
+    make(
+        "Idle -> first :: Strip(14) -> a :: OffloadLedger(15) -> Paint(3) -> b :: OffloadLedger(15) -> cap :: Capture;",
+        o);
+    if (scenario == 1) device().lose = 1;
+    device().hold = true;
+    for (uint32_t flow = 1; flow <= 6; ++flow) send(flow, 3);
+    if (scenario == 2) set_mode("fixed=0.5");
+    if (scenario == 3) set_mode("cpu");
+    for (uint32_t flow = 1; flow <= 6; ++flow) send(flow, 2);
+    if (scenario == 4) device().fail_from = 1;
+    device().hold = false;
+    if (scenario == 2) set_mode("fixed=1");
+    for (uint32_t flow = 1; flow <= 6; ++flow) send(flow, 2);
+    r().router().drain();
+    if (scenario == 1) device().found = true;
+    poll(r());
+    expect_all_in_order();
+    // 7 packets of flows 4; 1 and 5; 2 and 6; 3; 50 bytes each.
+    for (const char* handler : {"a.ledger", "b.ledger"})
+      EXPECT_EQ(r().read(handler), "7/350 14/700 14/700 7/350 disorder 0") << handler << ", scenario " << scenario;
+  }
+}
+
 // --- Tables
 
 TEST_F(OffloadQueue, AJobSeesTheTablesOfTheTimeItWasSubmitted) {

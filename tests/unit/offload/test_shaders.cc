@@ -1,5 +1,7 @@
 #include "test_shaders.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "headrace/args.hh"
@@ -13,6 +15,7 @@ Next OffloadFan::escape(Packet*& p, Emitter& emit) const {
 }
 
 Status OffloadFar::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
+Status OffloadLedger::configure(Args& args) { return args.read_p("OFFSET", offset).complete(); }
 Status OffloadRash::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
 Status OffloadScan::configure(Args& args) { return args.read_mp("VALUE", value).complete(); }
 Status OffloadSly::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
@@ -37,6 +40,36 @@ void OffloadTwins::add_handlers(Handlers& handlers, Owner& owner) {
     std::fill_n(owner.first, Owner::kSize, value);
     std::fill_n(owner.second, Owner::kSize, value);
     return {};
+  });
+}
+
+void OffloadLedger::release(Packet* const* packets, const Result* results, int n, Owner& owner) const {
+  constexpr int kFlowAnno = 24, kNumberAnno = 28;
+  OffloadLedgerOwner::Book& book = owner.books.local();
+  for (int i = 0; i < n; ++i) {
+    ++book.packets[results[i].entry];
+    book.bytes[results[i].entry] += results[i].length;
+    uint32_t& next = book.next[packets[i]->anno_u32(kFlowAnno) % OffloadLedgerOwner::kFlows];
+    const uint32_t number = packets[i]->anno_u32(kNumberAnno);
+    book.disorder += number < next;
+    next = number + 1;
+  }
+}
+
+void OffloadLedger::add_handlers(Handlers& handlers, Owner& owner) {
+  handlers.read("ledger", [&owner] {
+    std::string text;
+    uint64_t disorder = 0;
+    for (int entry = 0; entry < OffloadLedgerOwner::kEntries; ++entry) {
+      uint64_t packets = 0, bytes = 0;
+      for (int thread = 0; thread < owner.books.size(); ++thread) {
+        packets += owner.books[thread].packets[entry];
+        bytes += owner.books[thread].bytes[entry];
+      }
+      text += fmt::format("{}/{} ", packets, bytes);
+    }
+    for (int thread = 0; thread < owner.books.size(); ++thread) disorder += owner.books[thread].disorder;
+    return text + fmt::format("disorder {}", disorder);
   });
 }
 

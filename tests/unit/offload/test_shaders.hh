@@ -2,6 +2,8 @@
 /// \file
 /// Shaders for tests. Their text is made known like that of built-in ones, so that programs can contain them.
 
+#include <vector>
+
 #include "headrace/device/embedded.hh"
 #include "headrace/shader.hh"
 
@@ -156,5 +158,41 @@ HEADRACE_TEST_SHADER(
         for (int i = 0; i < 64; ++i)
           if (first[i] != second[i] || part[i / 2] != second[i]) return 1;
         return 0;
+      }
+    };)
+
+namespace headrace {
+
+/// What OffloadLedger's hook has seen on each worker.
+struct OffloadLedgerOwner {
+  static constexpr int kEntries = 4, kFlows = 4096;
+  struct Book {
+    uint64_t packets[kEntries] = {}, bytes[kEntries] = {};
+    uint64_t disorder = 0;  // packets that came after a later one of their flow, or twice
+    std::vector<uint32_t> next = std::vector<uint32_t>(kFlows);
+  };
+  PerThread<Book> books;
+};
+
+}  // namespace headrace
+
+// Enters each packet, with its length, under the entry that byte OFFSET chooses.
+HEADRACE_TEST_SHADER(
+    OffloadLedger, struct OffloadLedgerOwner; struct OffloadLedger
+    : Shader<OffloadLedger> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 32>{}}, Read{meta::length});
+      struct Result {
+        uint16_t entry;
+        uint32_t length;
+      };
+      using Owner = OffloadLedgerOwner;
+      int32_t offset = 0;
+      Status configure(Args & args);
+      void add_handlers(Handlers & handlers, Owner & owner);
+      void release(Packet* const* packets, const Result* results, int n, Owner& owner) const;
+      HEADRACE_SHADER Next shade(auto& p) const {
+        const uint8_t entry = p.load8(Anchor::kData, offset);
+        p.set_result({static_cast<uint16_t>(entry & 3), p.length()});
+        return entry == 0xff ? kDrop : 0;
       }
     };)

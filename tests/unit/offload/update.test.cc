@@ -94,7 +94,7 @@ TEST_P(OffloadUpdate, ManyRoutes) {
 /// A handler that a worker calls while its own jobs are under way.
 TEST_P(OffloadUpdate, AWorkerThatChangesTables) {
   OffloadOptions o = options();
-  o.delay_us = 1000;
+  o.reference.delay_us = 1000;
   o.job = 16;
   LiveRouter r(R"(
 src :: FlowSource(FLOWS 20, BURST 4) -> Strip(14) -> check :: CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 0)

@@ -99,7 +99,7 @@ TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
   offload.backend = "reference";
   offload.mode = OffloadOptions::Mode::kDevice;
   // Longer than a round, so that there are jobs to wait for.
-  offload.delay_us = 500;
+  offload.reference.delay_us = 500;
   const auto text = [](int paint) {
     return std::string(kSource) + "Strip(14) -> CheckIPHeader -> Paint(" + std::to_string(paint) +
            ") -> DecIPTTL -> Unstrip(14) -> s :: TrafficSink;";

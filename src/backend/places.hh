@@ -1,0 +1,61 @@
+#pragma once
+/// \file
+/// The host's half of the protocol between a worker and a device that polls: job places with doorbells.
+
+#include <vector>
+
+#include "headrace/device/jobs.hh"
+#include "offload/backend.hh"
+
+namespace headrace::offload {
+
+/// Job places in memory that the host and a device share; one after the other, see headrace/device/jobs.hh for what is
+/// in each.
+struct Places {
+  uint8_t* host = nullptr;
+  uint64_t address = 0;  ///< the device's
+  size_t stride = 0;
+  uint32_t rows_at = 0;
+
+  Doorbell& bell(int i) const { return *reinterpret_cast<Doorbell*>(at(i)); }
+  uint32_t* done(int i) const { return reinterpret_cast<uint32_t*>(at(i) + kDoneAt); }
+  uint8_t* counts(int i) const { return at(i) + kCountsAt; }
+  uint8_t* rows(int i) const { return at(i) + rows_at; }
+  uint8_t* at(int i) const { return host + static_cast<size_t>(i) * stride; }
+  /// The places from number `first` on.
+  Places from(int first) const {
+    Places rest = *this;
+    rest.host = at(first);
+    rest.address = address + static_cast<size_t>(first) * stride;
+    return rest;
+  }
+};
+
+/// A lane whose jobs lie in places. Their rows come back to where they were.
+class PlaceLane : public Lane {
+ public:
+  PlaceLane(const Places& places, int jobs) : places_(places), jobs_(static_cast<size_t>(jobs)) {}
+
+  uint8_t* rows_in(int job) override { return places_.rows(job); }
+  const uint8_t* rows_out(int job) override { return places_.rows(job); }
+  void counts(int job, uint64_t* counts, int n) override;
+
+ protected:
+  struct Job {
+    uint32_t sequence = 0;  // of the last job handed over here
+    uint32_t polls = 0;     // for it
+  };
+
+  bool done(int job) const {
+    return __atomic_load_n(places_.done(job), __ATOMIC_ACQUIRE) == jobs_[static_cast<size_t>(job)].sequence;
+  }
+  /// Fills the doorbell for the next job, without ringing: the word `job` is the caller's to store.
+  uint64_t next(int job, int plan, int slots, uint64_t parameters);
+  /// Hands a job over: the device that reads the word sees all that was written before.
+  void ring(int job, uint64_t word) { __atomic_store_n(&places_.bell(job).job, word, __ATOMIC_RELEASE); }
+
+  const Places places_;
+  std::vector<Job> jobs_;
+};
+
+}  // namespace headrace::offload
