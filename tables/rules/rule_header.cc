@@ -116,7 +116,7 @@ bool read_address(std::string_view text, AddressSet& set, std::string& error) {
   const std::string_view address = text.substr(0, slash);
   std::optional<uint32_t> length;
   if (slash != std::string_view::npos) {
-    length = number(text.substr(slash + 1), 128);
+    length = whole_number<uint32_t>(text.substr(slash + 1), 128);
     if (!length) length = mask_length(text.substr(slash + 1));
     if (!length) return wrong();
   }
@@ -129,12 +129,12 @@ bool read_port(std::string_view text, PortSet& set, std::string& error) {
   const size_t colon = text.find(':');
   std::optional<uint32_t> first, last;
   if (colon == std::string_view::npos) {
-    first = last = number(text, 65535);
+    first = last = whole_number<uint32_t>(text, 65535);
   } else {
     const std::string_view a = trimmed(text.substr(0, colon)), b = trimmed(text.substr(colon + 1));
     if (!a.empty() || !b.empty()) {
-      first = a.empty() ? std::optional<uint32_t>(0) : number(a, 65535);
-      last = b.empty() ? std::optional<uint32_t>(65535) : number(b, 65535);
+      first = a.empty() ? std::optional<uint32_t>(0) : whole_number<uint32_t>(a, 65535);
+      last = b.empty() ? std::optional<uint32_t>(65535) : whole_number<uint32_t>(b, 65535);
     }
   }
   if (!first || !last || *first > *last) {
