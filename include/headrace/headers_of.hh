@@ -33,6 +33,7 @@ struct TransportPlace {
   int32_t network = 0;          ///< where the IP header begins
   bool fragment = false;        ///< the packet is a fragment, the first or a later one
   int32_t fragment_header = 0;  ///< where IPv6's fragment header begins; 0 if there is none
+  int32_t routing_header = 0;   ///< the same of IPv6's last routing header
 
   /// True if there are ports (TCP, UDP, SCTP), in the four bytes from `at` on.
   HEADRACE_SHADER bool has_ports() const {
@@ -110,6 +111,7 @@ HEADRACE_SHADER TransportPlace behind_ip6(const Bytes& p, int32_t at, int32_t en
     } else if (next == ip_protocol::kAuthentication) {
       at += static_cast<int32_t>(p.byte(at + 1) + 2) * 4;
     } else {
+      if (next == ip_protocol::kRouting) place.routing_header = at;
       at += static_cast<int32_t>(p.byte(at + 1) + 1) * 8;
     }
     next = after;
