@@ -77,7 +77,7 @@ bool RewriterPattern::parse_port(std::string_view text) {
 std::shared_ptr<RewriterPattern> RewriterPattern::parse(const std::vector<std::string>& words, const Element& user,
                                                         const ArgContext& context, std::string& error) {
   if (words.empty() || words.size() > 4) {
-    error = "syntax error";
+    error = "syntax error, expected the name of a pattern, SADDR DADDR [SPORT] or SADDR SPORT DADDR DPORT";
     return nullptr;
   }
   if (words.size() == 1) {
