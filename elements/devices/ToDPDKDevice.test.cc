@@ -275,7 +275,7 @@ TEST(ToDPDKDevice, MistakesAreNamed) {
   expect(errors("Idle -> ToDPDKDevice(63);"), "no DPDK port 63; ports: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, IQUEUE -1);"), "IQUEUE: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, TIMEOUT -2);"), "TIMEOUT: out of range, bound -1");
-  expect(errors("Idle -> ToDPDKDevice(net_null0, COLOUR 2);"), "COLOUR");
+  expect(errors("Idle -> ToDPDKDevice(net_null0, COLOR 2);"), "COLOR");
 }
 
 }  // namespace

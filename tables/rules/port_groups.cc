@@ -105,7 +105,7 @@ class Builder {
       if (is_source || rule.both_ways) set.append(*rule.sports);
       if (!is_source || rule.both_ways) set.append(*rule.dports);
     });
-    set.normalise();
+    set.normalize();
     return set;
   }
 

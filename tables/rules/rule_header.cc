@@ -55,11 +55,11 @@ void append(AddressSet& set, const AddressSet& more) {
   set.v6.append(more.v6);
 }
 void append(PortSet& set, const PortSet& more) { set.append(more); }
-void normalise(AddressSet& set) {
-  set.v4.normalise();
-  set.v6.normalise();
+void normalize(AddressSet& set) {
+  set.v4.normalize();
+  set.v6.normalize();
 }
-void normalise(PortSet& set) { set.normalise(); }
+void normalize(PortSet& set) { set.normalize(); }
 AddressSet without(const AddressSet& a, const AddressSet& b) { return {a.v4.without(b.v4), a.v6.without(b.v6)}; }
 PortSet without(const PortSet& a, const PortSet& b) { return a.without(b); }
 
@@ -213,8 +213,8 @@ bool HeaderSets::read_list(std::string_view text, int depth, Set& set, std::stri
     error = fmt::format("brackets do not match in '{}'", text);
     return false;
   }
-  normalise(in);
-  normalise(out);
+  normalize(in);
+  normalize(out);
   set = without(some_in ? in : Set::all(), out);
   return true;
 }
