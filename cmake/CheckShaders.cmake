@@ -1,5 +1,5 @@
 # headrace_check_shaders(<file> <text> <hooks> <output>)
-# Finds misspelt hooks and flags in the header <file>, which the compiler cannot: a public member function of a shader
+# Finds misspelled hooks and flags in the header <file>, which the compiler cannot: a public member function of a shader
 # must be one of <hooks>, and a public constant of a flag's type must be a flag. Sets <output> to the messages.
 #
 # It reads C++ just well enough: text in quotation marks and comments goes, then blocks from the inside out, until the

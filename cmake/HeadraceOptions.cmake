@@ -37,7 +37,7 @@ endif()
 add_library(headrace_options INTERFACE)
 target_compile_options(headrace_options INTERFACE -Wall -Wextra ${HEADRACE_ABI_OPTIONS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # What GCC guesses about arrays filled in a loop depends on its version, its optimisation level and its sanitizers. The
+  # What GCC guesses about arrays filled in a loop depends on its version, its optimization level and its sanitizers. The
   # sanitizer builds and clang look for the real thing.
   target_compile_options(headrace_options INTERFACE -Wno-maybe-uninitialized)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

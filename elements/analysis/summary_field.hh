@@ -10,6 +10,7 @@
 
 #include "headrace/addresses.hh"
 #include "headrace/args.hh"
+#include "headrace/ip_protocol.hh"
 #include "headrace/packet.hh"
 
 namespace headrace::summary {
@@ -17,7 +18,7 @@ namespace headrace::summary {
 inline constexpr int kMajorVersion = 1;
 inline constexpr int kMinorVersion = 3;
 
-enum Protocol : int { kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kUdpLite = 136 };
+using ip_protocol::kIcmp, ip_protocol::kTcp, ip_protocol::kUdp, ip_protocol::kDccp, ip_protocol::kUdpLite;
 
 /// A field's value on its way between packet and text.
 struct Value {

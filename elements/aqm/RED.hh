@@ -2,9 +2,9 @@
 #include <headrace/element.hh>
 #include <vector>
 
-#include "elements/standard/random_numbers.hh"
-#include "elements/standard/storage.hh"
+#include "headrace/random_numbers.hh"
 #include "headrace/single_writer.hh"
+#include "headrace/storage.hh"
 
 namespace headrace {
 

@@ -113,9 +113,18 @@ TEST(Script, FunctionErrors) {
   EXPECT_EQ(error_of("idiv", "1 0"), "division by zero\n");
   EXPECT_EQ(error_of("neg", "x"), "expected one number\n");
   EXPECT_EQ(error_of("eq", "1"), "expected two numbers\n");
-  EXPECT_EQ(error_of("not", "maybe"), "syntax error\n");
-  EXPECT_EQ(error_of("sprintf", "%d"), "syntax error\n");
-  EXPECT_EQ(error_of("sprintf", "%d 1 2"), "syntax error\n");
+  for (const char* name : {"not", "and", "or", "if"})
+    EXPECT_EQ(error_of(name, "maybe"), "expected true or false\n") << name;
+  EXPECT_EQ(error_of("htons", "x"), "expected an integer\n");
+  EXPECT_EQ(error_of("sprintf", "%d"), "'%d' has no word\n");
+  EXPECT_EQ(error_of("sprintf", "%04hx 1.5"), "expected an integer for '%04hx', found '1.5'\n");
+  EXPECT_EQ(error_of("sprintf", "%u x"), "expected an integer for '%u', found 'x'\n");
+  EXPECT_EQ(error_of("sprintf", "%.*s x y"),
+            "expected an integer from 0 to 65536 as the precision of '%.*', found 'x'\n");
+  EXPECT_EQ(error_of("sprintf", "%99999d 1"), "expected an integer from -65536 to 65536 as the width of '%99999'\n");
+  EXPECT_EQ(error_of("sprintf", "%k 1"), "unknown conversion '%k', expected one of o x X u d i s %\n");
+  EXPECT_EQ(error_of("sprintf", "%l"), "conversion '%l' has no letter, expected one of o x X u d i s %\n");
+  EXPECT_EQ(error_of("sprintf", "%d 1 2 3"), "no conversion takes '2 3'\n");
   EXPECT_EQ(error_of("random", "0"), "bad N\n");
   EXPECT_EQ(error_of("get", "x"), "undefined variable 'x'\n");
   EXPECT_EQ(error_of("kill", "NOSUCH 1"), "bad SIGNO\n");
@@ -410,10 +419,12 @@ TEST(DriverManager, OnlyOneInARouter) {
 }
 
 TEST(Script, ConfigurationErrors) {
-  EXPECT_EQ(errors_of("Script(frob x, set x, goto nowhere, label, stop now, print ok);"),
-            "config:1: While configuring 'Script@1 :: Script':\n"
-            "  syntax error at 'frob'\n  syntax error at 'set'\n  syntax error at 'label'\n  syntax error at 'stop'\n"
-            "  no such label 'nowhere'\nRouter could not be initialized!\n");
+  EXPECT_EQ(
+      errors_of("Script(frob x, set x, goto nowhere, label, stop now, pause x, print ok);"),
+      "config:1: While configuring 'Script@1 :: Script':\n"
+      "  syntax error at 'frob'\n  syntax error at 'set', expected a variable and its value\n"
+      "  syntax error at 'label', expected one name\n  syntax error at 'stop', expected no operand\n"
+      "  syntax error at 'pause', expected a count\n  no such label 'nowhere'\nRouter could not be initialized!\n");
   const auto has = [](const std::string& text, const std::string& line) {
     return errors_of(text).find("\n  " + line + "\n") != std::string::npos;
   };

@@ -32,7 +32,8 @@ namespace headrace {
 /// are sent together, at once. Negative: no limit.
 /// NDESC, MTU: as for FromDPDKDevice.
 /// IPCO true: sets the checksum in IPv4 headers, by the port if it can. Default false.
-/// TCO true: also sets TCP and UDP checksums, except in fragments. Default false.
+/// TCO true: also sets TCP and UDP checksums, except in fragments and in IPv6 packets whose routing header still lists
+/// other destinations. Default false.
 /// ALLOW_NONEXISTENT true: a missing port causes only a warning; packets are dropped. Default false.
 /// VERBOSE: as for FromDPDKDevice.
 ///

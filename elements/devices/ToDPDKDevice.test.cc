@@ -179,6 +179,44 @@ TEST(ToDPDKDevice, TransportChecksumsToo) {
            "020000000001 020000000101 0800 45000020 00000000 40111234 0a000009 14000001 03e807d0"}));
 }
 
+TEST(ToDPDKDevice, ChecksumsBehindTagsAndExtensionHeaders) {
+  const std::string ether = "020000000001 020000000101 ";
+  const std::string addresses = " 20010db8000000000000000000000001 20010db8000000000000000000000002 ";
+  const std::string other = " 20010db8000000000000000000000009 ";
+  const std::string ports = " 03e807d0 ", udp = ports + "000c", data = " 61626364";
+  const auto tagged = [&](const std::string& ip_checksum, const std::string& checksum) {
+    return ether + "9100 0007 8100 0008 0800 45000020 00000000 4011" + ip_checksum + " 0a000009 14000001" + udp +
+           checksum + data;
+  };
+  const auto hop_by_hop = [&](const std::string& checksum) {
+    return ether + "86dd 60000000 0014 0040" + addresses + "11000104 00000000" + udp + checksum + data;
+  };
+  const auto routed = [&](const std::string& left, const std::string& checksum) {
+    return ether + "86dd 60000000 0024 2b40" + addresses + "110204" + left + "00000000" + other + udp + checksum + data;
+  };
+  const auto two_headers = [&](const std::string& checksum) {
+    return ether + "86dd 60000000 0027 3c40" + addresses + "00000104 00000000 06000104 00000000" + ports +
+           "00000000 00000000 50022000" + checksum + "0000 616263";
+  };
+  const auto fragment = [&](const std::string& checksum) {
+    return ether + "86dd 60000000 0014 2c40" + addresses + "11000001 00000001" + udp + checksum + data;
+  };
+  // A packet whose routing header lists another destination, and a fragment, leave as they came.
+  const std::vector<std::string> sent = {tagged("1234", "4321"), hop_by_hop("4321"),  routed("00", "4321"),
+                                         routed("01", "4321"),   two_headers("4321"), fragment("4321")};
+  const std::vector<std::string> right = {tagged("5cc4", "114e"), hop_by_hop("d3e2"),  routed("00", "d3e2"),
+                                          routed("01", "4321"),   two_headers("6450"), fragment("4321")};
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring20, TCO true);"
+      "FromDPDKDevice(net_ring20) -> Counter(COUNT_CALL 6 stop) -> n :: Null -> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  for (const std::string& frame : sent) r.push("t", from_hex(frame));
+  r.run();
+  const std::vector<std::string> came = captured(r, "c");
+  ASSERT_EQ(came.size(), right.size());
+  for (size_t i = 0; i < right.size(); ++i) EXPECT_EQ(came[i], plain_hex(right[i])) << i;
+}
+
 TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {
   // More threads than transmit queues: one queue, four senders, one receiver.
   constexpr int kSenders = 4;
@@ -237,7 +275,7 @@ TEST(ToDPDKDevice, MistakesAreNamed) {
   expect(errors("Idle -> ToDPDKDevice(63);"), "no DPDK port 63; ports: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, IQUEUE -1);"), "IQUEUE: ");
   expect(errors("Idle -> ToDPDKDevice(net_null0, TIMEOUT -2);"), "TIMEOUT: out of range, bound -1");
-  expect(errors("Idle -> ToDPDKDevice(net_null0, COLOUR 2);"), "COLOUR");
+  expect(errors("Idle -> ToDPDKDevice(net_null0, COLOR 2);"), "COLOR");
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST(ARPQuerier, AnotherTakesOver) {
   EXPECT_EQ(captured(r, "d").size(), 2u);
 }
 
-TEST(ARPQuerier, ManyNeighboursAndNewAddressesForThem) {
+TEST(ARPQuerier, ManyNeighborsAndNewAddressesForThem) {
   // More than there are places for headers; each one's is right whoever was there before, also after a change.
   TestRouter r(graph());
   ASSERT_TRUE(r.ok()) << r.errors();

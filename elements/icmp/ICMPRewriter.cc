@@ -1,18 +1,17 @@
 #include "elements/icmp/ICMPRewriter.hh"
 
-#include <charconv>
+#include <optional>
 
 #include "elements/icmp/ping_checksum.hh"
 #include "headrace/router.hh"
+#include "headrace/text.hh"
 
 namespace headrace {
 
 namespace {
 
-constexpr uint8_t kDccp = 33;
-
 bool has_ports(uint8_t protocol) {
-  return protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp || protocol == kDccp;
+  return protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp || protocol == ip_protocol::kDccp;
 }
 
 /// Changes of 16-bit words, summed up for checksums that cover them (RFC 1624).
@@ -61,13 +60,10 @@ Status ICMPRewriter::configure(Args& args) {
     const size_t colon = word.find(':');
     const std::string name = word.substr(0, colon);
     Map map{dynamic_cast<RewriterBase*>(router().find(name, this)), -1};
-    const char* end = word.data() + word.size();
-    bool good = map.rewriter != nullptr;
-    if (good && colon != std::string::npos) {
-      const auto [at, problem] = std::from_chars(word.data() + colon + 1, end, map.offset);
-      good = problem == std::errc() && at == end && map.offset >= 0;
-    }
-    if (!good)
+    const std::optional<int> offset =
+        colon == std::string::npos ? -1 : whole_number<int>(std::string_view(word).substr(colon + 1));
+    if (offset) map.offset = *offset;
+    if (!map.rewriter || !offset)
       status = args.errors().error("{} not an IP rewriter", name);
     else if (map.offset >= 0 && map.offset + map.rewriter->noutputs() > noutputs())
       status = args.errors().error("{} port offset requires more than {} {}", word, noutputs(),

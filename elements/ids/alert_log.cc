@@ -30,23 +30,23 @@ std::string address_text(rules::Address6 address, int version) {
 
 std::string protocol_text(uint8_t protocol) {
   switch (protocol) {
-    case 1:
+    case ip_protocol::kIcmp:
       return "ICMP";
-    case 2:
+    case ip_protocol::kIgmp:
       return "IGMP";
-    case 6:
+    case ip_protocol::kTcp:
       return "TCP";
-    case 17:
+    case ip_protocol::kUdp:
       return "UDP";
-    case 47:
+    case ip_protocol::kGre:
       return "GRE";
-    case 50:
+    case ip_protocol::kEsp:
       return "ESP";
-    case 51:
+    case ip_protocol::kAuthentication:
       return "AH";
-    case 58:
+    case ip_protocol::kIcmp6:
       return "IPv6-ICMP";
-    case 132:
+    case ip_protocol::kSctp:
       return "SCTP";
     default:
       return fmt::format("{:03}", protocol);

@@ -87,7 +87,7 @@ TEST(IPFragmenter, BadOptionsAreNotCopied) {
                        "45000018 00110002 401177c0 01000001 02000002 10111213"}));
 }
 
-TEST(IPFragmenter, HonoursDontFragment) {
+TEST(IPFragmenter, HonorsDontFragment) {
   TestRouter r(graph("44"));
   ASSERT_TRUE(r.ok()) << r.errors();
   ::testing::internal::CaptureStderr();

@@ -40,11 +40,13 @@ struct IPMirror : Shader<IPMirror> {
 
     const uint8_t protocol = p.get(ip4::protocol);
     const int room = p.length_from(Anchor::kTransport);
-    if ((protocol != 6 && protocol != 17) || (p.get(ip4::fragment) & ip4::kOffsetMask) != 0 || room < 8) return 0;
+    if ((protocol != ip_protocol::kTcp && protocol != ip_protocol::kUdp) ||
+        (p.get(ip4::fragment) & ip4::kOffsetMask) != 0 || room < 8)
+      return 0;
     const uint16_t port = p.get(udp::src_port);
     p.set(udp::src_port, p.get(udp::dst_port));
     p.set(udp::dst_port, port);
-    if (protocol == 6 && room >= 12) {
+    if (protocol == ip_protocol::kTcp && room >= 12) {
       const uint32_t number = p.get(sequence);
       p.set(sequence, p.get(acknowledgment));
       p.set(acknowledgment, number);

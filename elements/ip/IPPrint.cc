@@ -26,15 +26,15 @@ std::string protocol_name(int protocol, const char* prefix) {
   switch (protocol) {
     case ip_protocol::kIcmp:
       return "icmp";
-    case 2:
+    case ip_protocol::kIgmp:
       return "igmp";
-    case 4:
+    case ip_protocol::kIpIp:
       return "ipip";
     case ip_protocol::kTcp:
       return "tcp";
     case ip_protocol::kUdp:
       return "udp";
-    case 33:
+    case ip_protocol::kDccp:
       return "dccp";
     default:
       return prefix + std::to_string(protocol);

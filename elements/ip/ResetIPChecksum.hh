@@ -32,7 +32,8 @@ struct ResetIPChecksum : Shader<ResetIPChecksum> {
       p.count(kBad);
       return kDrop;
     }
-    if (transport && (p.get(ip4::protocol) == 6 || p.get(ip4::protocol) == 17)) return kEscape;
+    if (transport && (p.get(ip4::protocol) == ip_protocol::kTcp || p.get(ip4::protocol) == ip_protocol::kUdp))
+      return kEscape;
     // What the checksum field adds is taken off again.
     const uint64_t sum =
         checksum_sum(p, Anchor::kNetwork, 0, length) + (0xffff - checksum_word(p.load16(Anchor::kNetwork, 10)));

@@ -2,7 +2,7 @@
 #include <headrace/element.hh>
 #include <vector>
 
-#include "elements/standard/random_numbers.hh"
+#include "headrace/random_numbers.hh"
 
 namespace headrace {
 

@@ -60,9 +60,9 @@ struct StoreIPAddress : Shader<StoreIPAddress> {
     p.set(ip4::checksum, checksum_replace32(p.get(ip4::checksum), old, a));
     if (p.get(ip4::fragment) & ip4::kOffsetMask) return;
     const int room = p.length_from(Anchor::kTransport);
-    if (p.get(ip4::protocol) == 6 && room >= 20) {
+    if (p.get(ip4::protocol) == ip_protocol::kTcp && room >= 20) {
       p.set(tcp_checksum, checksum_replace32(p.get(tcp_checksum), old, a));
-    } else if (p.get(ip4::protocol) == 17 && room >= 8 && p.get(udp::checksum) != 0) {
+    } else if (p.get(ip4::protocol) == ip_protocol::kUdp && room >= 8 && p.get(udp::checksum) != 0) {
       // Zero would say that there is no checksum (RFC 768).
       const uint16_t sum = checksum_replace32(p.get(udp::checksum), old, a);
       p.set(udp::checksum, sum ? sum : 0xffff);

@@ -1,7 +1,6 @@
 #include "elements/ip/rewriter_base.hh"
 
 #include <algorithm>
-#include <charconv>
 
 #include "headrace/router.hh"
 
@@ -11,11 +10,6 @@ namespace {
 
 constexpr int kReapedAtOnce = 512;
 constexpr int64_t kReapPauseNs = 1'000'000;
-
-bool parse_number(const std::string& text, int& value) {
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size();
-}
 
 /// What to add to the complement of a checksum when words change from those of `a` to those of `b` (RFC 1624, eqn. 3):
 /// of the addresses, and of addresses and ports. 0: nothing changes.
@@ -44,9 +38,9 @@ void find_changes(const FlowId& a, const FlowId& b, uint16_t& ip_change, uint16_
 
 bool PatternSpec::parse_outputs(const std::string& there, const std::string& back, int (&outputs)[2],
                                 std::string& error) {
-  if (!parse_number(there, outputs[0]))
+  if (!parse_argument(there, outputs[0], {}))
     error = "bad forward port";
-  else if (!parse_number(back, outputs[1]))
+  else if (!parse_argument(back, outputs[1], {}))
     error = "bad reply port";
   else
     return true;
@@ -76,7 +70,7 @@ Status RewriterBase::parse_input(const std::string& text, const ArgContext& cont
   words.erase(words.begin());
   if (kind == "pass" || kind == "passthrough" || kind == "nochange") {
     input.kind = InputSpec::Kind::kPass;
-    if (words.size() > 1 || (!words.empty() && !parse_number(words[0], input.pattern.outputs[0])))
+    if (words.size() > 1 || (!words.empty() && !parse_argument(words[0], input.pattern.outputs[0], {})))
       error = "syntax error, expected 'nochange [OUTPUT]'";
   } else if (kind == "keep") {
     input.kind = InputSpec::Kind::kKeep;

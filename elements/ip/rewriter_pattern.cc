@@ -1,9 +1,10 @@
 #include "elements/ip/rewriter_pattern.hh"
 
-#include <charconv>
+#include <optional>
 #include <random>
 
 #include "elements/ip/IPRewriterPatterns.hh"
+#include "headrace/text.hh"
 
 namespace headrace {
 
@@ -30,11 +31,6 @@ bool parse_address_range(std::string_view text, IpAddress& first, uint32_t& last
                          : prefix.network() | IpAddress::from_host_order(1);
   last = length == 32 ? 0 : length == 31 ? 1 : (~prefix.mask).host_order() - 2;
   return true;
-}
-
-bool parse_number(std::string_view text, uint32_t& value) {
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size() && value <= 65535;
 }
 
 }  // namespace
@@ -65,16 +61,15 @@ bool RewriterPattern::parse_port(std::string_view text) {
   if (text == "-") return true;
   text = take_suffix(text);
   const size_t dash = text.find('-');
-  uint32_t low, high;
-  if (!parse_number(text.substr(0, dash), low)) return false;
-  high = low;
-  if (dash == std::string_view::npos ? low == 0 : !parse_number(text.substr(dash + 1), high) || high < low)
-    return false;
-  sport_ = static_cast<uint16_t>(low);
-  if (high > low) {
+  const bool range = dash != std::string_view::npos;
+  const std::optional<uint16_t> low = whole_number<uint16_t>(text.substr(0, dash));
+  const std::optional<uint16_t> high = range ? whole_number<uint16_t>(text.substr(dash + 1)) : low;
+  if (!low || !high || *high < *low || (!range && *low == 0)) return false;
+  sport_ = *low;
+  if (*high > *low) {
     if (range_ != Range::kNone) return false;
     range_ = Range::kPort;
-    last_ = high - low;
+    last_ = *high - *low;
   }
   return true;
 }
@@ -82,7 +77,7 @@ bool RewriterPattern::parse_port(std::string_view text) {
 std::shared_ptr<RewriterPattern> RewriterPattern::parse(const std::vector<std::string>& words, const Element& user,
                                                         const ArgContext& context, std::string& error) {
   if (words.empty() || words.size() > 4) {
-    error = "syntax error";
+    error = "syntax error, expected the name of a pattern, SADDR DADDR [SPORT] or SADDR SPORT DADDR DPORT";
     return nullptr;
   }
   if (words.size() == 1) {
@@ -94,7 +89,7 @@ std::shared_ptr<RewriterPattern> RewriterPattern::parse(const std::vector<std::s
   const bool four = words.size() == 4;
   auto pattern = std::make_shared<RewriterPattern>();
   pattern->with_ports_ = words.size() > 2;
-  uint32_t dport = 0;
+  std::optional<uint16_t> dport = 0;
   if (!pattern->parse_address(words[0], context)) {
     error = "bad source address";
   } else if (words.size() > 2 && !pattern->parse_port(words[four ? 1 : 2])) {
@@ -102,10 +97,10 @@ std::shared_ptr<RewriterPattern> RewriterPattern::parse(const std::vector<std::s
   } else if (const std::string& daddr = words[four ? 2 : 1];
              daddr != "-" && !parse_argument(daddr, pattern->daddr_, ArgContext(context.scope()))) {
     error = "bad destination address";
-  } else if (four && words[3] != "-" && (!parse_number(words[3], dport) || dport == 0)) {
+  } else if (four && words[3] != "-" && !(dport = whole_number<uint16_t>(words[3])).value_or(0)) {
     error = "bad destination port";
   } else {
-    pattern->dport_ = static_cast<uint16_t>(dport);
+    pattern->dport_ = *dport;
     return pattern;
   }
   return nullptr;

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "elements/ip/route_table.hh"
-#include "elements/ip/route_words.hh"
 #include "headrace/grouped.hh"
 #include "headrace/router.hh"
+#include "headrace/text.hh"
 
 namespace headrace {
 

@@ -26,7 +26,8 @@ struct Ip6NextHop {
 /// for the routes of the Internet. Routes can change while packets are forwarded; a packet sees the old or the new
 /// route.
 ///
-/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain, .gz, .xz, .bz2 or .zst.
+/// FILE (repeatable): a text file of routes, one `ADDR/MASK [GW] [OUT]` a line, plain, .gz, .xz, .bz2 or .zst. Its
+/// addresses are numbers: names of AddressInfo are for arguments and handlers.
 /// SPREAD: lines without OUT get an output below this number, by a hash of the prefix. Default: all outputs.
 ///
 /// Handlers: `lookup ADDR` (r) output and gateway of an address; `table`, `count` (r); `add`, `set`, `remove` (w) a

@@ -9,14 +9,14 @@ namespace headrace {
 
 namespace {
 
-constexpr uint8_t kIcmp6 = 58, kNdHopLimit = 255;
+constexpr uint8_t kNdHopLimit = 255;
 constexpr size_t kIcmpAt = sizeof(EtherHeader) + sizeof(Ip6Header);
 /// Up to the target.
 constexpr size_t kFixedLength = offsetof(NdMessage, option);
 
 /// The checksum of an ICMPv6 message with its pseudo header (RFC 8200, 8.1).
 uint16_t icmp6_checksum(const Ip6Header& ip6, const void* message, uint16_t length) {
-  return ChecksumSum().add(ip6.src, 32).add16(length).add16(kIcmp6).add(message, length).checksum();
+  return ChecksumSum().add(ip6.src, 32).add16(length).add16(ip_protocol::kIcmp6).add(message, length).checksum();
 }
 
 /// Iterates over the options after the target. The second byte of each is its length in units of eight bytes.
@@ -49,9 +49,10 @@ const NdMessage* nd_message(const Packet& p, uint8_t type) {
   if (p.length() < kFixedLength) return nullptr;
   const auto& nd = *reinterpret_cast<const NdMessage*>(p.data());
   const uint16_t length = nd.ip6.payload_length;
-  if (nd.ether.type != eth::kTypeIp6 || nd.ip6.version_class_flow >> 28 != 6 || nd.ip6.next_header != kIcmp6 ||
-      nd.ip6.hop_limit != kNdHopLimit || nd.type != type || nd.code != 0 || length < kFixedLength - kIcmpAt ||
-      length > p.length() - kIcmpAt || Ip6Address::from_bytes(nd.target).is_multicast())
+  if (nd.ether.type != eth::kTypeIp6 || nd.ip6.version_class_flow >> 28 != 6 ||
+      nd.ip6.next_header != ip_protocol::kIcmp6 || nd.ip6.hop_limit != kNdHopLimit || nd.type != type || nd.code != 0 ||
+      length < kFixedLength - kIcmpAt || length > p.length() - kIcmpAt ||
+      Ip6Address::from_bytes(nd.target).is_multicast())
     return nullptr;
   return nd_options_are_whole(nd) && icmp6_checksum(nd.ip6, &nd.type, length) == 0 ? &nd : nullptr;
 }
@@ -84,7 +85,7 @@ Packet* make_nd_message(uint8_t type, uint8_t flags, const EtherAddress& from_et
   nd.ether.type = eth::kTypeIp6;
   nd.ip6.version_class_flow = uint32_t{6} << 28;
   nd.ip6.payload_length = NdMessage::kIcmpLength;
-  nd.ip6.next_header = kIcmp6;
+  nd.ip6.next_header = ip_protocol::kIcmp6;
   nd.ip6.hop_limit = kNdHopLimit;
   from.copy_to(nd.ip6.src);
   to.copy_to(nd.ip6.dst);

@@ -2,8 +2,8 @@
 #include <headrace/element.hh>
 
 #include "elements/standard/packet_fifo.hh"
-#include "elements/standard/storage.hh"
 #include "headrace/single_writer.hh"
+#include "headrace/storage.hh"
 
 namespace headrace {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <headrace/element.hh>
 
-#include "elements/standard/random_numbers.hh"
+#include "headrace/random_numbers.hh"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 namespace headrace::testing {
 namespace {
 
-TEST(PaintTee, CopiesTheColourFirst) {
+TEST(PaintTee, CopiesTheColorFirst) {
   TestRouter r(
       "Idle -> a :: Paint(1) -> t :: PaintTee(2); Idle -> b :: Paint(2) -> t; t -> c :: Capture; t[1] -> [1]c;");
   ASSERT_TRUE(r.ok()) << r.errors();

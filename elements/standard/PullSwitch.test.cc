@@ -56,6 +56,7 @@ TEST(PullSwitch, AnInputThatIsNotThereGivesNothing) {
   ASSERT_TRUE(r.ok()) << r.errors();
   EXPECT_EQ(r.read("s.switch"), "-1");
   EXPECT_FALSE(r.write("s.switch", "x"));
+  EXPECT_EQ(r.errors(), "expected an integer\n");
   EXPECT_FALSE(TestRouter("Idle -> PullSwitch(x) -> Idle;").ok());
   EXPECT_FALSE(TestRouter("Idle -> SimplePullSwitch(0, 1) -> Idle;").ok());
 }

@@ -4,8 +4,8 @@
 #include <headrace/element.hh>
 #include <memory>
 
-#include "elements/standard/storage.hh"
 #include "headrace/ring.hh"
+#include "headrace/storage.hh"
 
 namespace headrace {
 

@@ -103,7 +103,7 @@ void RatedSource::add_handlers(Handlers& handlers) {
   handlers.read("rate", [this] { return std::to_string(bucket_.rate()); });
   handlers.write("rate", [this](const std::string& text, Errors& errors) {
     uint32_t rate;
-    if (!parse_argument(text, rate, ArgContext())) return errors.error("syntax error");
+    if (!parse_value(text, rate, errors)) return Status::failed();
     bucket_.assign_adjust(rate, burst(rate));
     timer_.unschedule();
     changed();

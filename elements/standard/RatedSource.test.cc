@@ -120,6 +120,9 @@ TEST(RatedSource, HandlersChangeRateAndLimit) {
   r.run();
   EXPECT_GT(std::stoi(r.read("d.count")), 0);
   EXPECT_FALSE(r.write("s.rate", "fast"));
+  EXPECT_FALSE(r.write("s.active", "maybe"));
+  EXPECT_FALSE(r.write("s.length", "-2"));
+  EXPECT_EQ(r.errors(), "expected an integer\nexpected true or false\nout of range, bound -1\n");
 }
 
 TEST(TimedSource, SendsEveryInterval) {

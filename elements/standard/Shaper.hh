@@ -1,7 +1,7 @@
 #pragma once
 #include <headrace/element.hh>
 
-#include "elements/standard/rate_pacer.hh"
+#include "headrace/rate_pacer.hh"
 
 namespace headrace {
 

@@ -25,7 +25,7 @@ void SimplePullSwitch::add_handlers(Handlers& handlers) {
       "switch",
       [this](const std::string& value, Errors& errors) {
         int input;
-        if (!parse_argument(value, input, ArgContext())) return errors.error("syntax error");
+        if (!parse_value(value, input, errors)) return Status::failed();
         set_input(input);
         return Status();
       },

@@ -2,8 +2,8 @@
 #include <headrace/element.hh>
 #include <vector>
 
-#include "elements/standard/random_numbers.hh"
 #include "elements/tcpudp/frame_source.hh"
+#include "headrace/random_numbers.hh"
 
 namespace headrace {
 

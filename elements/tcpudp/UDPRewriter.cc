@@ -23,7 +23,7 @@ void UDPRewriter::add_handlers(Handlers& handlers) {
 bool UDPRewriter::key_of(const Packet& p, const Ip4Header& ip, Key& key) const {
   key.space = space(0);
   key.protocol = ip.protocol;
-  return (ip.protocol == ip_protocol::kUdp || ip.protocol == ip_protocol::kTcp || ip.protocol == kDccp) &&
+  return (ip.protocol == ip_protocol::kUdp || ip.protocol == ip_protocol::kTcp || ip.protocol == ip_protocol::kDccp) &&
          ports_of(p, ip, key.id);
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "elements/standard/random_numbers.hh"
 #include "headrace/headers.hh"
+#include "headrace/random_numbers.hh"
 
 namespace headrace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "elements/standard/rate_pacer.hh"
 #include "headrace/element.hh"
+#include "headrace/rate_pacer.hh"
 #include "headrace/single_writer.hh"
 
 namespace headrace {

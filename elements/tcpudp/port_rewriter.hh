@@ -14,7 +14,6 @@ class PortRewriter : public RewriterBase {
     FlowId id;
     uint8_t protocol;
   };
-  static constexpr uint8_t kDccp = 33;
 
   /// The addresses and ports of a packet with at least 8 bytes behind its IP header that is no later fragment.
   static bool ports_of(const Packet& p, const Ip4Header& ip, FlowId& id) {

@@ -102,6 +102,9 @@ class ArgContext {
     expected_ = what;
     return false;
   }
+  /// To be called after a parse function with what it returned: if it failed without an error of its own, reports what
+  /// it expected. Returns whether the value is good.
+  bool settle(bool parsed) const;
   template <typename... A>
   void warning(fmt::format_string<A...> format, A&&... arguments) const {
     report_warning(fmt::format(format, std::forward<A>(arguments)...));
@@ -238,6 +241,19 @@ template <typename P, typename T>
 concept ParserOf = requires(const P& parser, std::string_view text, T& out, const ArgContext& context) {
   { parser.parse(text, out, context) } -> std::convertible_to<bool>;
 };
+
+/// Parses a value that is not an argument, such as one written to a handler. Errors say what was expected; `out` is
+/// then unchanged.
+template <typename T>
+Status parse_value(std::string_view text, T& out, Errors& errors) {
+  const ArgContext context(nullptr, &errors);
+  return context.settle(parse_argument(text, out, context)) ? Status() : Status::failed();
+}
+template <typename T, ParserOf<T> P>
+Status parse_value(std::string_view text, T& out, const P& parser, Errors& errors) {
+  const ArgContext context(nullptr, &errors);
+  return context.settle(parser.parse(text, out, context)) ? Status() : Status::failed();
+}
 
 /// A number from `min` to `max`, both included.
 template <typename L, typename H>

@@ -3,6 +3,7 @@
 /// Names for the bytes of packets, and the declarations that a shader makes about them. Read by the host compiler and
 /// by NVRTC, so it does not use the standard library.
 
+#include "headrace/ip_protocol.hh"
 #include "headrace/shader_types.hh"
 
 namespace headrace {

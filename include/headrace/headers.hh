@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "headrace/addresses.hh"
+#include "headrace/ip_protocol.hh"
 #include "headrace/packet.hh"
 
 namespace headrace {
@@ -100,10 +101,6 @@ struct Ip4Header {
   const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(this); }
 };
 static_assert(sizeof(Ip4Header) == 20);
-
-namespace ip_protocol {
-inline constexpr uint8_t kIcmp = 1, kTcp = 6, kUdp = 17;
-}
 
 namespace ip_option {
 inline constexpr uint8_t kEnd = 0, kNop = 1, kRecordRoute = 7, kTimestamp = 68, kLooseSourceRoute = 131,

@@ -3,6 +3,7 @@
 /// Where the headers of a packet lie: one walk over Ethernet, VLAN tags, IPv4, and IPv6 with its extension headers, for
 /// all code that needs it. Read by the host compiler and by NVRTC.
 
+#include "headrace/ip_protocol.hh"
 #include "headrace/shader_types.hh"
 
 namespace headrace {
@@ -32,17 +33,19 @@ struct TransportPlace {
   int32_t network = 0;          ///< where the IP header begins
   bool fragment = false;        ///< the packet is a fragment, the first or a later one
   int32_t fragment_header = 0;  ///< where IPv6's fragment header begins; 0 if there is none
+  int32_t routing_header = 0;   ///< the same of IPv6's last routing header
 
   /// True if there are ports (TCP, UDP, SCTP), in the four bytes from `at` on.
   HEADRACE_SHADER bool has_ports() const {
-    return has_header && (protocol == 6 || protocol == 17 || protocol == 132) && at + 4 <= end;
+    return has_header && at + 4 <= end &&
+           (protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp || protocol == ip_protocol::kSctp);
   }
 };
 
-/// IPv6's extension headers: RFC 8200 section 4 and the registry of protocol numbers.
 HEADRACE_SHADER bool is_ip6_extension(uint32_t protocol) {
-  return protocol == 0 || protocol == 43 || protocol == 44 || protocol == 51 || protocol == 60 || protocol == 135 ||
-         protocol == 139 || protocol == 140;
+  using namespace ip_protocol;
+  return protocol == kHopByHop || protocol == kRouting || protocol == kFragment || protocol == kAuthentication ||
+         protocol == kDestinationOptions || protocol == kMobility || protocol == kHostIdentity || protocol == kShim6;
 }
 
 /// Skips VLAN tags (802.1Q, 802.1ad, and the older 0x9100) from the Ethernet type at `at` on; `end` is the end of the
@@ -99,15 +102,16 @@ HEADRACE_SHADER TransportPlace behind_ip6(const Bytes& p, int32_t at, int32_t en
   while (is_ip6_extension(next) && !later_fragment) {
     if (!extensions || end - at < 8) break;
     const uint32_t after = p.byte(at);
-    if (next == 44) {
+    if (next == ip_protocol::kFragment) {
       const uint32_t fragment = p.half(at + 2);
       place.fragment_header = at;
       place.fragment = (fragment & 0xfff9) != 0;
       later_fragment = (fragment & 0xfff8) != 0;
       at += 8;
-    } else if (next == 51) {
+    } else if (next == ip_protocol::kAuthentication) {
       at += static_cast<int32_t>(p.byte(at + 1) + 2) * 4;
     } else {
+      if (next == ip_protocol::kRouting) place.routing_header = at;
       at += static_cast<int32_t>(p.byte(at + 1) + 1) * 8;
     }
     next = after;
@@ -199,8 +203,7 @@ struct FlowKey {
 
 HEADRACE_SHADER FlowKey flow_key(const PacketBytes& p, const TransportPlace& place) {
   if (place.protocol == TransportPlace::kNotIp) return {};
-  constexpr uint32_t kEsp = 50;
-  const bool spi = place.has_header && place.protocol == kEsp && place.at + 4 <= place.end;
+  const bool spi = place.has_header && place.protocol == ip_protocol::kEsp && place.at + 4 <= place.end;
   const uint8_t* const ports = !place.fragment && (place.has_ports() || spi) ? p.data + place.at : nullptr;
   return place.version == 4 ? FlowKey{p.data + place.network + 12, 8, ports}
                             : FlowKey{p.data + place.network + 8, 32, ports};

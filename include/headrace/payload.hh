@@ -19,16 +19,16 @@ HEADRACE_SHADER PayloadBytes bytes_between(const PacketBytes& p, int32_t at, int
 HEADRACE_SHADER int32_t transport_length(const PacketBytes& p, const TransportPlace& place) {
   if (!place.has_header) return 0;
   switch (place.protocol) {
-    case 6: {  // TCP, RFC 9293: at least 20 bytes, whatever a broken header says
+    case ip_protocol::kTcp: {  // RFC 9293: at least 20 bytes, whatever a broken header says
       const int32_t header = place.at + 13 <= place.end ? static_cast<int32_t>(p.byte(place.at + 12) >> 4) * 4 : 20;
       return header < 20 ? 20 : header;
     }
-    case 17:   // UDP
-    case 136:  // UDP-Lite
-    case 1:    // ICMP
-    case 58:   // ICMPv6
+    case ip_protocol::kUdp:
+    case ip_protocol::kUdpLite:
+    case ip_protocol::kIcmp:
+    case ip_protocol::kIcmp6:
       return 8;
-    case 132:  // SCTP
+    case ip_protocol::kSctp:
       return 12;
     default:
       return 0;
@@ -38,7 +38,7 @@ HEADRACE_SHADER int32_t transport_length(const PacketBytes& p, const TransportPl
 /// Where the payload of the packet at `place` ends. UDP has its own length, and a receiver drops what IP carries after
 /// it. A length that is less than the header, or more than IP carries, is ignored.
 HEADRACE_SHADER int32_t payload_end(const PacketBytes& p, const TransportPlace& place) {
-  if (place.protocol != 17 || !place.has_header || place.at + 8 > place.end) return place.end;
+  if (place.protocol != ip_protocol::kUdp || !place.has_header || place.at + 8 > place.end) return place.end;
   const int32_t length = static_cast<int32_t>(p.half(place.at + 4));
   return length >= 8 && place.at + length < place.end ? place.at + length : place.end;
 }

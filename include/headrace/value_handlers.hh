@@ -49,9 +49,7 @@ void write_value(Handlers& handlers, const std::string& name, T& variable, const
       name,
       [&variable, parser, changed = std::move(changed)](const std::string& text, Errors& errors) {
         V value{};
-        const int before = errors.error_count();
-        if (!parser.parse(text, value, ArgContext(nullptr, &errors)))
-          return errors.error_count() > before ? Status::failed() : errors.error("syntax error");
+        if (!parse_value(text, value, parser, errors)) return Status::failed();
         variable = value;
         if (changed) changed();
         return Status();

@@ -2,20 +2,13 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
 #include <optional>
 
 #include "base/characters.hh"
+#include "headrace/text.hh"
 
 namespace headrace {
 namespace {
-
-std::optional<int> parse_length(std::string_view text, int max) {
-  int length = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  if (error != std::errc() || end != text.data() + text.size() || length < 0 || length > max) return std::nullopt;
-  return length;
-}
 
 /// The number of leading ones if no one follows a zero, else -1.
 template <size_t N>
@@ -39,13 +32,6 @@ std::array<uint8_t, N> combine(const std::array<uint8_t, N>& a, const std::array
   std::array<uint8_t, N> result;
   for (size_t i = 0; i < N; ++i) result[i] = static_cast<uint8_t>(f(a[i], b[i]));
   return result;
-}
-
-std::optional<int> hex_digit(char c) {
-  if (lang::is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
 }
 
 }  // namespace
@@ -141,7 +127,7 @@ bool parse(std::string_view text, IpAddress& out) {
 }
 
 bool parse_mask(std::string_view text, IpAddress& out) {
-  if (const std::optional<int> length = parse_length(text, 32)) {
+  if (const std::optional<int> length = whole_number(text, 32)) {
     out = IpAddress::prefix_mask(*length);
     return true;
   }
@@ -176,7 +162,7 @@ bool parse(std::string_view text, Ip6Prefix& out) {
   Ip6Prefix prefix;
   if (!parse(text.substr(0, slash), prefix.address)) return false;
   const std::string_view behind = text.substr(slash + 1);
-  if (const std::optional<int> length = parse_length(behind, 128)) {
+  if (const std::optional<int> length = whole_number(behind, 128)) {
     prefix.length = *length;
   } else {
     Ip6Address mask;
@@ -200,9 +186,9 @@ bool parse(std::string_view text, EtherAddress& out) {
     }
     int digits = 0;
     for (; digits < 2 && at < text.size(); ++digits, ++at) {
-      const std::optional<int> digit = hex_digit(text[at]);
-      if (!digit) break;
-      bytes[group] = static_cast<uint8_t>(bytes[group] << 4 | *digit);
+      const int digit = hex_digit(text[at]);
+      if (digit < 0) break;
+      bytes[group] = static_cast<uint8_t>(bytes[group] << 4 | digit);
     }
     if (digits == 0) return false;
   }

@@ -79,6 +79,11 @@ void ArgContext::report_warning(std::string_view text) const {
   if (errors_) errors_->warning("{}", prefixed(text));
 }
 
+bool ArgContext::settle(bool parsed) const {
+  if (!parsed && !reported_) return expected_.empty() ? error("parse error") : error("expected {}", expected_);
+  return !reported_;
+}
+
 Args::Args(std::vector<std::string> arguments, NameScope* scope, Errors& errors) : context_(scope, &errors) {
   arguments_.reserve(arguments.size());
   for (std::string& text : arguments) {
@@ -143,13 +148,7 @@ std::optional<std::string_view> Args::find(const char* key, unsigned flags) {
 }
 
 bool Args::settle(bool parsed) {
-  if (!parsed && !context_.reported_) {
-    if (context_.expected_.empty())
-      context_.error("parse error");
-    else
-      context_.error("expected {}", context_.expected_);
-  }
-  const bool good = parsed && !context_.reported_;
+  const bool good = context_.settle(parsed);
   context_.keyword_ = {};
   if (!good) ok_ = false;
   return good;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/characters.hh"
+#include "headrace/text.hh"
 
 namespace headrace::lang {
 namespace {
@@ -71,13 +72,6 @@ size_t skip_word(std::string_view text, size_t at) {
     }
   }
   return at;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 /// Appends the bytes of `\<...>`, whose first digit is looked for at `at`; returns the position behind it. A digit

@@ -1,13 +1,14 @@
 /// Names of protocols, services and annotations that every configuration knows.
 
+#include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <string>
 
 #include "headrace/args.hh"
 #include "headrace/fields.hh"
+#include "headrace/ip_protocol.hh"
 
 namespace headrace {
 namespace {
@@ -32,9 +33,12 @@ constexpr Named<AnnotationRange> kAnnotations[] = {HEADRACE_ANNOTATIONS(HEADRACE
 
 // Minimal systems have neither /etc/protocols nor /etc/services; these names work there too.
 constexpr Named<uint8_t> kProtocols[] = {
-    {"icmp", 1},  {"igmp", 2},  {"ipip", 4},   {"tcp", 6},    {"udp", 17},       {"dccp", 33},
-    {"ipv6", 41}, {"gre", 47},  {"esp", 50},   {"ah", 51},    {"ipv6-icmp", 58}, {"icmp6", 58},
-    {"ospf", 89}, {"pim", 103}, {"vrrp", 112}, {"sctp", 132},
+    {"icmp", ip_protocol::kIcmp},         {"igmp", ip_protocol::kIgmp},       {"ipip", ip_protocol::kIpIp},
+    {"tcp", ip_protocol::kTcp},           {"udp", ip_protocol::kUdp},         {"dccp", ip_protocol::kDccp},
+    {"ipv6", ip_protocol::kIp6},          {"gre", ip_protocol::kGre},         {"esp", ip_protocol::kEsp},
+    {"ah", ip_protocol::kAuthentication}, {"ipv6-icmp", ip_protocol::kIcmp6}, {"icmp6", ip_protocol::kIcmp6},
+    {"ospf", ip_protocol::kOspf},         {"pim", ip_protocol::kPim},         {"vrrp", ip_protocol::kVrrp},
+    {"sctp", ip_protocol::kSctp},
 };
 
 constexpr Named<uint16_t> kServices[] = {
@@ -57,13 +61,13 @@ std::optional<uint16_t> find_system_service(const std::string& name, const char*
 
 const char* service_protocol_name(int protocol) {
   switch (protocol) {
-    case IPPROTO_TCP:
+    case ip_protocol::kTcp:
       return "tcp";
-    case IPPROTO_UDP:
+    case ip_protocol::kUdp:
       return "udp";
-    case IPPROTO_SCTP:
+    case ip_protocol::kSctp:
       return "sctp";
-    case IPPROTO_DCCP:
+    case ip_protocol::kDccp:
       return "dccp";
     default:
       return nullptr;
@@ -85,7 +89,7 @@ std::optional<uint8_t> find_ip_protocol(std::string_view name) {
 }
 
 std::optional<uint16_t> find_service(std::string_view name, int protocol) {
-  const bool tcp_or_udp = protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+  const bool tcp_or_udp = protocol == 0 || protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp;
   if (tcp_or_udp)
     if (const auto known = find_in(kServices, name)) return known;
   const std::string text(name);

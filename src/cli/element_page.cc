@@ -4,22 +4,17 @@
 #include <cctype>
 
 #include "headrace/device/embedded.hh"
+#include "headrace/text.hh"
 
 namespace headrace::cli {
 
 namespace {
 
-std::string_view trim(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
-}
-
 /// Whether a line begins the definition of `name`: "struct Name {", "class Name final : ...".
 bool defines(std::string_view line, std::string_view name) {
   for (const std::string_view keyword : {"class ", "struct "}) {
     if (!line.starts_with(keyword)) continue;
-    const std::string_view rest = trim(line.substr(keyword.size()));
+    const std::string_view rest = trimmed(line.substr(keyword.size()));
     if (!rest.starts_with(name)) return false;
     const char after = rest.size() > name.size() ? rest[name.size()] : ' ';
     if (std::isalnum(static_cast<unsigned char>(after)) || after == '_') return false;
@@ -34,7 +29,7 @@ std::string doc_comment(std::string_view header, std::string_view name) {
   std::string comment;
   for (size_t begin = 0; begin < header.size();) {
     const size_t end = std::min(header.find('\n', begin), header.size());
-    const std::string_view line = trim(header.substr(begin, end - begin));
+    const std::string_view line = trimmed(header.substr(begin, end - begin));
     begin = end + 1;
     if (line.starts_with("///")) {
       // The text behind the slashes keeps its own indentation.
@@ -59,7 +54,7 @@ std::string summary_of(std::string_view page) {
   std::string summary;
   for (size_t begin = 0; begin < page.size();) {
     const size_t end = std::min(page.find('\n', begin), page.size());
-    const std::string_view line = trim(page.substr(begin, end - begin));
+    const std::string_view line = trimmed(page.substr(begin, end - begin));
     begin = end + 1;
     if (line.empty()) break;
     if (!summary.empty()) summary += ' ';

@@ -16,38 +16,38 @@ namespace headrace::cli {
 
 namespace {
 
-enum OptionId {
-  kFile,
-  kExpression,
-  kOutput,
-  kClasses,
-  kNames,
-  kDeclarations,
-  kConfig,
-  kExpandVars,
-  kClickpath,
-  kHelp,
-  kShowVersion
+enum FlattenOption {
+  kFlattenFile,
+  kFlattenExpression,
+  kFlattenOutput,
+  kFlattenClasses,
+  kFlattenNames,
+  kFlattenDeclarations,
+  kFlattenConfig,
+  kFlattenExpandVars,
+  kFlattenClickpath,
+  kFlattenHelp,
+  kFlattenShowVersion
 };
 
 using Value = Option::Value;
 constexpr Option kFlattenOptions[] = {
-    {kFile, "file", 'f', Value::kRequired},
-    {kExpression, "expression", 'e', Value::kRequired},
-    {kOutput, "output", 'o', Value::kRequired},
-    {kClasses, "classes", 'c'},
-    {kNames, "names", 'n'},
-    {kNames, "elements", 0},
-    {kDeclarations, "declarations", 'd'},
-    {kDeclarations, "decls", 0},
-    {kConfig, "config"},
-    {kExpandVars, "expand-vars", 0, Value::kNone, true},
-    {kClickpath, "clickpath", 'C', Value::kRequired},
-    {kHelp, "help"},
-    {kShowVersion, "version", 'v'},
+    {kFlattenFile, "file", 'f', Value::kRequired},
+    {kFlattenExpression, "expression", 'e', Value::kRequired},
+    {kFlattenOutput, "output", 'o', Value::kRequired},
+    {kFlattenClasses, "classes", 'c'},
+    {kFlattenNames, "names", 'n'},
+    {kFlattenNames, "elements", 0},
+    {kFlattenDeclarations, "declarations", 'd'},
+    {kFlattenDeclarations, "decls", 0},
+    {kFlattenConfig, "config"},
+    {kFlattenExpandVars, "expand-vars", 0, Value::kNone, true},
+    {kFlattenClickpath, "clickpath", 'C', Value::kRequired},
+    {kFlattenHelp, "help"},
+    {kFlattenShowVersion, "version", 'v'},
 };
 
-constexpr const char* kFlattenHelp =
+constexpr const char* kFlattenHelpText =
     R"(Usage: click-flatten [OPTION]... [NAME=VALUE]... [FILE]
 
 Prints a configuration with all compound elements expanded. Element classes need not exist.
@@ -74,13 +74,13 @@ std::string sorted_lines(std::vector<std::string> lines, bool unique) {
 std::string render(const lang::Configuration& configuration, int action) {
   std::vector<std::string> lines;
   switch (action) {
-    case kClasses:
+    case kFlattenClasses:
       for (const lang::ElementDecl& e : configuration.elements) lines.push_back(e.class_name);
       return sorted_lines(std::move(lines), true);
-    case kNames:
+    case kFlattenNames:
       for (const lang::ElementDecl& e : configuration.elements) lines.push_back(e.name);
       return sorted_lines(std::move(lines), false);
-    case kDeclarations:
+    case kFlattenDeclarations:
       for (const lang::ElementDecl& e : configuration.elements) lines.push_back(e.name + " :: " + e.class_name);
       return sorted_lines(std::move(lines), false);
     default:
@@ -104,14 +104,14 @@ int flatten_command(int argc, char** argv) {
                    "[NAME=VALUE]... CONF");
   ConfigurationSource source;
   std::string output;
-  int action = kConfig;
+  int action = kFlattenConfig;
   source.add_options(line);
   line.add_flag_callback(
-      "-c,--classes", [&] { action = kClasses; }, "Print the names of the classes in use instead");
+      "-c,--classes", [&] { action = kFlattenClasses; }, "Print the names of the classes in use instead");
   line.add_flag_callback(
-      "-n,--names", [&] { action = kNames; }, "Print the names of the elements instead");
+      "-n,--names", [&] { action = kFlattenNames; }, "Print the names of the elements instead");
   line.add_flag_callback(
-      "-d,--declarations", [&] { action = kDeclarations; }, "Print the declarations instead");
+      "-d,--declarations", [&] { action = kFlattenDeclarations; }, "Print the declarations instead");
   line.add_option("-o,--output", output, "Write to FILE instead of standard output")->option_text("FILE");
   if (const auto status = line.read(argc, argv)) return *status;
   return print_flat(source, action, output, "headrace flatten");
@@ -122,7 +122,7 @@ int click_flatten_command(int argc, char** argv) {
   Errors errors(Errors::Output::kStderr);
   ConfigurationSource source;
   std::string output;
-  int action = kConfig;
+  int action = kFlattenConfig;
   OptionReader reader(program, argc, argv, kFlattenOptions);
   for (int id; (id = reader.next()) != OptionReader::kDone;) {
     bool good = true;
@@ -133,25 +133,25 @@ int click_flatten_command(int argc, char** argv) {
       case OptionReader::kArgument:
         good = source.add_argument(reader.value(), errors);
         break;
-      case kFile:
-      case kExpression:
-        good = id == kFile ? source.set_file(reader.value()) : source.set_expression(reader.value());
+      case kFlattenFile:
+      case kFlattenExpression:
+        good = id == kFlattenFile ? source.set_file(reader.value()) : source.set_expression(reader.value());
         if (!good) reader.complain("router configuration specified twice");
         break;
-      case kOutput:
+      case kFlattenOutput:
         if (!output.empty()) reader.complain("--output file specified twice");
         good = output.empty();
         output = reader.value();
         break;
-      case kExpandVars:
+      case kFlattenExpandVars:
         break;  // variables are always expanded
-      case kClickpath:
+      case kFlattenClickpath:
         source.set_search_path(reader.value());
         break;
-      case kHelp:
-        write_output(kFlattenHelp);
+      case kFlattenHelp:
+        write_output(kFlattenHelpText);
         return 0;
-      case kShowVersion:
+      case kFlattenShowVersion:
         print("{} (Headrace) {}\n", program, kVersion);
         return 0;
       default:

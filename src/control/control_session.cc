@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <optional>
 
 #include "control/control_server.hh"
 #include "headrace/router.hh"
+#include "headrace/text.hh"
 
 namespace headrace::control {
 
@@ -38,35 +39,16 @@ void answer(std::string& out, int code, const std::string& heading, const Errors
   for (size_t i = 0; i < lines.size(); ++i) answer(out, code, lines[i], i + 1 < lines.size());
 }
 
-bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)); }
-
-std::vector<std::string> split(const std::string& line) {
+std::vector<std::string> split(std::string_view line) {
   std::vector<std::string> words;
-  for (size_t at = 0; at < line.size();) {
-    while (at < line.size() && is_space(line[at])) ++at;
-    const size_t begin = at;
-    while (at < line.size() && !is_space(line[at])) ++at;
-    if (at > begin) words.push_back(line.substr(begin, at - begin));
-  }
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) words.emplace_back(word);
   return words;
 }
 
 /// What follows the first `words` words of `line`, without the blanks around it.
-std::string rest(const std::string& line, int words) {
-  size_t at = 0;
-  for (int n = 0; n < words; ++n) {
-    while (at < line.size() && is_space(line[at])) ++at;
-    while (at < line.size() && !is_space(line[at])) ++at;
-  }
-  while (at < line.size() && is_space(line[at])) ++at;
-  size_t end = line.size();
-  while (end > at && is_space(line[end - 1])) --end;
-  return line.substr(at, end - at);
-}
-
-bool parse_length(const std::string& word, uint64_t& n) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-  return error == std::errc() && end == word.data() + word.size() && n < uint64_t{1} << 62;
+std::string rest(std::string_view line, int words) {
+  for (int n = 0; n < words; ++n) next_word(line);
+  return std::string(trimmed(line));
 }
 
 /// Finds a handler by the name that a client gave; null after an answer.
@@ -139,10 +121,12 @@ bool ControlSession::command_complete() {
       if (given < 1) refuse(kSyntax, "Wrong number of arguments");
       if (given > 1) command_.data = rest(line, 2);
     } else if (verb == "READDATA" || verb == "WRITEDATA") {
-      uint64_t n = 0;
+      const std::optional<uint64_t> length =
+          given == 2 ? whole_number(command_.words[1], (uint64_t{1} << 62) - 1) : std::nullopt;
+      const uint64_t n = length.value_or(0);
       if (given != 2) {
         refuse(kSyntax, "Wrong number of arguments");
-      } else if (!parse_length(command_.words[1], n)) {
+      } else if (!length) {
         refuse(kSyntax, fmt::format("Syntax error in '{}'", verb));
       } else if (n > kMostData) {
         refuse(kDataTooBig, fmt::format("Data too large for handler '{}'", command_.words[0]));
@@ -165,9 +149,8 @@ bool ControlSession::command_complete() {
         for (;;) {
           const size_t stop = in_.find_first_of("\r\n", at);
           if (stop == std::string::npos || (in_[stop] == '\r' && stop + 1 == in_.size())) return false;
-          size_t last = stop;
-          while (last > at && is_space(in_[last - 1])) --last;
-          const bool found = in_.compare(at, last - at, terminator) == 0;
+          const std::string_view text = std::string_view(in_).substr(at, stop - at);
+          const bool found = text.starts_with(terminator) && trimmed(text) == terminator;
           const size_t next = stop + 1 + (in_[stop] == '\r' && in_[stop + 1] == '\n');
           if (found) {
             command_.data = in_.substr(end, at - end);

@@ -150,7 +150,7 @@ Status ScriptEngine::start(Errors& errors) {
   const Instruction& first = program_.instructions[0];
   if (first.op == Op::kWait) {
     Interval time;
-    if (!parse_argument(expand(first.text, errors), time, {})) return errors.error("syntax error at 'wait'");
+    if (!read_wait(first, time, errors)) return Status::failed();
     timer_.schedule_after(time.timestamp());
   } else if (first.op == Op::kStart) {
     starting_ = true;
@@ -279,7 +279,7 @@ Status ScriptEngine::step(const std::string& count, Errors& errors) {
   const Runtime::Exclusive exclusive(runtime());
   const std::string text = lang::uncomment(count);
   int32_t steps = 1;
-  if (!text.empty() && !parse_argument(text, steps, {})) return errors.error("syntax error");
+  if (!text.empty() && !parse_value(text, steps, errors)) return Status::failed();
   return enter(steps, Cause::kHandler, errors) == End::kError ? Status::failed() : Status();
 }
 
@@ -371,6 +371,12 @@ ScriptEngine::Next ScriptEngine::execute_pause(const Instruction& in, int at, in
   return Next::kBlock;
 }
 
+Status ScriptEngine::read_wait(const Instruction& in, Interval& time, Errors& errors) {
+  const std::string text = expand(in.text, errors);
+  if (parse_argument(text, time, {})) return {};
+  return errors.error("syntax error at 'wait', expected a time, such as 1.5 (seconds), 20ms or 3h, found '{}'", text);
+}
+
 ScriptEngine::Next ScriptEngine::execute_wait(const Instruction& in, int at, int& steps, Errors& errors) {
   if (steps > 0) {
     --steps;
@@ -378,11 +384,9 @@ ScriptEngine::Next ScriptEngine::execute_wait(const Instruction& in, int at, int
     return Next::kGoOn;
   }
   Interval time;
-  if (parse_argument(expand(in.text, errors), time, {})) {
+  if (read_wait(in, time, errors)) {
     timer_.schedule_after(time.timestamp());
     position_ = at;
-  } else {
-    (void)errors.error("syntax error at 'wait'");
   }
   return Next::kBlock;
 }

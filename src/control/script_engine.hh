@@ -64,6 +64,7 @@ class ScriptEngine {
 
   int advance(int steps, Cause cause, int jumps, Errors& errors);
   Next execute(const Instruction& in, int at, int& steps, Errors& errors);
+  Status read_wait(const Instruction& in, Interval& time, Errors& errors);
   Next execute_wait(const Instruction& in, int at, int& steps, Errors& errors);
   Next execute_goto(const Instruction& in, int at, Errors& errors);
   Next execute_pause(const Instruction& in, int at, int& steps);

@@ -1,5 +1,7 @@
 #include "control/script_format.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -14,70 +16,105 @@ namespace {
 /// Wider fields than any sensible output has; keeps a script from asking for gigabytes.
 constexpr int kMaxWidth = 65536;
 
+constexpr const char* kLetters = "expected one of o x X u d i s %";
+
 /// Reads one conversion behind its '%'.
 class Conversion {
  public:
-  Conversion(std::string_view& format, std::string_view& words) : format_(format), words_(words) {}
+  Conversion(std::string_view& format, std::string_view& words, Errors& errors)
+      : format_(format), words_(words), errors_(errors), all_(format) {}
 
-  bool apply(std::string& out) {
+  Status apply(std::string& out) {
     while (!format_.empty() && std::string_view("0#- +").find(format_.front()) != std::string_view::npos)
       spec_ += take();
-    if (!take_count(width_)) return false;
+    if (!take_count("width", -kMaxWidth, width_)) return Status::failed();
     spec_ += "*";
     if (!format_.empty() && format_.front() == '.') {
       take();
-      if (!take_count(precision_) || precision_ < 0) return false;
+      if (!take_count("precision", 0, precision_)) return Status::failed();
       spec_ += ".*";
       has_precision_ = true;
     }
     take_size();
-    if (format_.empty()) return false;
+    if (format_.empty()) return errors_.error("conversion '{}' has no letter, {}", read(), kLetters);
     const char letter = take();
     switch (letter) {
       case '%':
         out += '%';
-        return true;
+        return {};
       case 's': {
         std::string text;
-        return parse_argument(lang::take_word(words_), text, {}) && print(out, "s", text.c_str());
+        if (!take_value(text, "a word")) return Status::failed();
+        return print(out, "s", text.c_str());
       }
       case 'd':
       case 'i': {
         int64_t n;
-        if (!parse_argument(lang::take_word(words_), n, {})) return false;
+        if (!take_value(n, "an integer")) return Status::failed();
         return print(out, "lld", static_cast<long long>(bits_ == 16 ? static_cast<int16_t>(n) : n));
       }
       case 'o':
       case 'x':
       case 'X':
       case 'u': {
-        uint64_t n;
-        if (!take_unsigned(n)) return false;
-        if (bits_ == 16) n = static_cast<uint16_t>(n);
-        return print(out, (std::string("ll") + letter).c_str(), static_cast<unsigned long long>(n));
+        Unsigned n;
+        if (!take_value(n, "an integer")) return Status::failed();
+        if (bits_ == 16) n.value = static_cast<uint16_t>(n.value);
+        return print(out, (std::string("ll") + letter).c_str(), static_cast<unsigned long long>(n.value));
       }
       default:
-        return false;
+        return errors_.error("unknown conversion '{}', {}", read(), kLetters);
     }
   }
 
  private:
+  /// Negative numbers stand for what they are in two's complement.
+  struct Unsigned {
+    uint64_t value;
+  };
+  static bool parse(std::string_view word, Unsigned& n) {
+    if (parse_argument(word, n.value, {})) return true;
+    int64_t negative;
+    if (!parse_argument(word, negative, {})) return false;
+    n.value = static_cast<uint64_t>(negative);
+    return true;
+  }
+  template <typename T>
+  static bool parse(std::string_view word, T& value) {
+    return parse_argument(word, value, {});
+  }
+
   char take() {
     const char c = format_.front();
     format_.remove_prefix(1);
     return c;
   }
 
+  /// The conversion as far as it has been read.
+  std::string read() const { return "%" + std::string(all_.substr(0, all_.size() - format_.size())); }
+
+  template <typename T>
+  Status take_value(T& value, const char* expected) {
+    const std::string_view word = lang::take_word(words_);
+    if (word.empty()) return errors_.error("'{}' has no word", read());
+    return parse(word, value) ? Status() : errors_.error("expected {} for '{}', found '{}'", expected, read(), word);
+  }
+
   /// A width or precision: digits, a word for '*', or nothing (0).
-  bool take_count(int& count) {
+  Status take_count(const char* what, int min, int& count) {
+    std::string found;
+    bool good = true;
     if (!format_.empty() && format_.front() == '*') {
       take();
-      return parse_argument(lang::take_word(words_), count, {}) && count >= -kMaxWidth && count <= kMaxWidth;
+      const std::string_view word = lang::take_word(words_);
+      good = parse_argument(word, count, {});
+      found = fmt::format(", found '{}'", word);
+    } else {
+      while (!format_.empty() && format_.front() >= '0' && format_.front() <= '9')
+        count = std::min(count * 10 + (take() - '0'), kMaxWidth + 1);
     }
-    while (!format_.empty() && format_.front() >= '0' && format_.front() <= '9') {
-      count = std::min(count * 10 + (take() - '0'), kMaxWidth + 1);
-    }
-    return count <= kMaxWidth;
+    if (good && count >= min && count <= kMaxWidth) return {};
+    return errors_.error("expected an integer from {} to {} as the {} of '{}'{}", min, kMaxWidth, what, read(), found);
   }
 
   void take_size() {
@@ -85,18 +122,8 @@ class Conversion {
       bits_ = take() == 'h' ? 16 : 64;
   }
 
-  /// Negative numbers stand for what they are in two's complement.
-  bool take_unsigned(uint64_t& n) {
-    const std::string_view word = lang::take_word(words_);
-    if (parse_argument(word, n, {})) return true;
-    int64_t negative;
-    if (!parse_argument(word, negative, {})) return false;
-    n = static_cast<uint64_t>(negative);
-    return true;
-  }
-
   template <typename T>
-  bool print(std::string& out, const char* end, T value) {
+  Status print(std::string& out, const char* end, T value) {
     const std::string format = "%" + spec_ + end;
     const auto write = [&](char* to, size_t size) {
 #pragma GCC diagnostic push
@@ -106,15 +133,17 @@ class Conversion {
 #pragma GCC diagnostic pop
     };
     const int size = write(nullptr, 0);
-    if (size < 0) return false;
+    if (size < 0) return errors_.error("'{}' gives more than 2 GiB", read());
     std::string text(static_cast<size_t>(size) + 1, 0);
     write(text.data(), text.size());
     out.append(text, 0, static_cast<size_t>(size));
-    return true;
+    return {};
   }
 
   std::string_view& format_;
   std::string_view& words_;
+  Errors& errors_;
+  const std::string_view all_;  // of the format, from behind the '%'
   std::string spec_;
   int width_ = 0, precision_ = 0;
   bool has_precision_ = false;
@@ -123,7 +152,7 @@ class Conversion {
 
 }  // namespace
 
-bool format_words(std::string_view text, std::string& out) {
+Status format_words(std::string_view text, std::string& out, Errors& errors) {
   const std::string unquoted = lang::unquote(lang::take_word(text));
   std::string_view format = unquoted;
   std::string result;
@@ -133,11 +162,11 @@ bool format_words(std::string_view text, std::string& out) {
     format.remove_prefix(percent);
     if (format.empty()) break;
     format.remove_prefix(1);
-    if (!Conversion(format, text).apply(result)) return false;
+    if (!Conversion(format, text, errors).apply(result)) return Status::failed();
   }
-  if (!text.empty()) return false;
+  if (!text.empty()) return errors.error("no conversion takes '{}'", text);
   out = std::move(result);
-  return true;
+  return {};
 }
 
 }  // namespace headrace::control

@@ -181,7 +181,7 @@ Status compare(std::string_view text, FunctionContext&, std::string& value, Erro
 
 Status negation(std::string_view text, FunctionContext&, std::string& value, Errors& errors) {
   bool b;
-  if (!parse_argument(text, b, {})) return errors.error("syntax error");
+  if (!parse_value(text, b, errors)) return Status::failed();
   value = truth(!b);
   return {};
 }
@@ -191,14 +191,14 @@ template <bool expected, bool negated>
 Status junction(std::string_view text, FunctionContext&, std::string& value, Errors& errors) {
   bool result = expected;
   while (result == expected && !text.empty())
-    if (!parse_argument(take_word(text), result, {})) return errors.error("syntax error");
+    if (!parse_value(take_word(text), result, errors)) return Status::failed();
   value = truth(result != negated);
   return {};
 }
 
 Status choose(std::string_view text, FunctionContext&, std::string& value, Errors& errors) {
   bool b;
-  if (!parse_argument(take_word(text), b, {})) return errors.error("syntax error");
+  if (!parse_value(take_word(text), b, errors)) return Status::failed();
   const std::string_view first = take_word(text);
   value = b ? first : take_word(text);
   return {};
@@ -228,7 +228,7 @@ Status without_quotes(std::string_view text, FunctionContext&, std::string& valu
 }
 
 Status format(std::string_view text, FunctionContext&, std::string& value, Errors& errors) {
-  return format_words(text, value) ? Status() : errors.error("syntax error");
+  return format_words(text, value, errors);
 }
 
 Status random_number(std::string_view text, FunctionContext& context, std::string& value, Errors& errors) {
@@ -252,7 +252,7 @@ Status now(std::string_view, FunctionContext&, std::string& value, Errors&) {
 template <typename T, T (*swap)(T)>
 Status byte_order(std::string_view text, FunctionContext&, std::string& value, Errors& errors) {
   int32_t n;
-  if (!parse_argument(text, n, {})) return errors.error("syntax error");
+  if (!parse_value(text, n, errors)) return Status::failed();
   value = std::to_string(static_cast<int32_t>(swap(static_cast<T>(n))));
   return {};
 }

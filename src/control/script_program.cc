@@ -71,15 +71,15 @@ void take_redirection(std::string_view& text, Instruction& in) {
   in.file = lang::take_word(text);
 }
 
-/// Fills `in` from what follows its word; false when that is not as it should be.
-bool read_operands(const Word& word, std::string_view rest, Instruction& in) {
+/// Fills `in` from what follows its word. Returns what was expected there, or null if it was there.
+const char* read_operands(const Word& word, std::string_view rest, Instruction& in) {
   switch (word.form) {
     case Form::kText:
       break;
     case Form::kNothing:
-      return rest.empty();
+      return rest.empty() ? nullptr : "no operand";
     case Form::kPause:
-      return parse_count(rest, in.number);
+      return parse_count(rest, in.number) ? nullptr : "a count";
     case Form::kWaitOrPause:
       if (rest.empty()) {
         in.op = Op::kPause;
@@ -88,11 +88,12 @@ bool read_operands(const Word& word, std::string_view rest, Instruction& in) {
       break;
     case Form::kLabel:
       in.name = lang::take_word(rest);
-      return !in.name.empty() && rest.empty();
+      return !in.name.empty() && rest.empty() ? nullptr : "one name";
     case Form::kVariable:
     case Form::kOptionalVariable:
       in.name = lang::take_word(rest);
-      if (in.name.empty() || (word.form == Form::kVariable && rest.empty())) return false;
+      if (in.name.empty()) return "a variable";
+      if (word.form == Form::kVariable && rest.empty()) return "a variable and its value";
       break;
     case Form::kPrint:
       take_redirection(rest, in);
@@ -106,7 +107,7 @@ bool read_operands(const Word& word, std::string_view rest, Instruction& in) {
     }
   }
   in.text = rest;
-  return true;
+  return nullptr;
 }
 
 Status compile_one(const std::string& argument, Program& program, Errors& errors) {
@@ -118,7 +119,8 @@ Status compile_one(const std::string& argument, Program& program, Errors& errors
   if (word == std::end(kWords)) return errors.error("syntax error at '{}'", name);
   Instruction in{
       .op = word->op, .unquote = word->unquote, .newline = word->newline, .file = {}, .name = {}, .text = {}};
-  if (!read_operands(*word, rest, in)) return errors.error("syntax error at '{}'", name);
+  if (const char* expected = read_operands(*word, rest, in))
+    return errors.error("syntax error at '{}', expected {}", name, expected);
   if (program.instructions.empty() && in.op != Op::kPause && in.op != Op::kWait)
     program.instructions.push_back({.op = Op::kStart, .file = {}, .name = {}, .text = {}});
   program.instructions.push_back(std::move(in));

@@ -1,8 +1,7 @@
 #include "lang/archive.hh"
 
-#include <charconv>
-
 #include "base/characters.hh"
+#include "headrace/text.hh"
 
 namespace headrace::lang {
 namespace {
@@ -16,10 +15,7 @@ constexpr size_t kSizeSize = 10;
 /// A decimal number at the beginning of a header field, followed by nothing but blanks.
 std::optional<size_t> read_number(std::string_view field) {
   while (!field.empty() && is_space(field.back())) field.remove_suffix(1);
-  size_t value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
-  return value;
+  return whole_number<size_t>(field);
 }
 
 std::string_view until_end_of_name(std::string_view text) { return text.substr(0, text.find_first_of("/ \t\r\n")); }

@@ -1,11 +1,12 @@
 // The parser's part for connections: elements, their ports, and the arrows between them.
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/characters.hh"
+#include "headrace/text.hh"
 #include "lang/parser.hh"
 
 namespace headrace::lang {
@@ -20,10 +21,7 @@ std::optional<int> parse_integer(std::string_view text) {
   } else if (text.size() > 1 && text[0] == '0') {
     base = 8;
   }
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number(text, std::numeric_limits<int>::max(), base);
 }
 
 bool begins_or_ends_statement(const Token& token) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/text.hh"
+
 namespace headrace {
 
 namespace {
@@ -17,14 +19,6 @@ constexpr uint32_t kOffsetLimit = 65536 - 4;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// The value of a hexadecimal digit, or -1.
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// A byte written in two digits: its bits, and which of them are given.
 struct Byte {

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The decision graph from which a program is made: building it from expressions, optimising it, printing it. Host
+/// The decision graph from which a program is made: building it from expressions, optimizing it, printing it. Host
 /// only.
 
 #include <cstdint>

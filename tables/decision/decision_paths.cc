@@ -142,7 +142,7 @@ std::vector<PathFacts::Fact> PathFacts::elements(List list) {
 }
 
 /// A list of facts that all lists share. Lists are mostly ascending; a fact that stands out of order in one of them may
-/// be passed over, which costs an optimisation and nothing else.
+/// be passed over, which costs an optimization and nothing else.
 PathFacts::List PathFacts::intersect(const std::vector<List>& lists) {
   std::vector<std::vector<Fact>> all;
   for (List list : lists) all.push_back(elements(list));

@@ -26,7 +26,7 @@ class DecisionProgram {
 
   /// Drops every packet.
   DecisionProgram() : DecisionProgram(decision::Graph(), Space::kFrame) {}
-  /// `graph` is optimised and has no kFailure left.
+  /// `graph` is optimized and has no kFailure left.
   DecisionProgram(decision::Graph graph, Space space);
 
   const decision::Graph& graph() const { return graph_; }

@@ -7,7 +7,7 @@ namespace headrace::decision {
 
 namespace {
 
-constexpr int kDccp = 33;
+using ip_protocol::kDccp;
 constexpr uint32_t kEcnMask = 3;  // RFC 3168, in the TOS byte
 
 /// Words of the IP header: the fragment word, the protocol's word, the addresses. The protocol is 16 bits up in its

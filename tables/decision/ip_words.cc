@@ -79,9 +79,9 @@ std::string protocol_text(int protocol) {
       return "";
     case kIcmp:
       return "icmp";
-    case 2:
+    case ip_protocol::kIgmp:
       return "igmp";
-    case 4:
+    case ip_protocol::kIpIp:
       return "ipip";
     case kTcp:
       return "tcp";

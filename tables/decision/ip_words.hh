@@ -8,10 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "headrace/ip_protocol.hh"
+
 namespace headrace::decision {
 
-/// IP protocols that some fields belong to.
-inline constexpr int kIcmp = 1, kTcp = 6, kUdp = 17;
+using ip_protocol::kIcmp, ip_protocol::kTcp, ip_protocol::kUdp;
 /// IP protocols beyond the real ones, numbered as Click does.
 inline constexpr int kUnknownProtocol = -1;
 inline constexpr int kTcpOrUdp = 256;

@@ -1,37 +1,18 @@
 #pragma once
 /// \file
-/// What the readers of route files share: words, numbers, lines.
+/// What the readers of route files share.
 
-#include <charconv>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "headrace/error.hh"
+#include "headrace/text.hh"
 #include "tables/files/text_lines.hh"
 
 namespace headrace::route_text {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/// Takes the next word off the front of `text`; empty at the end.
-inline std::string_view take_word(std::string_view& text) {
-  size_t begin = 0;
-  while (begin < text.size() && is_blank(text[begin])) ++begin;
-  size_t end = begin;
-  while (end < text.size() && !is_blank(text[end])) ++end;
-  const std::string_view word = text.substr(begin, end - begin);
-  text.remove_prefix(end);
-  return word;
-}
-
-template <typename Number>
-bool parse_number(std::string_view text, Number& value) {
-  if (text.empty() || text.front() == '-') return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 /// A word of the file as an error message shows it: short, and fit for a terminal.
 inline std::string shown(std::string_view word) {

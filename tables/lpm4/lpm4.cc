@@ -368,7 +368,6 @@ void Lpm4::publish(std::unique_ptr<Table> table) {
                             size_t{books_.groups_made} * kGroupSize * Table::entry_size(table->generation.wide != 0));
   table_.swap(table);
   current_.store(&table_->generation, std::memory_order_release);
-  for (const Listener& listener : listeners_) listener.function(view());
   discard(std::move(table));
 }
 
@@ -377,15 +376,6 @@ void Lpm4::discard(std::unique_ptr<Table> table) {
   // With no reader under way the memory goes back at once, even if rcu::reclaim() is never called.
   if (rcu::elapsed(rcu::start_grace())) return;
   rcu::retire([table = std::shared_ptr<Table>(std::move(table))] {});
-}
-
-int Lpm4::on_swap(std::function<void(Lpm4View)> listener) {
-  listeners_.push_back({++last_listener_, std::move(listener)});
-  return last_listener_;
-}
-
-void Lpm4::remove_listener(int number) {
-  std::erase_if(listeners_, [number](const Listener& listener) { return listener.number == number; });
 }
 
 }  // namespace headrace

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -80,10 +79,6 @@ class Lpm4 {
   Lpm4View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm4Generation*>& generation() const { return current_; }
-  /// Calls `listener` after each swap of generations, on the changing thread, with the new view. Returns a number for
-  /// remove_listener().
-  int on_swap(std::function<void(Lpm4View)> listener);
-  void remove_listener(int number);
 
   bool wide() const;
   /// Blocks of 256 addresses with routes longer than 24 bits.
@@ -112,10 +107,6 @@ class Lpm4 {
 
     uint32_t make_group();
   };
-  struct Listener {
-    int number;
-    std::function<void(Lpm4View)> function;
-  };
 
   static constexpr size_t kBlocks = size_t{1} << 24;
 
@@ -142,8 +133,6 @@ class Lpm4 {
   Books books_;
   std::unique_ptr<Table> table_;
   std::atomic<const Lpm4Generation*> current_;
-  std::vector<Listener> listeners_;
-  int last_listener_ = 0;
 };
 
 }  // namespace headrace

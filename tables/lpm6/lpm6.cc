@@ -577,7 +577,6 @@ Lpm6View Lpm6::mirror(Mirror& mirror) const {
 void Lpm6::publish(std::unique_ptr<Table> table) {
   table_.swap(table);
   current_.store(&table_->generation, std::memory_order_release);
-  for (const Listener& listener : listeners_) listener.function(view());
   discard(std::move(table));
 }
 
@@ -586,15 +585,6 @@ void Lpm6::discard(std::unique_ptr<Table> table) {
   // With no reader under way the memory goes back at once, even if rcu::reclaim() is never called.
   if (rcu::elapsed(rcu::start_grace())) return;
   rcu::retire([table = std::shared_ptr<Table>(std::move(table))] {});
-}
-
-int Lpm6::on_swap(std::function<void(Lpm6View)> listener) {
-  listeners_.push_back({++last_listener_, std::move(listener)});
-  return last_listener_;
-}
-
-void Lpm6::remove_listener(int number) {
-  std::erase_if(listeners_, [number](const Listener& listener) { return listener.number == number; });
 }
 
 }  // namespace headrace

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -75,10 +74,6 @@ class Lpm6 {
   Lpm6View mirror(Mirror& mirror) const;
   /// The word that view() reads.
   const std::atomic<const Lpm6Generation*>& generation() const { return current_; }
-  /// Calls `listener` after each swap of generations, on the changing thread, with the new view. Returns a number for
-  /// remove_listener().
-  int on_swap(std::function<void(Lpm6View)> listener);
-  void remove_listener(int number);
 
   size_t node_count() const;
   /// Bytes that lookups read: the first level, nodes and answers.
@@ -101,10 +96,6 @@ class Lpm6 {
     uint32_t count = 0;
     uint8_t rules[64];  ///< number plus one, or 0: inherited
   };
-  struct Listener {
-    int number;
-    std::function<void(Lpm6View)> function;
-  };
   class Change;
 
   static bool in_range(int length, uint32_t next_hop) {
@@ -124,8 +115,6 @@ class Lpm6 {
   Lpm6Rules rules_;
   std::unique_ptr<Table> table_;
   std::atomic<const Lpm6Generation*> current_;
-  std::vector<Listener> listeners_;
-  int last_listener_ = 0;
 };
 
 }  // namespace headrace

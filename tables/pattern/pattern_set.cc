@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "headrace/text.hh"
 #include "tables/files/text_lines.hh"
 
 namespace headrace {
@@ -12,12 +13,6 @@ namespace headrace {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = static_cast<char>(c | 0x20);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
 
 /// A character as a message shows it.
 std::string shown(char c) {

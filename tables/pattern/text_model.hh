@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Chances of pairs of bytes, letters of both cases being one, learnt from a built-in sample of HTTP, HTML, scripts and
+/// Chances of pairs of bytes, letters of both cases being one, learned from a built-in sample of HTTP, HTML, scripts and
 /// binary padding.
 class TextModel {
  public:

@@ -488,12 +488,12 @@ std::optional<RegexDfa> make_regex_dfa(const RegexSyntax& syntax, uint32_t patte
     const uint8_t outputs = determiniser.outputs(s);
     dfa.states[s] = {sets[outputs & 3], sets[outputs >> 2]};
   }
-  dfa = minimised(dfa);
+  dfa = minimized(dfa);
   join_classes(dfa);
   return dfa;
 }
 
-RegexDfa minimised(const RegexDfa& dfa) {
+RegexDfa minimized(const RegexDfa& dfa) {
   // Hopcroft's algorithm: blocks of states that are not told apart yet, split by where their predecessors lead.
   const uint32_t n = static_cast<uint32_t>(dfa.size()), classes = dfa.classes;
   std::vector<uint32_t> order(n), place(n), block_of(n);

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Deterministic automata for regular expressions: subset construction, minimisation and products.
+/// Deterministic automata for regular expressions: subset construction, minimization and products.
 
 #include <array>
 #include <cstddef>
@@ -64,6 +64,6 @@ std::optional<RegexDfa> merge_regex_dfas(const RegexDfa& a, const RegexDfa& b, R
                                          size_t most_states);
 
 /// The fewest states that make the same reports.
-RegexDfa minimised(const RegexDfa& dfa);
+RegexDfa minimized(const RegexDfa& dfa);
 
 }  // namespace headrace

@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "headrace/text.hh"
+
 namespace headrace {
 
 int ByteSet::count() const {
@@ -109,12 +111,6 @@ constexpr PosixClass kPosixClasses[] = {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 bool is_alnum(char c) { return kAlnum.has(static_cast<uint8_t>(c)); }
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// The set of a class escape such as \d. False if `c` is none.
 bool class_escape(char c, ByteSet& set) {
@@ -674,8 +670,8 @@ class Parser {
     const auto braced = [&](unsigned base) {
       const size_t from = at_;
       byte = 0;
-      for (; at_ < text_.size() && hex_value(text_[at_]) >= 0 && hex_value(text_[at_]) < int(base); ++at_) {
-        byte = byte * base + static_cast<unsigned>(hex_value(text_[at_]));
+      for (; at_ < text_.size() && hex_digit(text_[at_]) >= 0 && hex_digit(text_[at_]) < int(base); ++at_) {
+        byte = byte * base + static_cast<unsigned>(hex_digit(text_[at_]));
         if (byte > 255) break;
       }
       if (byte > 255) {
@@ -707,8 +703,8 @@ class Parser {
       case 'x':
         if (take("{")) return braced(16);
         byte = 0;
-        for (int i = 0; i < 2 && at_ < text_.size() && hex_value(text_[at_]) >= 0; ++i, ++at_) {
-          byte = byte * 16 + static_cast<unsigned>(hex_value(text_[at_]));
+        for (int i = 0; i < 2 && at_ < text_.size() && hex_digit(text_[at_]) >= 0; ++i, ++at_) {
+          byte = byte * 16 + static_cast<unsigned>(hex_digit(text_[at_]));
         }
         return true;
       case 'o':

@@ -43,13 +43,13 @@ class IntervalSet {
 
   void add(T first, T last) {
     intervals_.push_back({first, last});
-    normalise();
+    normalize();
   }
   void add(const IntervalSet& other) {
     append(other);
-    normalise();
+    normalize();
   }
-  /// As add(), for many sets: nothing else may be done before normalise() was called.
+  /// As add(), for many sets: nothing else may be done before normalize() was called.
   void append(const IntervalSet& other) {
     intervals_.insert(intervals_.end(), other.intervals_.begin(), other.intervals_.end());
   }
@@ -70,7 +70,7 @@ class IntervalSet {
     outside.add(other);
     return outside.complement();
   }
-  void normalise() {
+  void normalize() {
     std::sort(intervals_.begin(), intervals_.end(),
               [](const Interval& a, const Interval& b) { return a.first < b.first; });
     size_t kept = 0;

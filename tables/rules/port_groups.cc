@@ -11,8 +11,6 @@ namespace headrace::rules {
 
 namespace {
 
-constexpr uint8_t kIcmp4 = 1, kIcmp6 = 58;
-
 using Bitmap = std::vector<uint32_t>;
 
 /// Bitmaps of one size with their numbers; equal ones have the same.
@@ -43,7 +41,7 @@ bool asks_for_no_port(const Rule& rule) { return rule.sports->is_all() && rule.d
 
 bool is_about_others(const Rule& rule) {
   for (int p = 0; p < 256; ++p)
-    if (p != kTcp && p != kUdp && p != kIcmp4 && p != kIcmp6 && rule.is_about(static_cast<uint8_t>(p))) return true;
+    if (p != kTcp && p != kUdp && p != kIcmp && p != kIcmp6 && rule.is_about(static_cast<uint8_t>(p))) return true;
   return false;
 }
 
@@ -107,7 +105,7 @@ class Builder {
       if (is_source || rule.both_ways) set.append(*rule.sports);
       if (!is_source || rule.both_ways) set.append(*rule.dports);
     });
-    set.normalise();
+    set.normalize();
     return set;
   }
 
@@ -128,7 +126,7 @@ PortGroups::PortGroups(const RuleProgram& program, size_t most_bytes)
   view_.without_ports[PortGroupsView::kUdp] =
       builder.group_of([](const Rule& rule) { return rule.is_about(kUdp) && asks_for_no_port(rule); });
   view_.without_ports[PortGroupsView::kIcmp] = builder.group_of(
-      [](const Rule& rule) { return (rule.is_about(kIcmp4) || rule.is_about(kIcmp6)) && asks_for_no_port(rule); });
+      [](const Rule& rule) { return (rule.is_about(kIcmp) || rule.is_about(kIcmp6)) && asks_for_no_port(rule); });
   // SCTP has ports, which are checked when rules are confirmed.
   view_.without_ports[PortGroupsView::kOther] = builder.group_of(is_about_others);
   for (uint32_t table = 0; table < PortGroupsView::kTables; ++table)

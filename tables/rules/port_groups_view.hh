@@ -35,12 +35,12 @@ struct PortGroupsView {
     switch (place.protocol) {
       case TransportPlace::kNotIp:
         return {};
-      case 6:
+      case ip_protocol::kTcp:
         return place.has_ports() ? by_ports(kTcpSource, packet, place.at) : group(kTcp);
-      case 17:
+      case ip_protocol::kUdp:
         return place.has_ports() ? by_ports(kUdpSource, packet, place.at) : group(kUdp);
-      case 1:
-      case 58:
+      case ip_protocol::kIcmp:
+      case ip_protocol::kIcmp6:
         return group(kIcmp);
       default:
         return group(kOther);

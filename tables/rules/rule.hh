@@ -9,13 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "headrace/ip_protocol.hh"
 #include "tables/regex/pcre_expression.hh"
 #include "tables/rules/interval_set.hh"
 
 namespace headrace::rules {
 
-/// IP protocols that have ports.
-inline constexpr uint8_t kTcp = 6, kUdp = 17, kSctp = 132;
+using ip_protocol::kIcmp, ip_protocol::kIcmp6, ip_protocol::kTcp, ip_protocol::kUdp, ip_protocol::kSctp;
 
 __extension__ using Address6 = unsigned __int128;
 
@@ -38,7 +38,7 @@ enum class Protocol : uint8_t { kIp, kIp4, kIp6, kTcp, kUdp, kTcpOrUdp, kSctp, k
 
 /// Whether a packet of an IP version that carries `protocol` is one of those.
 inline bool is_of(Protocol which, int version, uint8_t protocol) {
-  const bool icmp = protocol == (version == 4 ? 1 : 58);
+  const bool icmp = protocol == (version == 4 ? kIcmp : kIcmp6);
   switch (which) {
     case Protocol::kIp:
       return true;

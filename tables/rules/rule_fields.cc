@@ -46,12 +46,9 @@ std::optional<uint32_t> value_of(std::string_view text, uint32_t most) {
   text = trimmed(text);
   const size_t x =
       text.starts_with("0x") || text.starts_with("0X") ? 2 : text.starts_with('x') || text.starts_with('X');
-  if (x == 0) return number(text, most);
+  if (x == 0) return whole_number<uint32_t>(text, most);
   text.remove_prefix(x);
-  uint32_t value = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.empty() || wrong != std::errc() || end != text.data() + text.size() || value > most) return {};
-  return value;
+  return whole_number(text, most, 16);
 }
 
 /// N, !N, <N, >N, <=N, >=N, A<>B (without A and B), A<=>B and A-B (with them). Nothing can be above `most`.
@@ -178,7 +175,7 @@ bool read_field_option(std::string_view name, std::string_view value, std::vecto
     std::string_view protocol = value;
     const char mark = protocol.empty() ? '\0' : protocol.front();
     if (mark == '!' || mark == '<' || mark == '>') protocol = trimmed(protocol.substr(1));
-    if (const auto known = number(protocol) ? std::nullopt : find_ip_protocol(protocol)) {
+    if (const auto known = whole_number<uint32_t>(protocol) ? std::nullopt : find_ip_protocol(protocol)) {
       good = read_number(
           (mark == '!' || mark == '<' || mark == '>' ? std::string(1, mark) : "") + std::to_string(*known), 255, test);
     } else {

@@ -55,11 +55,11 @@ void append(AddressSet& set, const AddressSet& more) {
   set.v6.append(more.v6);
 }
 void append(PortSet& set, const PortSet& more) { set.append(more); }
-void normalise(AddressSet& set) {
-  set.v4.normalise();
-  set.v6.normalise();
+void normalize(AddressSet& set) {
+  set.v4.normalize();
+  set.v6.normalize();
 }
-void normalise(PortSet& set) { set.normalise(); }
+void normalize(PortSet& set) { set.normalize(); }
 AddressSet without(const AddressSet& a, const AddressSet& b) { return {a.v4.without(b.v4), a.v6.without(b.v6)}; }
 PortSet without(const PortSet& a, const PortSet& b) { return a.without(b); }
 
@@ -116,7 +116,7 @@ bool read_address(std::string_view text, AddressSet& set, std::string& error) {
   const std::string_view address = text.substr(0, slash);
   std::optional<uint32_t> length;
   if (slash != std::string_view::npos) {
-    length = number(text.substr(slash + 1), 128);
+    length = whole_number<uint32_t>(text.substr(slash + 1), 128);
     if (!length) length = mask_length(text.substr(slash + 1));
     if (!length) return wrong();
   }
@@ -129,12 +129,12 @@ bool read_port(std::string_view text, PortSet& set, std::string& error) {
   const size_t colon = text.find(':');
   std::optional<uint32_t> first, last;
   if (colon == std::string_view::npos) {
-    first = last = number(text, 65535);
+    first = last = whole_number<uint32_t>(text, 65535);
   } else {
     const std::string_view a = trimmed(text.substr(0, colon)), b = trimmed(text.substr(colon + 1));
     if (!a.empty() || !b.empty()) {
-      first = a.empty() ? std::optional<uint32_t>(0) : number(a, 65535);
-      last = b.empty() ? std::optional<uint32_t>(65535) : number(b, 65535);
+      first = a.empty() ? std::optional<uint32_t>(0) : whole_number<uint32_t>(a, 65535);
+      last = b.empty() ? std::optional<uint32_t>(65535) : whole_number<uint32_t>(b, 65535);
     }
   }
   if (!first || !last || *first > *last) {
@@ -213,8 +213,8 @@ bool HeaderSets::read_list(std::string_view text, int depth, Set& set, std::stri
     error = fmt::format("brackets do not match in '{}'", text);
     return false;
   }
-  normalise(in);
-  normalise(out);
+  normalize(in);
+  normalize(out);
   set = without(some_in ? in : Set::all(), out);
   return true;
 }

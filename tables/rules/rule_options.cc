@@ -153,11 +153,6 @@ bool is_other(std::string_view name) {
          std::any_of(std::begin(kOtherPrefixes), std::end(kOtherPrefixes), [&](auto p) { return name.starts_with(p); });
 }
 
-int hex_digit(char c) {
-  c = lower(c);
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /// The bytes that a content's text stands for: |hex| and \ before " ; : | and itself.
 bool content_bytes(std::string_view text, std::string& bytes, std::string& error) {
   bool hex = false;
@@ -292,7 +287,7 @@ bool OptionReader::option(std::string_view name, std::string_view value) {
 /// Options about the rule as a whole.
 bool OptionReader::common(std::string_view name, std::string_view value, bool& known) {
   const auto read_number = [&](uint32_t& out, uint32_t least) {
-    const std::optional<uint32_t> v = number(value);
+    const std::optional<uint32_t> v = whole_number<uint32_t>(value);
     if (!v || *v < least) return fail(fmt::format("{}: bad number '{}'", name, value));
     out = *v;
     return true;
@@ -372,7 +367,7 @@ bool OptionReader::modifier(std::string_view name, std::string_view value) {
   if (name == "endswith") return flag(content.ends_with);
   if (name == "fast_pattern") return fast_pattern(value);
   if (name == "fast_pattern_offset" || name == "fast_pattern_length") {
-    const std::optional<uint32_t> v = number(value, kMostBytes);
+    const std::optional<uint32_t> v = whole_number<uint32_t>(value, kMostBytes);
     if (!v) return fail(fmt::format("{}: bad number '{}'", name, value));
     (name == "fast_pattern_offset" ? marks.fast_offset : marks.fast_length) = *v;
     return true;
@@ -421,8 +416,8 @@ bool OptionReader::fast_pattern(std::string_view value) {
     return true;
   }
   std::string_view rest = value;
-  const std::optional<uint32_t> offset = number(take_until(rest, ','), kMostBytes);
-  const std::optional<uint32_t> length = number(trimmed(rest), kMostBytes);
+  const std::optional<uint32_t> offset = whole_number<uint32_t>(take_until(rest, ','), kMostBytes);
+  const std::optional<uint32_t> length = whole_number<uint32_t>(trimmed(rest), kMostBytes);
   if (!offset || !length || *length == 0) return fail(fmt::format("fast_pattern: bad value '{}'", value));
   marks.fast_offset = *offset;
   marks.fast_length = *length;
@@ -508,7 +503,7 @@ bool OptionReader::is_data_at(std::string_view value) {
     else if (word != "rawbytes")
       return fail(fmt::format("isdataat: bad value '{}'", whole));
   }
-  const std::optional<uint32_t> v = number(offset, kMostBytes);
+  const std::optional<uint32_t> v = whole_number<uint32_t>(offset, kMostBytes);
   if (!v) {
     if (offset.empty() || is_blank(offset[0]) || (offset[0] >= '0' && offset[0] <= '9') || offset[0] == '-')
       return fail(fmt::format("isdataat: bad value '{}'", whole));

@@ -82,7 +82,7 @@ void RuleProgram::add_always(uint32_t number) {
   // Any other protocol; asking for each of them tells whether ip_proto names one.
   bool about_others = false;
   for (int p = 0; p < 256; ++p)
-    about_others |= p != kTcp && p != kUdp && p != 1 && p != 58 && rule.is_about(static_cast<uint8_t>(p));
+    about_others |= p != kTcp && p != kUdp && p != kIcmp && p != kIcmp6 && rule.is_about(static_cast<uint8_t>(p));
   // A fragment without its header is looked at as such, whatever it carries.
   if (about_others || (rule.protocol != Protocol::kSctp && rule.sports->is_all() && rule.dports->is_all()))
     always_.other = true;

@@ -330,7 +330,7 @@ std::string RuleReader::classification(std::string_view text) {
   const std::string_view name = take_until(text, ',');
   const size_t comma = text.rfind(',');
   const std::optional<uint32_t> priority =
-      comma == std::string_view::npos ? std::nullopt : number(trimmed(text.substr(comma + 1)), 255);
+      comma == std::string_view::npos ? std::nullopt : whole_number<uint32_t>(trimmed(text.substr(comma + 1)), 255);
   if (name.empty() || !priority || *priority == 0) return "expected 'config classification: name,description,priority'";
   classes_[std::string(name)] = {std::string(trimmed(text.substr(0, comma))), *priority};
   return {};

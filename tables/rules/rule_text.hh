@@ -2,21 +2,16 @@
 /// \file
 /// Small pieces of the text of rules.
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "headrace/text.hh"
+
 namespace headrace::rules {
 
 inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-inline std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
@@ -27,19 +22,11 @@ inline bool same_word(std::string_view a, std::string_view b) {
   return true;
 }
 
-/// A decimal number up to `most`, and nothing else.
-inline std::optional<uint32_t> number(std::string_view text, uint32_t most = UINT32_MAX) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value > most) return {};
-  return value;
-}
-
-/// As number(), with a sign.
+/// As whole_number(), with a sign.
 inline std::optional<int32_t> signed_number(std::string_view text, int32_t most) {
   const bool minus = text.starts_with('-');
   if (minus || text.starts_with('+')) text.remove_prefix(1);
-  const std::optional<uint32_t> value = number(text, static_cast<uint32_t>(most));
+  const std::optional<uint32_t> value = whole_number(text, static_cast<uint32_t>(most));
   if (!value) return {};
   return minus ? -static_cast<int32_t>(*value) : static_cast<int32_t>(*value);
 }

@@ -8,7 +8,7 @@ namespace headrace::io {
 
 namespace {
 
-constexpr uint8_t kTcp = 6, kUdp = 17;
+using ip_protocol::kTcp, ip_protocol::kUdp;
 
 uint32_t get16(const uint8_t* at) { return static_cast<uint32_t>(at[0] << 8 | at[1]); }
 

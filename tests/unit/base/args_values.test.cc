@@ -537,6 +537,23 @@ TEST_F(ArgValues, Optional) {
   EXPECT_EQ(value->unparse(), "00-01-02-03-04-05");
 }
 
+TEST_F(ArgValues, AValueThatIsNoArgument) {
+  const auto error_of = [](std::string_view text, auto value, auto... parser) {
+    Errors errors;
+    const auto before = value;
+    const bool good = parse_value(text, value, parser..., errors).ok();
+    EXPECT_EQ(good, errors.error_count() == 0) << text;
+    EXPECT_TRUE(good || value == before) << text;
+    return errors.str();
+  };
+  EXPECT_EQ(error_of("17", 5), "");
+  EXPECT_EQ(error_of("x", 5), "expected an integer\n");
+  EXPECT_EQ(error_of("maybe", true), "expected true or false\n");
+  EXPECT_EQ(error_of("soon", Interval()), "expected a time, such as 1.5 (seconds), 20ms or 3h\n");
+  EXPECT_EQ(error_of("1.2.3", IpAddress()), "expected an IPv4 address\n");
+  EXPECT_EQ(error_of("300", 5, Between{1, 256}), "out of range, bound 256\n");
+}
+
 TEST_F(ArgValues, ContextWithoutErrorsIsSilent) {
   int value = 42;
   EXPECT_FALSE(parse_argument("x", value, ArgContext()));

@@ -47,7 +47,7 @@ TEST(Flows, FollowsFlowCodes) {
   EXPECT_FALSE(flows("x/[^yx]", 0, 0));
 }
 
-TEST(Resolve, GivesAgnosticPortsTheModeOfTheirNeighbours) {
+TEST(Resolve, GivesAgnosticPortsTheModeOfTheirNeighbors) {
   const std::vector<Node> nodes{node("s", "0/1", "h/h"), node("n", "1/1", "a/a"), node("q", "1/1", "h/l"),
                                 node("m", "1/1", "a/a"), node("d", "1/0", "a/a")};
   const std::vector<Edge> edges{{{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}, {{2, 0}, {3, 0}}, {{3, 0}, {4, 0}}};

@@ -155,7 +155,7 @@ TEST(Traffic, ImixIsSevenFourOne) {
   EXPECT_EQ(lengths, (std::map<int, int>{{60, 7000}, {566, 4000}, {1514, 1000}}));
 }
 
-TEST(Traffic, ZipfFavoursTheFirstFlows) {
+TEST(Traffic, ZipfFavorsTheFirstFlows) {
   TrafficSpec spec;
   spec.kind = TrafficSpec::Kind::kZipf;
   spec.flows = 1000;

@@ -19,7 +19,7 @@ std::string connections(std::string_view text) {
   return out;
 }
 
-TEST(LangChain, ConnectsNeighbours) {
+TEST(LangChain, ConnectsNeighbors) {
   EXPECT_EQ(connections("a -> b -> c"), "a0>b0 b0>c0");
   EXPECT_EQ(connections("a [1] -> [2] b [3] -> [0x10] c; d[010]->e"), "a1>b2 b3>c16 d8>e0");
 }

@@ -116,7 +116,7 @@ std::string embed(const std::string& text) {
   return messages;
 }
 
-TEST(ShaderHooks, AMisspeltHookDoesNotBuild) {
+TEST(ShaderHooks, AMisspelledHookDoesNotBuild) {
   if (!std::ifstream(std::string(kSourceDir) + "/cmake/EmbedHeaders.cmake"))
     GTEST_SKIP() << "the source tree is not on this machine";
   const char* const right =

@@ -1,4 +1,7 @@
 #pragma once
+/// \file
+/// The elements that store packets.
+
 #include <cstdint>
 
 namespace headrace {

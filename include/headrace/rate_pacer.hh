@@ -1,4 +1,7 @@
 #pragma once
+/// \file
+/// Events at a rate.
+
 #include <cstdint>
 
 #include "headrace/timestamp.hh"

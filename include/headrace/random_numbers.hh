@@ -1,4 +1,7 @@
 #pragma once
+/// \file
+/// Random numbers without synchronization.
+
 #include <cstdint>
 #include <random>
 
