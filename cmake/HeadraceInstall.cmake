@@ -37,7 +37,11 @@ function(headrace_install)
   install(DIRECTORY tables DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headrace COMPONENT dev FILES_MATCHING PATTERN "*.hh")
   install(DIRECTORY conf DESTINATION ${data_dir} COMPONENT router)
   install(FILES README.md HACKING.md LICENSE NOTICE DESTINATION ${doc_dir} COMPONENT router)
-  install(DIRECTORY docs/ DESTINATION ${doc_dir} COMPONENT router FILES_MATCHING PATTERN "*.md")
+  # The pages keep their places relative to each other, so that their links hold.
+  install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT router FILES_MATCHING PATTERN "*.md")
+  install(FILES bench/README.md DESTINATION ${doc_dir}/bench COMPONENT router)
+  install(DIRECTORY bench/results DESTINATION ${doc_dir}/bench COMPONENT router)
+  install(FILES tests/peer/README.md DESTINATION ${doc_dir}/tests/peer COMPONENT router)
 
   # The man page and the completion for bash are made from the help texts, so the executable prints them.
   if(NOT CMAKE_CROSSCOMPILING)

@@ -36,9 +36,11 @@ class IDSRules;
 /// reassembled. So `flow` is not tracked; such rules match in both directions, but `established` excludes TCP segments
 /// with SYN.
 ///
-/// Work on a packet is limited: for one rule to some 2,700 tries of a content and the expression behind it, for all
-/// rules to four times that, and to 64 alerts. A packet that needs more (such as traffic crafted to be slow) counts as
-/// cut: it keeps the alerts found until then.
+/// Work on a packet is limited: for one rule to some 2,700 tries of a content and the expression behind it (900 if the
+/// expression needs more than 64 steps of PCRE2, 160 if it needs more than 512), for all rules to four times that, and
+/// to 64 alerts. An expression that needs more than 3,500 steps gives up and counts as not matching at that place; the
+/// search goes on behind it. A packet with such an expression and no match of its rule, or one that needs more work
+/// (such as traffic crafted to be slow), counts as cut: it keeps the alerts found until then.
 ///
 /// RULES (repeatable, at least one): a file of rules, plain, .gz, .xz, .bz2 or .zst.
 /// CLASSIFICATION (repeatable): a file with descriptions and priorities of classes (classification.config).
@@ -51,7 +53,8 @@ class IDSRules;
 /// packets of the transport protocol. Default false: they are refused.
 /// STRICT true: a refused rule is an error. Default false.
 /// ALERTS: the file to append alerts to, one JSON object per line with the field names of Suricata's EVE; "-" is
-/// standard output. Default eve.json.
+/// standard output. Default eve.json. An alert has the packet's timestamp; a packet without one (TrafficSource sets
+/// none), or with a timestamp of 0 (captures whose times were removed), gets the time at which the alert is raised.
 /// RATE: maximum number of lines per second for a rule, also in a burst; 0: no limit. All alerts are counted. Default
 /// 100.
 /// QUEUE: maximum number of alerts waiting to be written, for each worker. Default 4096.

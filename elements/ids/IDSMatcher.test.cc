@@ -132,6 +132,37 @@ TEST(IDSMatcher, MoreCandidatesThanFitAreAllConfirmed) {
   EXPECT_EQ(lines(m.read("alerts")), 26u);
 }
 
+TEST(IDSMatcher, AtMost64AlertsForAPacket) {
+  for (const int matching : {64, 65, 80}) {
+    std::string rules, payload;
+    for (int i = 0; i < matching; ++i) {
+      rules += fmt::format("alert udp any any -> any any (content:\"word{:02}\"; sid:{};)\n", i, i + 1);
+      payload += fmt::format("word{:02} ", i);
+    }
+    Matcher m(rules, "RATE 0");
+    ASSERT_TRUE(m.router().ok()) << m.router().errors();
+    m.push(udp(payload));
+    EXPECT_EQ(m.alerted(), 1u);
+    EXPECT_EQ(lines(m.read("alerts")), 64u) << matching;
+    EXPECT_EQ(lines(m.written()), 64u) << matching;
+    EXPECT_EQ(m.read("cut"), matching > 64 ? "1" : "0") << matching;
+  }
+}
+
+// A pass rule counts wherever it stands, also behind 64 alerts.
+TEST(IDSMatcher, PassCountsBehind64Alerts) {
+  std::string rules, payload;
+  for (int i = 0; i < 70; ++i) {
+    rules += fmt::format("alert udp any any -> any any (content:\"word{:02}\"; sid:{};)\n", i, i + 1);
+    payload += fmt::format("word{:02} ", i);
+  }
+  Matcher m(rules + "pass udp any any -> any any (content:\"friend\"; sid:100;)\n");
+  ASSERT_TRUE(m.router().ok()) << m.router().errors();
+  m.push(udp(payload + "friend"));
+  EXPECT_EQ(m.alerted(), 0u);
+  EXPECT_EQ(m.read("passed"), "1");
+}
+
 TEST(IDSMatcher, OneOutputTakesAll) {
   const TemporaryFile rules("alert udp any any -> any any (content:\"x\"; sid:1;)"), alerts;
   TestRouter r("Idle -> in :: MarkIPHeader -> m :: IDSMatcher(RULES " + rules.path() + ", ALERTS " + alerts.path() +

@@ -60,13 +60,11 @@ Status CheckIPHeader::configure(Args& args, CheckIPHeaderOwner& owner) {
   ignored_sum = checksum ? 0 : ~uint32_t{0};
 
   bool limited_broadcast = !interfaces.empty();
-  const ArgContext context = args.context();
   if (!rest.empty() && !(rest.size() == 1 && Between{0, 65535}.parse(rest[0], offset, ArgContext()))) {
     std::vector<IpAddress> old_bad;
-    if (rest.size() > 2) return args.errors().error("too many arguments");
-    if (!parse_argument(rest[0], old_bad, context)) return args.errors().error("BADSRC: parse error");
-    if (rest.size() == 2 && !Between{0, 65535}.parse(rest[1], offset, context))
-      return args.errors().error("OFFSET: parse error");
+    Args old_form(std::move(rest), args.scope(), args.errors());
+    if (!old_form.read_mp("BADSRC", old_bad).read_p("OFFSET", offset, Between{0, 65535}).complete())
+      return Status::failed();
     bad.insert(bad.end(), old_bad.begin(), old_bad.end());
     limited_broadcast = true;
   }

@@ -26,6 +26,22 @@ TEST(IPFilter, FirstMatchingRuleDecides) {
   EXPECT_EQ(r.read("f.drop_reasons"), "3\tno pattern matches\n");
 }
 
+// The line that the page of CheckIPHeader recommends against martian sources (RFC 1812, 5.3.7).
+TEST(IPFilter, DropsMartianSources) {
+  TestRouter r(graph("drop src net 0/8 or src net 127/8 or src net 224/3, allow all"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto from = [](const std::string& source) {
+    return from_hex("45000028 00000000 40060000" + source + "0a000002" + kToWeb);
+  };
+  for (const char* martian :
+       {"00000000", "00ffffff", "7f000000", "7f000001", "7fffffff", "e0000000", "efffffff", "f0000001", "ffffffff"})
+    r.push("m", from(martian));
+  EXPECT_EQ(capture(r, "allowed").seen().size(), 0u);
+  EXPECT_EQ(r.read("f.drop_reasons"), "9\tno pattern matches\n");
+  for (const char* good : {"01000000", "0a000001", "7effffff", "80000000", "dfffffff"}) r.push("m", from(good));
+  EXPECT_EQ(capture(r, "allowed").seen().size(), 5u);
+}
+
 TEST(IPFilter, PrintsItsProgram) {
   TestRouter r(graph("allow src 10.0.0.1, 1 all"));
   ASSERT_TRUE(r.ok()) << r.errors();

@@ -33,7 +33,6 @@
 /// spans this element uses. Both only reduce transfers. In `shade`, loads at offsets known only at run time (load8 and
 /// the like) come before the first set, store and count: if such a load needs bytes that are not in the row, the host
 /// processes the element from its beginning.
-/// the element from its beginning.
 
 #include "headrace/device/lane_view.hh"
 #include "headrace/payload_shader.hh"

@@ -1,5 +1,7 @@
 #include "cli/source.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -23,6 +25,27 @@ std::string installed_data() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? std::string() : (self.parent_path().parent_path() / "share" / "headrace").string();
+}
+
+/// Where the installed configurations lie, or nothing if none are installed.
+std::filesystem::path installed_configurations() {
+  const std::string data = installed_data();
+  if (data.empty()) return {};
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(data) / "conf";
+  return std::filesystem::is_directory(folder, error) ? folder : std::filesystem::path();
+}
+
+bool is_bare_name(const std::string& name) { return name != "-" && name.find('/') == std::string::npos; }
+
+/// The file that `name` stands for: an installed configuration if `name` has no folder and the current folder no such
+/// file.
+std::string find_configuration(std::string name) {
+  std::error_code error;
+  if (name.empty() || !is_bare_name(name) || std::filesystem::exists(name, error)) return name;
+  const std::filesystem::path folder = installed_configurations();
+  const bool installed = !folder.empty() && std::filesystem::is_regular_file(folder / name, error);
+  return installed ? (folder / name).string() : name;
 }
 
 std::optional<std::string> read_all(std::FILE* file) {
@@ -65,7 +88,8 @@ void ConfigurationSource::add_options(CommandLine& line) {
         for (const std::string& word : words)
           if (!add_argument(word, errors)) throw CLI::ValidationError(errors.lines().front());
       },
-      "Configuration file, '-' for standard input; NAME=VALUE sets its variable $NAME");
+      "Configuration file, '-' for standard input; NAME=VALUE sets its variable $NAME. A name without a folder is looked "
+      "for in the current folder, then among the installed configurations (PREFIX/share/headrace/conf)");
   line.add_option_function<std::string>(
           "-f,--file", [this, twice](const std::string& name) { twice(set_file(name)); },
           "Another way to name the configuration file")
@@ -92,13 +116,15 @@ bool ConfigurationSource::set_file(std::string name) {
   if (given_) return false;
   given_ = true;
   is_expression_ = false;
-  text_ = std::move(name);
+  text_ = find_configuration(std::move(name));
   return true;
 }
 
 bool ConfigurationSource::set_expression(std::string text) {
-  if (!set_file(std::move(text))) return false;
+  if (given_) return false;
+  given_ = true;
   is_expression_ = true;
+  text_ = std::move(text);
   return true;
 }
 
@@ -131,7 +157,14 @@ std::optional<std::string> ConfigurationSource::read_text(Errors& errors) const 
                                                                         &std::fclose}) {
     text = read_all(file.get());
   }
-  if (!text) (void)errors.error_at({landmark(), 0}, "{}", std::strerror(errno));
+  if (!text) {
+    const int error = errno;
+    std::string why = std::strerror(error);
+    if (error == ENOENT && is_bare_name(text_))
+      if (const std::filesystem::path folder = installed_configurations(); !folder.empty())
+        why += fmt::format(", neither in the current folder nor in {}", folder.string());
+    (void)errors.error_at({landmark(), 0}, "{}", why);
+  }
   return text;
 }
 

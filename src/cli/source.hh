@@ -34,7 +34,8 @@ class ConfigurationSource {
   /// names no configuration is then a mistake, and so is a variable that the configuration does not use.
   void add_options(CommandLine& line);
 
-  /// False when a configuration was named before.
+  /// False when a configuration was named before. A name without a folder that is not in the current folder may be that
+  /// of an installed configuration (PREFIX/share/headrace/conf).
   bool set_file(std::string name);
   bool set_expression(std::string text);
   /// An argument: NAME=VALUE defines a variable, all else is a file. False, with a message, when it is too much.
@@ -61,7 +62,7 @@ class ConfigurationSource {
   bool given_ = false;
   bool is_expression_ = false;
   bool strict_ = false;  // variables must be used
-  std::string text_;     // the expression, or the file's name
+  std::string text_;     // the expression, or the file's path
   std::optional<std::string> search_path_;
   std::map<std::string, std::string> variables_;
 };

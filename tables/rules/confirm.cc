@@ -1,6 +1,7 @@
 #include "tables/rules/confirm.hh"
 
 #include <algorithm>
+#include <optional>
 
 #include "tables/rules/literal_search.hh"
 
@@ -8,18 +9,27 @@ namespace headrace::rules {
 
 namespace {
 
-/// How much backtracking a search may do. Suricata's defaults, and its reason: one packet must not hold up the others.
-constexpr PcreLimits kRegexLimits{.matches = 3500, .depth = 1500};
-/// Most searches need less than this, and are cheap.
-constexpr PcreLimits kShallowLimits{.matches = 64, .depth = 64};
+/// How much backtracking a search may do, and what that costs. Most searches end with the first limits and are cheap;
+/// one that does not is done again with the next. The last limits are Suricata's defaults, and so is the reason: one
+/// packet must not hold up the others.
+struct Effort {
+  PcreLimits limits;
+  uint32_t cost;
+};
+constexpr Effort kEfforts[] = {{{.matches = 64, .depth = 64}, WorkLimit::kRegexCost},
+                               {{.matches = 512, .depth = 512}, WorkLimit::kRegexMoreCost},
+                               {{.matches = 3500, .depth = 1500}, WorkLimit::kRegexDeepCost}};
 
-/// kNever: no other choice of matches before this step would help. kCut: it took too much to find out.
+/// kNever: no other choice of matches before this step would help. kCut: the limit was reached.
 enum class Outcome { kMatch, kNoMatch, kNever, kCut };
 
 class Confirmation {
  public:
   Confirmation(const Rule& rule, std::string_view payload, WorkLimit& limit)
       : steps_(rule.steps), payload_(payload), size_(static_cast<int64_t>(payload.size())), limit_(limit) {}
+
+  /// Whether a regular expression has backtracked too much, so that a match may have been missed.
+  bool gave_up() const { return gave_up_; }
 
   /// Steps from `i` on; `last` is where the match before them ends.
   Outcome run(size_t i, uint32_t last) {
@@ -86,28 +96,35 @@ class Confirmation {
     }
   }
 
-  Outcome match(const Regex& regex, std::string_view subject, uint32_t from, PcreExpression::Found& found) {
+  /// Nothing when the limit is reached.
+  std::optional<PcreExpression::Result> match(const Regex& regex, std::string_view subject, uint32_t from,
+                                              PcreExpression::Found& found) {
     using Result = PcreExpression::Result;
-    if (limit_.exhausted()) return Outcome::kCut;
-    Result result = regex.expression.search(subject, from, kShallowLimits, found);
-    uint32_t cost = WorkLimit::kRegexCost;
-    if (result == Result::kCut) {
-      result = regex.expression.search(subject, from, kRegexLimits, found);
-      cost += result == Result::kCut ? WorkLimit::kRegexCutCost : WorkLimit::kRegexDeepCost;
+    if (limit_.exhausted()) return std::nullopt;
+    Result result = Result::kCut;
+    uint32_t cost = 0;
+    for (const Effort& effort : kEfforts) {
+      result = regex.expression.search(subject, from, effort.limits, found);
+      cost += effort.cost;
+      if (result != Result::kCut) break;
     }
     if (!regex.expression.is_anchored()) {
+      // One that gave up was tried at few places, but PCRE2 may have looked through the rest for a byte that it needs.
       const auto size = static_cast<uint32_t>(subject.size());
-      cost += (std::max(result == Result::kYes ? found.begin : size, from) - from) / 8;
+      const uint32_t tried = std::max(result == Result::kYes ? found.begin : size, from) - from;
+      cost += tried / (result == Result::kCut ? 32 : 8);
     }
-    if (!limit_.spend(cost) || result == Result::kCut) return Outcome::kCut;
-    return result == Result::kYes ? Outcome::kMatch : Outcome::kNoMatch;
+    if (!limit_.spend(cost)) return std::nullopt;
+    gave_up_ |= result == Result::kCut;
+    return result;
   }
 
+  /// One that gives up proves nothing: neither that it matches, nor that it does not.
   Outcome run_negated(const Regex& regex, uint32_t last) {
     PcreExpression::Found found;
-    const Outcome o = match(regex, payload_.substr(regex.relative ? last : 0), 0, found);
-    if (o == Outcome::kCut) return o;
-    if (o == Outcome::kNoMatch) return Outcome::kMatch;
+    const auto result = match(regex, payload_.substr(regex.relative ? last : 0), 0, found);
+    if (!result) return Outcome::kCut;
+    if (*result == PcreExpression::Result::kNo) return Outcome::kMatch;
     return regex.relative ? Outcome::kNoMatch : Outcome::kNever;
   }
 
@@ -118,9 +135,11 @@ class Confirmation {
     uint32_t from = 0;
     for (bool first = true;; first = false) {
       PcreExpression::Found found;
-      const Outcome m = match(regex, subject, from, found);
-      if (m == Outcome::kCut) return m;
-      if (m == Outcome::kNoMatch) return first && !regex.relative ? Outcome::kNever : Outcome::kNoMatch;
+      const auto result = match(regex, subject, from, found);
+      if (!result) return Outcome::kCut;
+      // One that gave up here may match behind another match of the steps before.
+      if (*result != PcreExpression::Result::kYes)
+        return first && !regex.relative ? Outcome::kNever : Outcome::kNoMatch;
       const Outcome o = run(i + 1, begin + found.end);
       if (o != Outcome::kNoMatch) return o;
       if (!again) return Outcome::kNever;
@@ -149,6 +168,7 @@ class Confirmation {
   const std::string_view payload_;
   const int64_t size_;
   WorkLimit& limit_;
+  bool gave_up_ = false;
 };
 
 }  // namespace
@@ -156,16 +176,11 @@ class Confirmation {
 Confirmed confirm_steps(const Rule& rule, std::string_view payload, WorkLimit& limit) {
   const uint32_t allowed = std::min(limit.left(), WorkLimit::kRuleUnits);
   WorkLimit of_rule(allowed);
-  const Outcome outcome = Confirmation(rule, payload, of_rule).run(0, 0);
+  Confirmation confirmation(rule, payload, of_rule);
+  const Outcome outcome = confirmation.run(0, 0);
   (void)limit.spend(allowed - of_rule.left());
-  switch (outcome) {
-    case Outcome::kMatch:
-      return Confirmed::kMatch;
-    case Outcome::kCut:
-      return Confirmed::kCut;
-    default:
-      return Confirmed::kNoMatch;
-  }
+  if (outcome == Outcome::kMatch) return Confirmed::kMatch;
+  return outcome == Outcome::kCut || confirmation.gave_up() ? Confirmed::kCut : Confirmed::kNoMatch;
 }
 
 }  // namespace headrace::rules

@@ -219,6 +219,28 @@ TEST(RuleConfirm, RepetitionsDoNotHideAMatch) {
     EXPECT_TRUE(matches("pcre:\"/user=/\"; content:\"admin\"; within:5;", payload + "user=admin1")) << repetitions;
     EXPECT_FALSE(matches("content:\"user=\"; pcre:\"/^admin[0-9]/R\";", payload + "user=admin")) << repetitions;
   }
+  // The same with texts that make the expression backtrack much, or until it gives up, as many as fit into a packet.
+  const auto found = [](const std::string& options, const std::string& payload) {
+    WorkLimit limit;
+    return confirm_steps(rule_of(options), payload, limit);
+  };
+  for (const int n : {6, 7, 8, 9, 10, 11, 12, 13, 14, 20, 40}) {
+    std::string payload;
+    while (payload.size() + 20 + static_cast<size_t>(n) < 1460)
+      payload += "x" + std::string(static_cast<size_t>(n), 'a') + "c";
+    for (const char* regex : {"/^(a+)+[bd]/R", "/(a+)+b[^c]/R", "/^(a|aa)+[bd]/R"}) {
+      const std::string options = std::string("content:\"x\"; pcre:\"") + regex + "\";";
+      EXPECT_EQ(found(options, payload + "xaabd"), Confirmed::kMatch) << n << regex;
+      EXPECT_NE(found(options, payload + "xaa"), Confirmed::kMatch) << n << regex;
+    }
+  }
+  // A match is told although a try before it gave up; without a match that try makes the answer uncertain.
+  const std::string costly = "x" + std::string(40, 'a') + "c";
+  EXPECT_EQ(found("content:\"x\"; pcre:\"/^(a+)+[bd]/R\";", costly + "xab"), Confirmed::kMatch);
+  EXPECT_EQ(found("content:\"x\"; pcre:\"/^(a+)+[bd]/R\";", costly + "xac"), Confirmed::kCut);
+  // What is not known to be absent is not absent.
+  EXPECT_EQ(found("content:\"x\"; pcre:!\"/^(a+)+[bd]/R\";", costly), Confirmed::kCut);
+  EXPECT_EQ(found("content:\"x\"; pcre:!\"/^(a+)+[bd]/R\";", costly + "xac"), Confirmed::kMatch);
 }
 
 TEST(RuleConfirm, WorkIsLimited) {
@@ -236,14 +258,17 @@ TEST(RuleConfirm, WorkIsLimited) {
                               "pcre:\"/(.*)(.*)(.*)(.*)[^a]/\";",
                               shifting + "content:\"b\"; within:1;",
                               "pcre:\"/a/\"; pcre:\"/^a*a*a*a*a*[^a]/R\";",
-                              "content:\"a\"; pcre:\"/^.{0,30}[^a]/R\";"};
+                              "content:\"a\"; pcre:\"/^.{0,30}[^a]/R\";",
+                              "content:\"a\"; pcre:\"/^(a+)+[^a]/R\";",
+                              "content:\"a\"; pcre:\"/^(([a-z])+.)+[A-Z]([a-z])+$/R\";",
+                              "content:\"a\"; pcre:\"/(a|aa)+[^a]/R\";"};
   for (const std::string& options : evil) {
     const Rule rule = rule_of(options);
     WorkLimit limit;
     const auto start = std::chrono::steady_clock::now();
     const Confirmed c = confirm_steps(rule, a, limit);
     const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    std::printf("%.2f ms: %s\n", ms, options.substr(0, 50).c_str());
+    std::printf("%.2f ms, %u units: %s\n", ms, WorkLimit::kUnits - limit.left(), options.substr(0, 50).c_str());
     EXPECT_NE(c, Confirmed::kMatch);
     EXPECT_LT(ms, 200) << options;  // on any machine, with any sanitizer
   }

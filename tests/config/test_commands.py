@@ -342,6 +342,9 @@ def test_undefined_variables_are_named(headrace):
     ("Idle -> Paint(x) -> Idle", "expected an integer"),
     ("Idle -> IPEncap(4, 1:2, 3.0.0.0) -> Idle", "SRC: expected an IPv4 address"),
     ("Idle -> EtherEncap(0x800, 1:2:3, 1:1:1:1:1:1) -> Idle", "SRC: expected an Ethernet address"),
+    ("Idle -> CheckIPHeader(x) -> Idle", "BADSRC: expected an IPv4 address"),
+    ("Idle -> CheckIPHeader(1.0.0.1, x) -> Idle", "OFFSET: expected an integer"),
+    ("Idle -> CheckIPHeader(1.0.0.1, 70000) -> Idle", "OFFSET: out of range, bound 65535"),
     ("Script(TYPE)", None),
     ("Idle -> Shaper(RATE x) -> Idle", None),
 ])

@@ -320,7 +320,7 @@ def test_many_more_workers_than_cpus_end_in_time(running, headrace, tmp_path):
     """Threads that wait for one that lost its CPU must let it have one; this took minutes when they did not."""
     (tmp_path / "conf.click").write_text("TrafficSource(uniform) -> c :: Counter -> TrafficSink;")
     process = running("run", str(tmp_path / "conf.click"), "-q", "-w", "200", "-d", "1")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=20)
     assert process.returncode == 0, err
     assert re.search(r"200 workers on \d+ CPUs?", err), err
 

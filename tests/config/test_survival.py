@@ -180,6 +180,14 @@ def test_the_reader_of_a_fifo_leaves(headrace, running, tmp_path, sink):
     stop(process)
 
 
+def test_bench_outlives_the_reader_of_its_log(headrace, running):
+    """What it measured is lost, but it ends as it does with a reader, not by a signal."""
+    process = running("bench", "-e", "TrafficSource -> TrafficSink;", "--seconds", "0.5", "--repeat", "2")
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 0
+
+
 def test_printing_into_head(headrace):
     """Commands that only print end as other programs do when their reader has had enough."""
     for command in ("elements", "check -e Idle"):

@@ -50,6 +50,15 @@ def read_table():
     return table
 
 
+def read_configurations():
+    """The number of Click's configurations, and the names of those that load, as README.md lists them."""
+    text = (HERE / "README.md").read_text()
+    match = re.search(r"^Click has (\d+) configurations .* accepts (\d+) of them:\n\n((?:.+\n)+)", text, re.MULTILINE)
+    names = re.findall(r"`([\w-]+)`", match[3])
+    assert len(set(names)) == int(match[2]), "README.md: the number is not that of the list"
+    return int(match[1]), names
+
+
 def find_test(checkout, name):
     found = sorted((checkout / "test").glob(f"*/{name}.clicktest"))
     return found[0] if found else None

@@ -24,6 +24,7 @@ def runner():
 def test_table_is_there():
     assert len(TABLE) >= 49 + 17
     assert sum(row.result == "pass" for row in TABLE.values()) >= 55
+    assert len(run_clicktests.read_configurations()[1]) >= 30
 
 
 @pytest.mark.parametrize("name", [name for name, row in TABLE.items() if row.result == "pass"])
@@ -32,6 +33,24 @@ def test_click(runner, name):
     assert path, f"{CHECKOUT} has no test {name}"
     outcome = runner.run(path, run_clicktests.tries_of(TABLE[name]))
     assert outcome.result == "pass", outcome.output
+
+
+def loads(conf):
+    """Whether `headrace check`, started in the file's folder, accepts it."""
+    binary = pathlib.Path(run_clicktests.default_binary()).resolve()
+    done = subprocess.run([binary, "check", conf.name], cwd=conf.parent, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=run_clicktests.TIMEOUT_S)
+    return done.returncode == 0
+
+
+def test_configurations_load(runner):
+    """None of those that README.md lists is lost. Others may load, too: some ask for a device that only some hosts have."""
+    total, listed = run_clicktests.read_configurations()
+    confs = sorted((CHECKOUT / "conf").rglob("*.click"))
+    good = {conf.stem for conf in confs if loads(conf)}
+    print(f"{len(good)} of {len(confs)} load; not in README.md: {sorted(good - set(listed))}")
+    assert len(confs) == total
+    assert not set(listed) - good
 
 
 def test_fake_iprouter_forwards_everything(runner):

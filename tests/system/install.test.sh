@@ -30,6 +30,33 @@ if grep -rlF "$HEADRACE_SOURCE" "$prefix" --include='*.cmake' --include='*.hh'; 
   fail "the files above name the source tree"
 fi
 
+# What the installed pages link to is installed, too.
+links() { sed '/^```/,/^```$/d' "$1" | grep -oE '\]\([^)[:space:]]+\)' | sed 's/^](//; s/)$//; s/#.*//' | grep -v '://' | sort -u; }
+pages=$(find "$prefix/share/doc/headrace" -name '*.md')
+walked=0
+for page in $pages; do
+  for target in $(links "$page" || true); do
+    [ -e "$(dirname "$page")/$target" ] || fail "dead link in ${page#"$prefix/"}: $target"
+    walked=$((walked + 1))
+  done
+done
+[ "$walked" -ge 15 ] || fail "only $walked links found in the installed pages"
+
+# An installed configuration is found by its name; one in the current folder comes first.
+mkdir "$scratch/elsewhere"
+cd "$scratch/elsewhere"
+"$prefix/bin/headrace" run ids.click -r alerted.count >ids.txt 2>&1 || { cat ids.txt; fail "ids.click was not found"; }
+expect "$prefix/share/headrace/conf/ids.click" ids.txt
+expect '"event_type":"alert"' ids.txt
+echo 'Idle -> Stripp(14) -> Discard;' >ids.click
+if "$prefix/bin/headrace" check ids.click >ids.txt 2>&1; then fail "ids.click of the current folder was passed over"; fi
+expect "ids.click:1: undeclared element 'Stripp'" ids.txt
+if "$prefix/bin/headrace" run none.click >none.txt 2>&1; then fail "a configuration that is not there was run"; fi
+expect "none.click: No such file or directory, neither in the current folder nor in $prefix/share/headrace/conf" none.txt
+# A name with a folder means that file and no other.
+if "$prefix/bin/headrace" run ./bridge.click >none.txt 2>&1; then fail "./bridge.click is not there"; fi
+grep -qxF './bridge.click: No such file or directory' none.txt || { cat none.txt; fail "./bridge.click was looked for elsewhere"; }
+
 if [ -x "$HEADRACE_SOURCE/tools/uninstall" ] && [ "$HEADRACE_BUILD" = "$HEADRACE_SOURCE/build" ]; then
   cmake --install "$HEADRACE_BUILD" --prefix "$scratch/gone" >"$scratch/install.log"
   "$HEADRACE_SOURCE/tools/uninstall" "$scratch/gone" >"$scratch/uninstall.log" || { cat "$scratch/uninstall.log"; fail "uninstall"; }

@@ -168,6 +168,11 @@ def test_elements_page(elements_page):
     assert not elements_page.problems, "\n".join(elements_page.problems)
 
 
+def test_matching_page(prefix, tmp_path):
+    walk = Walk("matching.md", tmp_path, prefix).walk()
+    assert not walk.problems, "\n".join(walk.problems)
+
+
 def test_offload_page(prefix, tmp_path):
     walk = Walk("offload.md", tmp_path, prefix).walk()
     assert not walk.problems, "\n".join(walk.problems)

@@ -50,8 +50,8 @@ class Tile {
   /// Loads that a thread has in flight at once.
   static constexpr uint32_t kInFlight = 8;
 
-  /// The word of shared memory at which a piece begins. Its row is exactly piece / pieces_, because there are at most
-  /// 256 x 64 pieces.
+  /// The word of shared memory at which a piece begins. Its row is exactly piece / pieces_ for up to kJobThreads rows
+  /// of kMaxStride bytes, which are 256 x 16 pieces; rows of 17 pieces would already give wrong results.
   __device__ uint32_t begin(uint32_t piece) const { return 4 * piece + (piece * magic_ >> 16) * (kRowPadding / 4); }
 
   // Each quarter of a warp moves the four words of a piece in a different order, so that the 32 words of one step lie
