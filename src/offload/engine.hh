@@ -65,6 +65,8 @@ class Engine final : public ChainGate {
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
   Status open_devices(Errors& errors);
+  /// Changes tunings as the text says: "worker=1 chain=0 job=256"; without worker or chain those of all.
+  Status tune(std::string_view text, Errors& errors);
   void arrive(ChainEntry& entry, Batch& batch) override;
 
   OffloadOptions options_;

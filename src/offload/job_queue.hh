@@ -2,8 +2,11 @@
 /// \file
 /// The jobs of one worker: packing, order, deadlines, release.
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/batch.hh"
@@ -47,6 +50,10 @@ struct Tuning {
   int job = 1;           ///< maximum packets per job
   int max_wait_us = 0;   ///< a job is submitted when its first packet has waited this long
   bool at_quiet = true;  ///< a job is submitted when the worker has found nothing new to receive
+
+  /// Sets `places`, `job`, `maxwait` or `quiet`; false if there is no such thing or the value is none for it.
+  bool set(std::string_view key, std::string_view value);
+  std::string text() const;
 };
 
 /// Belongs to one worker. All functions are called on its thread, unless they say otherwise.

@@ -413,6 +413,7 @@ TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
 TEST_F(OffloadQueue, TuningsChangeWhilePacketsFlow) {
   make(kChain, options(Mode::kDevice, 64, 8));
   device().hold = true;
+  // The handler would wait for the jobs that are held.
   offload::Tuning& tuning = r().router().engine()->queue(0).tuning(0);
   tuning.job = 2;
   tuning.places = 3;
@@ -463,6 +464,20 @@ TEST_F(OffloadQueue, AFractionOfTheFlows) {
   r().router().drain();
   EXPECT_EQ(count(offload::kJobPackets), 2 * there);
   expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, TuningsAreReadAndWritten) {
+  make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
+       options(Mode::kDevice, 64, 8));
+  ASSERT_TRUE(r().write("offload_tuning", "chain=1 job=16 places=2 maxwait=5 quiet=false")) << r().errors();
+  ASSERT_TRUE(r().write("offload_tuning", "worker=0 maxwait=7"));
+  const std::string tunings =
+      "worker=0 chain=0 places=7 job=64 maxwait=7 quiet=true\nworker=0 chain=1 places=2 job=16 maxwait=7 quiet=false\n";
+  EXPECT_EQ(r().read("offload_tuning"), tunings);
+  for (const char* wrong : {"chain=2 job=1", "worker=1 job=1", "job=0", "job=x", "quiet=maybe", "jobs=3", "job",
+                            "maxwait=-1", "job=8 places=0"})
+    EXPECT_FALSE(r().write("offload_tuning", wrong)) << wrong;
+  EXPECT_EQ(r().read("offload_tuning"), tunings);
 }
 
 // --- Failure

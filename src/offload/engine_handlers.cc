@@ -1,0 +1,150 @@
+// What the engine tells and takes by handlers and at start-up.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headrace/text.hh"
+#include "offload/engine.hh"
+
+namespace headrace::offload {
+
+bool Engine::set_mode(std::string_view text) {
+  OffloadOptions wanted = options_;
+  if (!wanted.set_mode(text)) return false;
+  options_ = wanted;
+  for (ChainEntry* entry : entries_) {
+    entry->in_effect().mode = wanted.mode;
+    entry->in_effect().fraction = wanted.fraction;
+  }
+  return true;
+}
+
+std::string Engine::mode() const { return entries_.front()->in_effect().mode_text(); }
+
+std::string Engine::summary() const {
+  std::string text = fmt::format("{} chain{} on {} device{} ({}, jobs of {})", plans_.size(),
+                                 plans_.size() == 1 ? "" : "s", devices_.size(), devices_.size() == 1 ? "" : "s",
+                                 options_.resident ? "resident" : "stream", options_.job);
+  return text;
+}
+
+std::string Engine::describe() const {
+  std::string text = fmt::format("mode: {}\njob: {} packets, {} under way, at most {} us of waiting\n", mode(),
+                                 options_.job, options_.jobs, options_.max_wait_us);
+  for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
+  for (const std::string& line : on_cpu_) text += fmt::format("on the CPU: {}\n", line);
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    text += fmt::format("device {}:{}\n", d, devices_[d]->failed.load(std::memory_order_relaxed) ? " failed" : "");
+    if (devices_.size() > 1) {
+      std::string workers;
+      for (size_t w = 0; w < first_device_.size(); ++w)
+        if (first_device_[w] == static_cast<int>(d)) workers += fmt::format(" {}", w);
+      text += fmt::format("first for workers:{}\n", workers.empty() ? " none" : workers);
+    }
+    text += fmt::format("tables: {} MB\n", devices_[d]->parameters->bytes() >> 20);
+    text += devices_[d]->backend->describe();
+  }
+  return text;
+}
+
+uint64_t Engine::event(Event e) const {
+  uint64_t sum = 0;
+  for (const auto& q : queues_) sum += __atomic_load_n(q->events() + e, __ATOMIC_RELAXED);
+  return sum;
+}
+
+Histogram Engine::doorbell_latency() const {
+  Histogram all;
+  for (const auto& q : queues_) all.add(q->doorbell_latency());
+  return all;
+}
+
+Histogram Engine::arrival_latency() const {
+  Histogram all;
+  for (const auto& q : queues_) all.add(q->arrival_latency());
+  return all;
+}
+
+void Engine::reset_statistics() {
+  for (const auto& q : queues_) q->reset_statistics();
+}
+
+void Engine::add_handlers(Handlers& handlers) {
+  handlers.read("offload", [this] { return describe(); });
+  handlers.read("offload_mode", [this] { return mode(); });
+  handlers.write("offload_mode", [this](const std::string& value, Errors& errors) -> Status {
+    if (!set_mode(value)) return errors.error("expected auto, cpu, device or fixed=FRACTION");
+    return {};
+  });
+  handlers.read("offload_tuning", [this] {
+    std::string text;
+    for (size_t w = 0; w < queues_.size(); ++w)
+      for (size_t p = 0; p < plans_.size(); ++p)
+        text += fmt::format("worker={} chain={} {}\n", w, p, queues_[w]->tuning(static_cast<int>(p)).text());
+    return text;
+  });
+  handlers.write("offload_tuning", [this](const std::string& value, Errors& errors) { return tune(value, errors); });
+  handlers.read("offload_counts", [this] {
+    std::string text;
+    for (int e = 0; e < kEvents; ++e) text += fmt::format("{}: {}\n", kEventNames[e], event(static_cast<Event>(e)));
+    return text;
+  });
+  handlers.read("offload_latency", [this] {
+    std::string text;
+    const Histogram doorbell = doorbell_latency(), arrival = arrival_latency();
+    for (const auto& [name, h] :
+         {std::pair<const char*, const Histogram*>{"doorbell", &doorbell}, {"arrival", &arrival}})
+      text += fmt::format("{}: p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}\n", name,
+                          static_cast<double>(h->quantile(0.5)) * 1e-3, static_cast<double>(h->quantile(0.99)) * 1e-3,
+                          static_cast<double>(h->quantile(0.999)) * 1e-3, static_cast<double>(h->max()) * 1e-3);
+    return text;
+  });
+}
+
+Status Engine::tune(std::string_view text, Errors& errors) {
+  // First all of it on copies, so that a mistake changes nothing.
+  int worker = -1, chain = -1;
+  std::vector<std::pair<std::string_view, std::string_view>> settings;
+  for (std::string_view item = next_word(text); !item.empty(); item = next_word(text)) {
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string_view key = item.substr(0, equals), value = item.substr(std::min(equals + 1, item.size()));
+    const std::optional<size_t> number = whole_number<size_t>(value);
+    if (key == "worker" || key == "chain") {
+      const size_t count = key == "worker" ? queues_.size() : plans_.size();
+      if (!number || *number >= count)
+        return errors.error("{}: expected a number below {}, got '{}'", key, count, value);
+      (key == "worker" ? worker : chain) = static_cast<int>(*number);
+    } else if (Tuning checked; checked.set(key, value)) {
+      settings.emplace_back(key, value);
+    } else {
+      return errors.error(
+          "expected worker=, chain=, places=, job=, maxwait= (with a number), quiet=true or quiet=false, "
+          "got '{}'",
+          item);
+    }
+  }
+  for (size_t w = 0; w < queues_.size(); ++w)
+    for (size_t p = 0; p < plans_.size(); ++p)
+      if ((worker < 0 || worker == static_cast<int>(w)) && (chain < 0 || chain == static_cast<int>(p)))
+        for (const auto& [key, value] : settings) queues_[w]->tuning(static_cast<int>(p)).set(key, value);
+  return {};
+}
+
+bool Tuning::set(std::string_view key, std::string_view value) {
+  if (key == "quiet") {
+    at_quiet = value == "true";
+    return at_quiet || value == "false";
+  }
+  int* const to = key == "places" ? &places : key == "job" ? &job : key == "maxwait" ? &max_wait_us : nullptr;
+  const std::optional<int> number = whole_number<int>(value);
+  if (!to || !number || (*number == 0 && to != &max_wait_us)) return false;
+  *to = *number;
+  return true;
+}
+
+std::string Tuning::text() const {
+  return fmt::format("places={} job={} maxwait={} quiet={}", places, job, max_wait_us, at_quiet);
+}
+
+}  // namespace headrace::offload
