@@ -77,7 +77,7 @@ class Parameters final : private Mirror {
     uint64_t id;
     auto operator<=>(const Key&) const = default;
   };
-  struct alignas(64) Users {
+  struct alignas(128) Users {
     std::array<std::atomic<uint32_t>, kGenerations> of{};
   };
 

@@ -370,7 +370,11 @@ template <typename Result>
 HEADRACE_SHADER void store_result(uint8_t* to, uint16_t step, const Result& result) {
   constexpr int kWords = (sizeof(Result) + 3) / 4;
   uint32_t words[kWords] = {};
+#if defined(__CUDA_ARCH__)
+  memcpy(words, &result, sizeof result);
+#else
   __builtin_memcpy(words, &result, sizeof result);
+#endif
   uint32_t* const out = reinterpret_cast<uint32_t*>(to);
   out[0] = step + 1u;
   for (int i = 0; i < kWords; ++i) out[1 + i] = words[i];
