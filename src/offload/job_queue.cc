@@ -163,7 +163,7 @@ void JobQueue::park(const ChainEntry& entry, Packet** packets, int n) {
   Line& line = lines_[static_cast<size_t>(entry.plan())];
   if (line.parked.empty()) {
     // Of packets that were parked before, some may have to go on waiting.
-    events_[kWaits] += (closed_gates_ & gate_of(entry.plan())) == 0;
+    if ((closed_gates_ & gate_of(entry.plan())) == 0) events_[kWaits] += 1;
     closed_gates_ |= gate_of(entry.plan());
     // Jobs of other plans may hold the places that are missing here.
     for (Line& other : lines_)
@@ -208,7 +208,7 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
         // No packet may join a job that other packets wait behind.
         if (job->state == State::kOpen) submit(*job);
         job->behind.push_back(p, step);
-        ++events_[kBehind];
+        events_[kBehind] += 1;
         continue;
       }
     }
@@ -337,13 +337,13 @@ void JobQueue::finish_front(int plan, Lane::State state) {
       then = State::kFree;
       break;
     case Lane::State::kPending:
-      ++events_[kLateJobs];
+      events_[kLateJobs] += 1;
       // The device may still write into the job's memory and read tables.
       run_again(job);
       quarantine(job);
       break;
     case Lane::State::kFailed:
-      ++events_[kFailedJobs];
+      events_[kFailedJobs] += 1;
       devices_[static_cast<size_t>(job.device)]->failed.store(true, std::memory_order_relaxed);
       run_again(job);
       break;
@@ -363,7 +363,7 @@ void JobQueue::release(Job& job) {
   const int64_t now = now_ns();
   doorbell_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0)));
   arrival_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.first_arrival, 0)));
-  ++events_[kJobs];
+  events_[kJobs] += 1;
   events_[kJobPackets] += static_cast<uint64_t>(job.size);
 
   lane(job).counts(job.place, counts_.data(), plan.counters());
@@ -534,7 +534,7 @@ bool JobQueue::uses(const Device& device, int generation) {
 }
 
 void JobQueue::reset_statistics() {
-  events_.fill(0);
+  for (SingleWriter<uint64_t>& n : events_) n = 0;
   doorbell_latency_.clear();
   arrival_latency_.clear();
 }

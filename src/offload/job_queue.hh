@@ -14,6 +14,7 @@
 #include "headrace/flow_hash.hh"
 #include "headrace/histogram.hh"
 #include "headrace/offload_options.hh"
+#include "headrace/single_writer.hh"
 #include "headrace/worker.hh"
 #include "offload/parameters.hh"
 #include "offload/plan.hh"
@@ -91,7 +92,8 @@ class JobQueue {
   /// stands.
   bool uses(const Device& device, int generation);
 
-  const uint64_t* events() const { return events_.data(); }
+  /// Any thread.
+  uint64_t event(Event e) const { return events_[e]; }
   /// Nanoseconds from doorbell to release, and from the first packet's arrival to release.
   const Histogram& doorbell_latency() const { return doorbell_latency_; }
   const Histogram& arrival_latency() const { return arrival_latency_; }
@@ -225,7 +227,7 @@ class JobQueue {
   int quarantined_ = 0;     // places, on all devices
   bool arrived_ = false;    // packets, since the last poll
   bool releasing_ = false;  // pushing a job's packets: packets that arrive must not release other jobs
-  std::array<uint64_t, kEvents> events_{};
+  std::array<SingleWriter<uint64_t>, kEvents> events_{};
   Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;
 };

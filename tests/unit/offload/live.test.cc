@@ -167,7 +167,7 @@ TEST_P(OffloadLive, RoutesChangeWhilePacketsStream) {
       case 0:
         ok = r->write("rt.set", fmt::format("1.0.0.0/8 {}", port));
         break;
-      case 1:  // as a group, which a device must not see in parts
+      case 1:  // several changes by one handler
         ok = r->write("rt.ctrl", fmt::format("remove 1.0.0.0/8\nset 0.0.0.0/0 {0}\nadd 1.0.0.0/8 {0}", port));
         break;
       default:  // tables get larger meanwhile
@@ -196,7 +196,8 @@ TEST_P(OffloadLive, TwoDevices) {
   ASSERT_TRUE(r->ok());
   const int64_t begin = milliseconds();
   r->run([&] {
-    if (milliseconds() - begin > 150) two[0].fail_from = 0;
+    // Amid the jobs of all workers.
+    if (milliseconds() - begin > 150 && two[0].fail_from < 0) two[0].fail_from = two[0].submitted + 5;
     return milliseconds() - begin < 300;
   });
   expect_everything_came();
@@ -257,23 +258,36 @@ TEST_P(OffloadLive, AllDevices) {
 
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 TEST_P(OffloadLive, HotSwap) {
-  OffloadOptions o = options(Mode::kDevice);
-  o.reference.delay_us = 50;
-  o.job = 64;
   const std::string first = forwarder("RARE 30");
   std::string second = first;
   second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
   const std::string third = forwarder("RARE 30", "0.0.0.0/0 1");
-  const auto r = live(first, o);
-  ASSERT_TRUE(r->ok());
-  int swaps = 0;
-  r->run([&] {
-    const std::string* const all[] = {&second, &third, &first};
-    EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
-    return ++swaps < 12;
-  });
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-  expect_everything_came();
+  // With all packets or some on a device; then with jobs that are late, on two devices.
+  for (const int variant : {0, 1, 2}) {
+    OffloadOptions o = options(variant == 1 ? Mode::kFixed : Mode::kDevice);
+    o.fraction = 0.5;
+    o.reference.delay_us = 50;
+    o.job = 64;
+    if (variant == 2) {
+      if (!has_controls()) break;
+      devices(2);
+      o.devices = 2;
+      o.deadline_ms = 5;
+      o.reference.late_every = 20;
+      o.reference.late_ms = 30;
+    }
+    const auto r = live(first, o);
+    ASSERT_TRUE(r->ok());
+    int swaps = 0;
+    r->run([&] {
+      const std::string* const all[] = {&second, &third, &first};
+      EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
+      return ++swaps < 12;
+    });
+    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    SCOPED_TRACE(fmt::format("variant {}", variant));
+    expect_everything_came();
+  }
 }
 
 /// Everything at once: jobs of random sizes and delays, lost jobs, deadlines, modes and tables that change.
@@ -291,14 +305,25 @@ TEST_P(OffloadLive, Stress) {
     o.max_wait_us = static_cast<int>(random() % 200);
     o.reference.delay_us = static_cast<int>(random() % 400);
     o.resident = random() % 2;
+    if (has_controls()) {
+      o.devices = 1 + static_cast<int>(random() % 2);
+      devices(o.devices);
+      o.reference.threads = 1 + static_cast<int>(random() % 3);
+      o.reference.gbps = random() % 3 ? 0 : 1;
+      const bool any = random() % 2;
+      if (any) o.deadline_ms = 5;
+      if (any) o.reference.late_every = 1 + random() % 100, o.reference.late_ms = 20;
+      if (random() % 4 == 0) o.reference.fail_at = 1 + random() % 200;
+      if (any && random() % 2) o.reference.hang_at = 1 + random() % 200;
+    }
     const bool loses = has_controls() && random() % 2;
     if (loses) {
       o.deadline_ms = 5;
       (*devices_)[0].lose = (*devices_)[0].submitted + static_cast<int>(random() % 50);
       (*devices_)[0].found = false;
     }
-    SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, delay {} us, {}", o.job, o.jobs, o.max_wait_us,
-                             o.reference.delay_us, o.mode_text()));
+    SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, {}, {} devices, {}", o.job, o.jobs, o.max_wait_us,
+                             o.reference.text(), o.devices, o.mode_text()));
     const auto r = live(forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}", 1 + random() % 100, 1 + random() % 200,
                                               10 + random() % 100),
                                   "0.0.0.0/0 0"),

@@ -603,6 +603,8 @@ TEST_F(OffloadQueue, ADeviceThatHangsIsGivenUp) {
   }
   EXPECT_TRUE(failed(0));
   EXPECT_FALSE(failed(1));
+  r().router().drain();
+  expect_all_in_order();
   // Nobody waits for it any more.
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(r().write("n.reset", "")) << r().errors();
