@@ -10,7 +10,7 @@ namespace headrace {
 
 /// What the device that the CPU emulates can do, and what it does wrong.
 struct ReferenceOptions {
-  int threads = 1;          ///< that process jobs
+  int threads = 1;          ///< that process jobs; 0: each worker does when it looks for its job, at no given time
   int delay_us = 0;         ///< minimum time of each job; jobs overlap
   double gbps = 0;          ///< rate of the link, both directions together; 0: no limit
   int memory_mb = 0;        ///< for tables; 0: no limit

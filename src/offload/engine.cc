@@ -190,6 +190,12 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
   if (q.closed_gates() != closed) poll.close_gates(q.closed_gates());
 }
 
+void Engine::drain(int worker) {
+  JobQueue& q = queue(worker);
+  q.drain();
+  polls_[static_cast<size_t>(worker)]->close_gates(q.closed_gates());
+}
+
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
   const std::lock_guard guard(updating_);

@@ -42,7 +42,7 @@ class Engine final : public ChainGate {
 
   JobQueue& queue(int worker) { return *queues_[static_cast<size_t>(worker)]; }
   /// Call on the worker's thread. When it returns, all jobs of the worker are done and released.
-  void drain(int worker) { queue(worker).drain(); }
+  void drain(int worker);
   /// Brings all devices up to date after something that shaders see may have changed.
   /// \param standing no worker is running
   Status update(bool standing, Errors& errors);

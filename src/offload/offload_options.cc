@@ -28,7 +28,7 @@ bool ReferenceOptions::set(std::string_view text) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos) return false;
     const std::string_view key = item.substr(0, equals), value = item.substr(equals + 1);
-    const bool good = key == "threads"   ? read_number(value, 1, 64, wanted.threads)
+    const bool good = key == "threads"   ? read_number(value, 0, 64, wanted.threads)
                       : key == "delay"   ? read_number(value, 0, 1'000'000, wanted.delay_us)
                       : key == "gbps"    ? read_number(value, 0.0, 1e6, wanted.gbps)
                       : key == "memory"  ? read_number(value, 0, 1'000'000, wanted.memory_mb)

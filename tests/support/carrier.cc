@@ -15,7 +15,6 @@
 #include <mutex>
 #include <ostream>
 #include <set>
-#include <thread>
 
 #include "backend/cuda/cuda_backend.hh"
 #include "headrace/device/embedded.hh"
@@ -121,9 +120,8 @@ struct Carried {
 /// Sees what becomes of each row.
 class CarrierLane final : public offload::Lane {
  public:
-  /// \param patient a poll waits until the device has done the job: tests' clocks do not go on by themselves
-  CarrierLane(offload::Lane& lane, const std::vector<offload::Plan>& plans, size_t jobs, bool patient)
-      : lane_(lane), plans_(plans), jobs_(jobs), patient_(patient) {}
+  CarrierLane(offload::Lane& lane, const std::vector<offload::Plan>& plans, size_t jobs)
+      : lane_(lane), plans_(plans), jobs_(jobs) {}
 
   uint8_t* rows_in(int job) override { return lane_.rows_in(job); }
   const uint8_t* rows_out(int job) override { return lane_.rows_out(job); }
@@ -136,11 +134,7 @@ class CarrierLane final : public offload::Lane {
     return lane_.submit(job, plan, slots, parameters);
   }
   State poll(int job) override {
-    State state = lane_.poll(job);
-    while (patient_ && state == State::kPending) {
-      std::this_thread::yield();
-      state = lane_.poll(job);
-    }
+    const State state = lane_.poll(job);
     if (state == State::kDone) record(jobs_.at(static_cast<size_t>(job)), lane_.rows_out(job));
     return state;
   }
@@ -174,16 +168,14 @@ class CarrierLane final : public offload::Lane {
   offload::Lane& lane_;
   const std::vector<offload::Plan>& plans_;
   std::vector<Job> jobs_;
-  const bool patient_;
 };
 
 /// A device that records which classes it carried.
 class CarrierBackend final : public offload::Backend {
  public:
   /// \param reference `inner`, if generated programs are to be run by it
-  /// \param patient see CarrierLane
-  CarrierBackend(std::unique_ptr<offload::Backend> inner, offload::ReferenceBackend* reference, bool patient)
-      : inner_(std::move(inner)), reference_(reference), patient_(patient) {}
+  CarrierBackend(std::unique_ptr<offload::Backend> inner, offload::ReferenceBackend* reference)
+      : inner_(std::move(inner)), reference_(reference) {}
 
   offload::DeviceMemory& memory() override { return inner_->memory(); }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
@@ -195,8 +187,8 @@ class CarrierBackend final : public offload::Backend {
     }
     const Status status = inner_->open(program, options, errors);
     for (int w = 0; status.ok() && w < options.workers; ++w)
-      lanes_.push_back(std::make_unique<CarrierLane>(inner_->lane(w), *program.objects,
-                                                     static_cast<size_t>(options.jobs), patient_));
+      lanes_.push_back(
+          std::make_unique<CarrierLane>(inner_->lane(w), *program.objects, static_cast<size_t>(options.jobs)));
     return status;
   }
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
@@ -208,7 +200,6 @@ class CarrierBackend final : public offload::Backend {
  private:
   std::unique_ptr<offload::Backend> inner_;
   offload::ReferenceBackend* reference_;
-  const bool patient_;
   std::vector<std::unique_ptr<CarrierLane>> lanes_;
 };
 
@@ -312,11 +303,14 @@ CarrierDevices::CarrierDevices(Carrier carrier) {
       Errors errors;
       auto device = cuda::make_cuda_backend(0, errors);
       why_not = errors.str();
-      if (device) found.push_back(std::make_unique<CarrierBackend>(std::move(device), nullptr, false));
+      if (device) found.push_back(std::make_unique<CarrierBackend>(std::move(device), nullptr));
     } else {
-      auto device = std::make_unique<offload::ReferenceBackend>(options);
+      // Tests' clocks do not go on while a device works beside them.
+      OffloadOptions without_threads = options;
+      without_threads.reference.threads = 0;
+      auto device = std::make_unique<offload::ReferenceBackend>(without_threads);
       offload::ReferenceBackend* runs_programs = carrier == Carrier::kProgram ? device.get() : nullptr;
-      found.push_back(std::make_unique<CarrierBackend>(std::move(device), runs_programs, true));
+      found.push_back(std::make_unique<CarrierBackend>(std::move(device), runs_programs));
     }
     return found;
   });

@@ -54,18 +54,24 @@ Status ReferenceMemory::upload(uint64_t to, const void* from, size_t bytes) {
 
 class ReferenceBackend::ReferenceLane final : public PlaceLane {
  public:
-  ReferenceLane(ReferenceBackend& backend, const Places& places, int jobs)
-      : PlaceLane(places, jobs), backend_(backend) {}
+  ReferenceLane(ReferenceBackend& backend, int first_place, int jobs)
+      : PlaceLane(backend.places_.from(first_place), jobs), backend_(backend), first_place_(first_place) {}
 
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
     if (backend_.failed_.load(std::memory_order_acquire)) return false;
     ring(job, next(job, plan, slots, parameters));
-    backend_.rings_.fetch_add(1, std::memory_order_release);
-    backend_.rings_.notify_all();
+    if (backend_.options_.threads > 0) {
+      backend_.rings_.fetch_add(1, std::memory_order_release);
+      backend_.rings_.notify_all();
+    }
     return true;
   }
   State poll(int job) override {
     if (done(job)) return State::kDone;
+    if (backend_.options_.threads == 0) {
+      backend_.serve_place(first_place_ + job);
+      if (done(job)) return State::kDone;
+    }
     if (backend_.failed_.load(std::memory_order_acquire)) return State::kFailed;
     if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenYields == 0) sched_yield();
     return State::kPending;
@@ -73,6 +79,7 @@ class ReferenceBackend::ReferenceLane final : public PlaceLane {
 
  private:
   ReferenceBackend& backend_;
+  const int first_place_;
 };
 
 ReferenceBackend::ReferenceBackend(const OffloadOptions& options, size_t memory_limit)
@@ -98,7 +105,8 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
   places_.host = place_memory_.get();
   std::memset(places_.host, 0, bytes);
   for (int w = 0; w < options.workers; ++w)
-    lanes_.push_back(std::make_unique<ReferenceLane>(*this, places_.from(w * options.jobs), options.jobs));
+    lanes_.push_back(std::make_unique<ReferenceLane>(*this, w * options.jobs, options.jobs));
+  if (options_.threads == 0) without_threads_.resize(static_cast<size_t>(place_count_));
   for (int t = 0; t < options_.threads; ++t) threads_.emplace_back([this, t] { serve(t); });
   return {};
 }
@@ -149,6 +157,14 @@ void ReferenceBackend::serve(int thread) {
       idle = 0;
     }
   }
+}
+
+void ReferenceBackend::serve_place(int place) {
+  Place& p = without_threads_[static_cast<size_t>(place)];
+  if (!p.waiting && look(place, p.seen, p.job)) p.waiting = plan_job(p.job);
+  if (!p.waiting || p.job.ready > now_ns()) return;
+  p.waiting = false;
+  run(p.job);
 }
 
 bool ReferenceBackend::look(int place, uint32_t& seen, Seen& job) const {

@@ -65,6 +65,8 @@ class ReferenceBackend final : public Backend {
   };
 
   void serve(int thread);
+  /// Does the work of the device for one place on the calling thread: for a device without threads.
+  void serve_place(int place);
   /// A job at place `place`, if its doorbell has rung since `seen`.
   bool look(int place, uint32_t& seen, Seen& job) const;
   /// False if the job will never be done. Sets when it is to be done.
@@ -86,6 +88,12 @@ class ReferenceBackend final : public Backend {
   std::atomic<int64_t> link_free_ns_{0};  // when the link has carried all jobs so far
   std::atomic<bool> failed_{false}, stop_{false};
   std::vector<std::thread> threads_;
+  struct Place {
+    uint32_t seen = 0;
+    bool waiting = false;
+    Seen job{};
+  };
+  std::vector<Place> without_threads_;  // by place
   std::atomic<bool> blamed_{false};
   mutable std::mutex fault_lock_;
   std::string fault_;

@@ -22,7 +22,7 @@ class OffloadLive : public OffloadTest {
 
   std::unique_ptr<LiveRouter> live(const std::string& text, const OffloadOptions& options) {
     if (has_controls())
-      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].patient = false;
+      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
     auto r = std::make_unique<LiveRouter>(text, options, kWorkers);
     EXPECT_TRUE(r->ok()) << r->errors();
     if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "backend/devices.hh"
 #include "backend/reference/reference_backend.hh"
@@ -16,9 +15,7 @@ namespace {
 /// Jobs that are held back come to the device only when they no longer are.
 class ControlledLane final : public offload::Lane {
  public:
-  /// \param patient a poll waits until the device has done the job, so that nothing depends on time
-  ControlledLane(offload::Lane& lane, DeviceControls& controls, bool patient)
-      : lane_(lane), controls_(controls), patient_(patient), jobs_(64) {}
+  ControlledLane(offload::Lane& lane, DeviceControls& controls) : lane_(lane), controls_(controls), jobs_(64) {}
 
   uint8_t* rows_in(int job) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
@@ -49,11 +46,7 @@ class ControlledLane final : public offload::Lane {
       return State::kPending;
     }
     if (!at(job).with_device && !hand_over(job)) return State::kFailed;
-    State state = lane_.poll(job);
-    while (patient_ && state == State::kPending) {
-      std::this_thread::yield();
-      state = lane_.poll(job);
-    }
+    const State state = lane_.poll(job);
     at(job).done = state == State::kDone;
     return state;
   }
@@ -80,7 +73,6 @@ class ControlledLane final : public offload::Lane {
 
   offload::Lane& lane_;
   DeviceControls& controls_;
-  const bool patient_;
   std::vector<Job> jobs_;
 };
 
@@ -105,11 +97,10 @@ class ControlledBackend final : public offload::Backend {
  public:
   ControlledBackend(const OffloadOptions& options, std::shared_ptr<DeviceControls> controls, bool compiled,
                     size_t memory_limit)
-      : inner_(options, memory_limit),
+      : inner_(with_threads(options, controls->threads), memory_limit),
         controls_(std::move(controls)),
         memory_(inner_.memory(), *controls_),
-        compiled_(compiled),
-        patient_(options.reference == ReferenceOptions()) {}
+        compiled_(compiled) {}
 
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
@@ -121,7 +112,7 @@ class ControlledBackend final : public offload::Backend {
     }
     const Status status = inner_.open(program, options, errors);
     for (int w = 0; w < options.workers; ++w)
-      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_, patient_ && controls_->patient));
+      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_));
     return status;
   }
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
@@ -129,10 +120,15 @@ class ControlledBackend final : public offload::Backend {
   std::string describe() const override { return inner_.describe(); }
 
  private:
+  static OffloadOptions with_threads(OffloadOptions options, bool wanted) {
+    if (!wanted) options.reference.threads = 0;
+    return options;
+  }
+
   offload::ReferenceBackend inner_;
   std::shared_ptr<DeviceControls> controls_;
   ControlledMemory memory_;
-  const bool compiled_, patient_;
+  const bool compiled_;
   std::vector<std::unique_ptr<ControlledLane>> lanes_;
 };
 

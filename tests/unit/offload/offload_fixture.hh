@@ -24,16 +24,16 @@ namespace headrace::testing {
 
 /// How a test's devices behave. Shared between the test and all lanes of a device.
 struct DeviceControls {
-  bool patient = true;              ///< a poll waits for the device; for routers on threads of their own it does not
-  std::atomic<bool> hold{false};    ///< no job is done
-  std::atomic<int> pending{0};      ///< so many polls find their job pending
-  std::atomic<bool> refuse{false};  ///< the device takes no tables
-  std::atomic<int> fail_from{-1};   ///< this job and later ones: the device has failed
-  std::atomic<int> lose{-1};        ///< this job is not done before `found` is set
-  std::atomic<bool> found{false};   ///< the lost job is done, late
-  std::atomic<int> submitted{0};    ///< jobs handed over
-  std::atomic<int> slots{0};        ///< packets in them
-  std::atomic<int> reused{0};       ///< jobs handed over at a place whose job was not done
+  bool threads = false;                 ///< the device has its own; else it works when it is polled, at no given time
+  std::atomic<bool> hold{false};        ///< no job is done
+  std::atomic<int> pending{0};          ///< so many polls find their job pending
+  std::atomic<bool> refuse{false};      ///< the device takes no tables
+  std::atomic<int> fail_from{-1};       ///< this job and later ones: the device has failed
+  std::atomic<int> lose{-1};            ///< this job is not done before `found` is set
+  std::atomic<bool> found{false};       ///< the lost job is done, late
+  std::atomic<int> submitted{0};        ///< jobs handed over
+  std::atomic<int> slots{0};            ///< packets in them
+  std::atomic<int> reused{0};           ///< jobs handed over at a place whose job was not done
   std::atomic<int> unhealthy_reads{0};  ///< results that were asked for though they are not there
   std::atomic<int> last_size{0};        ///< slots of the job handed over last
 };

@@ -397,6 +397,17 @@ TEST_F(OffloadQueue, ARouterThatGoesTakesParkedPacketsAlong) {
   // TearDown counts the packets.
 }
 
+TEST_F(OffloadQueue, ARouterThatStoppedWithParkedPacketsRunsAgain) {
+  make("src :: InfiniteSource(LENGTH 60, LIMIT 100, BURST 50, STOP true) -> first :: Strip(14) -> cap :: Capture;",
+       options(Mode::kDevice, 4, 2));
+  r().run();
+  EXPECT_EQ(seen().size(), 100u);
+  EXPECT_GE(count(offload::kWaits), 1u);
+  ASSERT_TRUE(r().write("src.reset", "")) << r().errors();
+  r().run();
+  EXPECT_EQ(seen().size(), 200u);
+}
+
 TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
   make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
        options(Mode::kDevice, 4, 4));
