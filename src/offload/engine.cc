@@ -151,10 +151,10 @@ void Engine::start() {
   for (int w = 0; w < workers_; ++w) {
     polls_.push_back(std::make_unique<Task>(entries_.front(), [this, w](Task& task) {
       JobQueue& q = queue(w);
-      const uint64_t closed = q.closed_gates();
       const bool worked = q.poll();
       const bool idle = q.idle();
-      if (q.closed_gates() != closed) task.close_gates(q.closed_gates());
+      // Always, because packets that were released may have closed a gate that the same poll opened again.
+      task.close_gates(q.closed_gates());
       // A worker that waits for a device does not sleep: the answer is microseconds away.
       if (!idle) task.fast_reschedule();
       // Late jobs occupy memory and tables until the device has finished them, even if no more traffic comes.
@@ -183,11 +183,10 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
     return;
   }
   JobQueue& q = queue(worker);
-  const uint64_t closed = q.closed_gates();
   q.arrive(entry, batch);
   Task& poll = *polls_[static_cast<size_t>(worker)];
   if (!poll.scheduled()) poll.reschedule();
-  if (q.closed_gates() != closed) poll.close_gates(q.closed_gates());
+  poll.close_gates(q.closed_gates());
 }
 
 void Engine::drain(int worker) {
