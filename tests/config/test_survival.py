@@ -54,6 +54,19 @@ def read_handler(address, handler):
         return file.read(int(file.readline().split()[1])).decode()
 
 
+def wait_for_listener(path):
+    """The file is there a moment before the router listens."""
+
+    def listens():
+        try:
+            connect(path).close()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
+
+    wait_for(listens, "no socket")
+
+
 def stop(process):
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
@@ -64,7 +77,7 @@ def stop(process):
 def test_unix_clients_that_leave_at_once(headrace, running, tmp_path):
     path = str(tmp_path / "socket")
     process = running("run", "-e", IDLE, "-u", path, "-q", "-w", "1")
-    wait_for(lambda: os.path.exists(path), "no socket")
+    wait_for_listener(path)
     for _ in range(CLIENTS):
         connect(path).close()
     assert read_handler(path, "c.count") == "0"
@@ -91,7 +104,7 @@ def test_tcp_clients_that_leave_at_once(headrace, running, tmp_path):
 def test_many_clients_at_once(headrace, running, tmp_path):
     path = str(tmp_path / "socket")
     process = running("run", "-e", IDLE, "-u", path, "-q", "-w", "1")
-    wait_for(lambda: os.path.exists(path), "no socket")
+    wait_for_listener(path)
     process.send_signal(signal.SIGSTOP)
     clients = []
     for _ in range(64):
@@ -111,7 +124,7 @@ def test_many_clients_at_once(headrace, running, tmp_path):
 def test_a_second_start_leaves_the_first_alone(headrace, running, tmp_path):
     path = str(tmp_path / "socket")
     process = running("run", "-e", IDLE, "-u", path, "-q", "-w", "1")
-    wait_for(lambda: os.path.exists(path), "no socket")
+    wait_for_listener(path)
     for _ in range(10):
         assert "Address already in use" in headrace("run", "-e", IDLE, "-u", path, "-q", status=1).stderr
         assert read_handler(path, "c.count") == "0"
@@ -174,7 +187,7 @@ def test_the_reader_of_a_fifo_leaves(headrace, running, tmp_path, sink):
     assert reader, process.communicate()[1]
     assert reader[0].read(1)
     reader[0].close()
-    wait_for(lambda: os.path.exists(path), "no socket")
+    wait_for_listener(path)
     before = int(read_handler(path, "c.count"))
     wait_for(lambda: int(read_handler(path, "c.count")) > before + 1000, "the router has stopped")
     stop(process)

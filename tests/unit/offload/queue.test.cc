@@ -408,6 +408,17 @@ TEST_F(OffloadQueue, ARouterThatStoppedWithParkedPacketsRunsAgain) {
   EXPECT_EQ(seen().size(), 200u);
 }
 
+TEST_F(OffloadQueue, AGateThatOnePollClosesAndOpensRestsNobody) {
+  // What a poll releases from the first chain finds no place in the second, whose job the same poll then releases.
+  make(
+      "src :: InfiniteSource(LENGTH 60, LIMIT 1000, BURST 4, STOP true) -> first :: Strip(14) -> twice :: Tee"
+      " -> second :: Strip(1) -> cap :: Capture; twice[1] -> second;",
+      options(Mode::kDevice, 4, 2));
+  r().run();
+  EXPECT_EQ(seen().size(), 2000u);
+  EXPECT_GE(count(offload::kWaits), 1u);
+}
+
 TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
   make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
        options(Mode::kDevice, 4, 4));
