@@ -166,8 +166,6 @@ bool TrafficSource::send(Task& task, int worker) {
 int TrafficSource::due_frames(Sender& sender, int most) {
   const auto now = static_cast<double>(FrameStamp::now_ns());
   if (sender.due == 0) sender.due = now;
-  if (sender.idle_since > 0) sender.gaps.add(static_cast<uint64_t>(now - sender.idle_since));
-  sender.idle_since = now < sender.due ? now : 0;
   if (now < sender.due) return 0;
   const double frames = (now - sender.due) / sender.interval_ns + 1;
   return frames < most ? static_cast<int>(frames) : most;
@@ -258,14 +256,6 @@ uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {
     bytes += length;
   }
   return bytes;
-}
-
-void TrafficSource::add_gaps(Histogram& to) const {
-  for (const auto& sender : senders_) to.add(sender->gaps);
-}
-
-void TrafficSource::reset_gaps() {
-  for (const auto& sender : senders_) sender->gaps.clear();
 }
 
 PortTotals TrafficSource::totals(Direction, int thread) const {

@@ -62,10 +62,6 @@ class TrafficSource final : public Element, public DevicePort {
 
   bool moves(Direction direction) const override { return direction == Direction::kIn; }
   PortTotals totals(Direction direction, int thread) const override;
-  /// With a RATE: times, in nanoseconds, between a look of a source that had nothing to send and the next. Long ones
-  /// are pauses of the machine, not of the router.
-  void add_gaps(Histogram& to) const;
-  void reset_gaps();
   uint64_t missed() const override { return counters_.sum(kMissed); }
 
  private:
@@ -77,8 +73,6 @@ class TrafficSource final : public Element, public DevicePort {
     uint32_t reserved = 0;   // of buffers_
     double interval_ns = 0;  // between frames; 0: no rate
     double due = 0;          // when the next one is to be sent
-    double idle_since = 0;   // the last look that found nothing due; 0: it found something
-    Histogram gaps;
   };
 
   bool send(Task& task, int worker);

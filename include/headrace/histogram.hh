@@ -29,6 +29,12 @@ class Histogram {
     for (const uint64_t& c : cells_) n += __atomic_load_n(&c, __ATOMIC_RELAXED);
     return n;
   }
+  /// How many values are above `limit`, which is rounded to the end of its class.
+  uint64_t above(uint64_t limit) const {
+    uint64_t n = 0;
+    for (size_t i = index(limit) + 1; i < cells_.size(); ++i) n += __atomic_load_n(&cells_[i], __ATOMIC_RELAXED);
+    return n;
+  }
   uint64_t max() const { return __atomic_load_n(&max_, __ATOMIC_RELAXED); }
   /// The value that a share `q` of all values does not exceed; 0 if there are none.
   uint64_t quantile(double q) const {

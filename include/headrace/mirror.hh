@@ -12,45 +12,66 @@
 
 namespace headrace {
 
-/// Records which pages of an array changed, and when, so that copies of it can be updated. Whoever calls mark() must
-/// exclude readers; several readers may run at a time.
+/// Records which pages of an array changed, and when, so that copies of it can be updated with little more than what
+/// changed. Whoever calls mark() must exclude readers; several readers may run at a time.
 class ChangedPages {
  public:
-  static constexpr size_t kPage = 4096;
+  static constexpr size_t kPage = 256;
 
   explicit ChangedPages(size_t bytes)
-      : pages_((bytes + kPage - 1) / kPage), when_(new uint64_t[pages_ ? pages_ : 1]()), id_(++last_id_) {}
+      : pages_((bytes + kPage - 1) / kPage),
+        when_(new uint64_t[pages_ + 1]()),
+        group_when_(new uint64_t[pages_ / kGroup + 1]()),
+        id_(++last_id_) {}
 
   /// Bytes [begin, end) have changed, or are about to.
   void mark(size_t begin, size_t end) {
     if (begin >= end) return;
-    const uint64_t now = now_.load(std::memory_order_relaxed);
-    for (size_t page = begin / kPage; page <= (end - 1) / kPage; ++page) when_[page] = now;
+    last_ = now_.load(std::memory_order_relaxed);
+    const size_t last = (end - 1) / kPage;
+    for (size_t page = begin / kPage; page <= last; ++page) when_[page] = last_;
+    for (size_t group = begin / kPage / kGroup; group <= last / kGroup; ++group) group_when_[group] = last_;
   }
   /// Unique among all objects that ever existed, because memory may be reused.
   uint64_t id() const { return id_; }
   /// Begins a new moment and returns the one that ended. What was marked until now is not later than that one.
   uint64_t advance() { return now_.fetch_add(1, std::memory_order_relaxed); }
+  /// True if something was marked after `moment`.
+  bool any_since(uint64_t moment) const { return last_ > moment; }
   /// Calls `f(begin, end)`, in bytes, for each run of pages marked after `moment`; the last run may extend past the
   /// array.
   template <typename Function>
   void each_since(uint64_t moment, Function&& f) const {
-    for (size_t page = 0; page < pages_;) {
-      if (when_[page] <= moment) {
-        ++page;
-        continue;
-      }
+    if (!any_since(moment)) return;
+    for (size_t page = next_marked(0, moment); page < pages_;) {
       const size_t begin = page;
       while (page < pages_ && when_[page] > moment) ++page;
       f(begin * kPage, page * kPage);
+      page = next_marked(page, moment);
     }
   }
 
  private:
+  /// Pages are looked through by groups, because few of the millions of pages of a large table change at a time.
+  static constexpr size_t kGroup = 64;
+
+  size_t next_marked(size_t page, uint64_t moment) const {
+    while (page < pages_) {
+      if (group_when_[page / kGroup] <= moment)
+        page = (page / kGroup + 1) * kGroup;
+      else if (when_[page] > moment)
+        return page;
+      else
+        ++page;
+    }
+    return page;
+  }
+
   static inline std::atomic<uint64_t> last_id_{0};
   size_t pages_;
-  std::unique_ptr<uint64_t[]> when_;
+  std::unique_ptr<uint64_t[]> when_, group_when_;
   uint64_t id_;
+  uint64_t last_ = 0;  // the moment of the last mark()
   std::atomic<uint64_t> now_{1};
 };
 

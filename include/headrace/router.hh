@@ -136,6 +136,21 @@ class Router {
   offload::Engine* engine() const { return engine_.get(); }
   /// Brings devices up to date after something that shaders see may have changed.
   Status update_devices(Errors& errors);
+  /// While it lives, thread-safe handlers that this thread writes do not bring devices up to date; its end does, once
+  /// for all of them.
+  class UpdatesTogether {
+   public:
+    explicit UpdatesTogether(Runtime& runtime);
+    ~UpdatesTogether();
+    UpdatesTogether(const UpdatesTogether&) = delete;
+    UpdatesTogether& operator=(const UpdatesTogether&) = delete;
+
+   private:
+    friend class Router;
+    Runtime& runtime_;
+    UpdatesTogether* outer_;
+    bool owed_ = false;
+  };
   /// Waits until no packet of the calling worker is on a device.
   void drain();
   /// The chains as plans, whether or not they are offloaded. DOT output and the device program are made from them.

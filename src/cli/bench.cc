@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/argument_text.hh"
 #include "cli/command_line.hh"
@@ -14,11 +15,11 @@
 #include "cli/machine.hh"
 #include "cli/offload_arguments.hh"
 #include "cli/output.hh"
+#include "cli/pauses.hh"
 #include "cli/source.hh"
 #include "cli/totals.hh"
 #include "cli/workers_option.hh"
 #include "elements/devices/TrafficSink.hh"
-#include "elements/devices/TrafficSource.hh"
 #include "headrace/grouped.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
@@ -62,7 +63,7 @@ struct Result {
   double offered = 0;  // Mpps, with --load
   uint64_t reordered = 0;
   Histogram latency;
-  Histogram spin_gap;
+  nlohmann::ordered_json pauses;
 
   uint64_t packets() const { return end.in.packets - begin.in.packets; }
   uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
@@ -70,7 +71,9 @@ struct Result {
 };
 
 /// Runs a configuration once. False when it cannot be built.
-bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result) {
+/// \param timed latencies count, so pauses are measured, too
+bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result,
+             bool timed = false) {
   const std::vector<int> cpus = usable_cpus();
   Runtime::Options runtime_options;
   runtime_options.threads = options.workers;
@@ -79,6 +82,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
   }
   runtime_options.control_thread = true;
+  runtime_options.time_rounds = timed;
   if (!plan_scheduling("headrace bench", runtime_options)) return false;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
@@ -88,6 +92,9 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     std::unique_ptr<Router> router =
         Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
     if (!router) return false;
+    std::optional<PauseMeter> pauses;
+    // Of the first CPUs, one is the control thread's.
+    if (timed) pauses.emplace(runtime, options.workers + 2 <= static_cast<int>(cpus.size()) ? cpus[1] : -1);
     bool warm = false;
     double start = 0;
     runtime.run(
@@ -100,14 +107,13 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
             if (profile) router->reset_profile();
             if (router->engine()) router->engine()->reset_statistics();
             for (const auto& e : router->elements())
-              if (auto* sink = dynamic_cast<TrafficSink*>(e.get()))
-                sink->reset();
-              else if (auto* source = dynamic_cast<TrafficSource*>(e.get()))
-                source->reset_gaps();
+              if (auto* sink = dynamic_cast<TrafficSink*>(e.get())) sink->reset();
+            if (pauses) pauses->reset();
             result.begin = read_totals(*router);
           }
           if (!warm || now - result.begin.seconds < options.seconds) return true;
           result.end = read_totals(*router);
+          if (pauses) result.pauses = pauses->report();
           return false;
         },
         1);
@@ -119,9 +125,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     result.drops = router->drops();
     result.offload = offload_report(*router);
     for (const auto& e : router->elements())
-      if (const auto* source = dynamic_cast<const TrafficSource*>(e.get())) {
-        source->add_gaps(result.spin_gap);
-      } else if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
+      if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
         sink->add_latency(result.latency);
         result.reordered += sink->reordered();
       }
@@ -208,7 +212,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
     j["offered_mpps"] = r.offered;
     j["reordered"] = r.reordered;
     j["latency_us"] = quantiles_us(r.latency);
-    j["spin_gap_us"] = quantiles_us(r.spin_gap);
+    j["pauses"] = r.pauses;
   }
   j["mode"] = options.offload.mode_text();
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
@@ -230,6 +234,17 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
     j["profile"] = rows;
   }
   return j;
+}
+
+void print_pauses(const nlohmann::ordered_json& pauses) {
+  const auto times = [](const nlohmann::ordered_json& j) {
+    return fmt::format("p99.9 {:.1f} us, max {:.1f}, {} over 100 us", j["p999"].get<double>(), j["max"].get<double>(),
+                       j["over_100_us"].get<uint64_t>());
+  };
+  print("pauses: between a worker's rounds {};", times(pauses["between_rounds_us"]));
+  if (pauses.contains("bystander_us")) print(" of a thread that does nothing {};", times(pauses["bystander_us"]));
+  print(" workers preempted {} times, {} page faults, {:.0f} ms stolen\n", pauses["preemptions"].get<uint64_t>(),
+        pauses["page_faults"].get<uint64_t>(), pauses["steal_ms"].get<double>());
 }
 
 void print_profile(const Result& r) {
@@ -324,7 +339,7 @@ int bench_command(int argc, char** argv) {
       return kFailed;
     }
     Result r;
-    if (!measure(paced, options, false, r)) return kFailed;
+    if (!measure(paced, options, false, r, true)) return kFailed;
     r.timed = true;
     r.offered = offered;
     best = r;
@@ -355,9 +370,7 @@ int bench_command(int argc, char** argv) {
           static_cast<double>(best.latency.quantile(0.99)) * 1e-3,
           static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
           best.reordered);
-  if (best.spin_gap.count() > 0)
-    print("the machine's own pauses: p99.9 {:.1f} us, max {:.1f} from a look of an idle source to the next\n",
-          static_cast<double>(best.spin_gap.quantile(0.999)) * 1e-3, static_cast<double>(best.spin_gap.max()) * 1e-3);
+  if (best.timed) print_pauses(best.pauses);
   print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

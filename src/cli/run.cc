@@ -333,6 +333,8 @@ int run_command(int argc, char** argv) {
   for (const std::string& name : options.unix_sockets) live.add_socket(unix_socket(name));
   std::unique_ptr<Router> router = live.make(configuration, errors);
   if (!router || !check_handlers(options.handlers, *router, errors)) return kFailed;
+  // Who reads that the router is ready may stop it.
+  runtime.catch_stop_signals();
   print_header(source.landmark(), *router,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 

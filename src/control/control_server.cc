@@ -235,6 +235,8 @@ void ControlServer::serve(int fd) {
   if (open) {
     ControlSession::Rights rights;
     if (const ControlPolicy* p = policy()) rights = {.write = !p->read_only(), .proxy = p->proxy()};
+    // A client may send thousands of route changes at a time. Its answers follow when devices have them.
+    const Router::UpdatesTogether together(runtime_);
     open = connection->session.take(
         {bytes, static_cast<size_t>(n)}, [this] { return runtime_.current(); }, rights, out);
   }

@@ -26,8 +26,14 @@ class DeviceMemory {
   /// Allocates `bytes` of device memory, zeroed and aligned to 256; returns 0 if there is not enough.
   virtual uint64_t allocate(size_t bytes) = 0;
   virtual void release(uint64_t address) = 0;
-  /// Copies to the device. When it returns, `from` may change, and every job submitted later sees the bytes.
-  virtual Status upload(uint64_t to, const void* from, size_t bytes) = 0;
+  /// Copies to the device, after what was sent before. `from` may change as soon as it returns.
+  virtual Status send(uint64_t to, const void* from, size_t bytes) = 0;
+  /// Waits until all that was sent is there. Every job submitted later sees it.
+  virtual Status finish() = 0;
+  Status upload(uint64_t to, const void* from, size_t bytes) {
+    const Status sent = send(to, from, bytes);
+    return sent.ok() ? finish() : sent;
+  }
   /// Bytes free and in total, for messages; 0 if unknown.
   virtual size_t free_bytes() const = 0;
   virtual size_t total_bytes() const = 0;

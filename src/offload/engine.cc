@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "headrace/worker.hh"
 #include "offload/chain_plans.hh"
@@ -195,33 +196,45 @@ void Engine::drain(int worker) {
   polls_[static_cast<size_t>(worker)]->close_gates(q.closed_gates());
 }
 
+bool Engine::behind() {
+  return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
+    return !device->failed.load(std::memory_order_relaxed) && device->parameters->behind();
+  });
+}
+
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
-  const std::lock_guard guard(updating_);
   Status status;
-  for (std::unique_ptr<Device>& device : devices_) {
-    if (device->failed.load(std::memory_order_relaxed)) continue;
-    const int64_t begin = now_ns();
-    const Status one = device->parameters->update(errors, [&](int generation) {
-      if (device->failed.load(std::memory_order_relaxed)) return Parameters::Settled::kFailed;
-      const bool stand = standing_.load() > 0;
-      if (stand) {
-        // Standing workers do not notice that their jobs are done. They stand as long as we hold the lock, even if
-        // another thread, which waits for the lock, made them stand.
-        bool used = false;
-        for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(*device, generation);
-        if (!used) return Parameters::Settled::kNow;
-      }
-      const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
-      // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
-      if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
-      return now_ns() - begin < patience ? Parameters::Settled::kWait : Parameters::Settled::kNever;
-    });
-    // A device that was not updated would answer from old tables.
-    if (!one.ok()) device->failed.store(true, std::memory_order_relaxed);
-    status &= one;
+  {
+    const std::lock_guard guard(updating_);
+    for (std::unique_ptr<Device>& device : devices_)
+      if (!device->failed.load(std::memory_order_relaxed)) status &= update(*device, errors);
   }
   if (standing) standing_.fetch_sub(1);
+  return status;
+}
+
+Status Engine::update(Device& device, Errors& errors) {
+  int64_t since = now_ns();  // workers run, or stand
+  bool stood = false;
+  const Status status = device.parameters->update(errors, [&](int generation) {
+    if (device.failed.load(std::memory_order_relaxed)) return Parameters::Settled::kFailed;
+    const bool stand = standing_.load() > 0;
+    if (std::exchange(stood, stand) != stand) since = now_ns();
+    if (stand) {
+      // Standing workers do not notice that their jobs are done. They stand as long as we hold the lock, even if
+      // another thread, which waits for the lock, made them stand.
+      bool used = false;
+      for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(device, generation);
+      if (!used) return Parameters::Settled::kNow;
+    }
+    const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
+    // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
+    if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return now_ns() - since < patience ? Parameters::Settled::kWait : Parameters::Settled::kNever;
+  });
+  // A device that was not updated would answer from old tables.
+  if (!status.ok()) device.failed.store(true, std::memory_order_relaxed);
   return status;
 }
 

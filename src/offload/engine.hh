@@ -43,7 +43,9 @@ class Engine final : public ChainGate {
   JobQueue& queue(int worker) { return *queues_[static_cast<size_t>(worker)]; }
   /// Call on the worker's thread. When it returns, all jobs of the worker are done and released.
   void drain(int worker);
-  /// Brings all devices up to date after something that shaders see may have changed.
+  /// True if something that shaders see has changed since the last update, or an update is under way.
+  bool behind();
+  /// Brings all devices up to date after something that shaders see may have changed. When it returns, new jobs see it.
   /// \param standing no worker is running
   Status update(bool standing, Errors& errors);
 
@@ -65,6 +67,7 @@ class Engine final : public ChainGate {
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
   Status open_devices(Errors& errors);
+  Status update(Device& device, Errors& errors);
   /// Changes tunings as the text says: "worker=1 chain=0 job=256"; without worker or chain those of all.
   Status tune(std::string_view text, Errors& errors);
   void arrive(ChainEntry& entry, Batch& batch) override;

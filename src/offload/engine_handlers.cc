@@ -42,7 +42,8 @@ std::string Engine::describe() const {
         if (first_device_[w] == static_cast<int>(d)) workers += fmt::format(" {}", w);
       text += fmt::format("first for workers:{}\n", workers.empty() ? " none" : workers);
     }
-    text += fmt::format("tables: {} MB\n", devices_[d]->parameters->bytes() >> 20);
+    const Parameters& tables = *devices_[d]->parameters;
+    text += fmt::format("tables: {} MB, {} updates\n", tables.bytes() >> 20, tables.updates());
     text += devices_[d]->backend->describe();
   }
   return text;

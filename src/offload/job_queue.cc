@@ -43,6 +43,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     }
     places += jobs.size();
     jobs_.push_back(std::move(jobs));
+    lanes_.push_back(&devices[d]->backend->lane(worker));
   }
   int counters = 1;
   for (const Plan& plan : plans) rows_.emplace_back(plan);

@@ -205,7 +205,7 @@ class JobQueue {
   bool look_at_quarantine();
   /// The first device, from the worker's own on, that has not failed and has places outside quarantine; -1 if none.
   int usable_device() const;
-  Lane& lane(const Job& job) { return devices_[job.device]->backend->lane(worker_); }
+  Lane& lane(const Job& job) { return *lanes_[static_cast<size_t>(job.device)]; }
 
   const int worker_;
   const int first_device_;
@@ -214,6 +214,7 @@ class JobQueue {
   const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
   std::vector<std::vector<Job>> jobs_;  // by device
+  std::vector<Lane*> lanes_;            // by device: this worker's
   /// Late jobs of a device that has not failed.
   struct Quarantine {
     int places = 0;

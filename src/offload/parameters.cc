@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace headrace::offload {
 
@@ -9,11 +10,9 @@ Parameters::Parameters(DeviceMemory& memory, const std::vector<Plan>& plans, siz
     : memory_(memory), plans_(plans), images_((images + 15) / 16 * 16), users_(static_cast<size_t>(workers)) {}
 
 Parameters::~Parameters() {
-  for (auto& [key, array] : arrays_)
-    for (Copy& copy : array.copies)
-      if (copy.address) memory_.release(copy.address);
-  for (const Copy& block : blocks_)
-    if (block.address) memory_.release(block.address);
+  for (auto& [key, copies] : arrays_)
+    for (Copy& copy : copies) release(copy);
+  for (Copy& block : blocks_) release(block);
   for (int generation = 0; generation < kGenerations; ++generation) release_replaced(generation);
 }
 
@@ -43,16 +42,20 @@ uint64_t Parameters::allocate(size_t size) {
   return address;
 }
 
+void Parameters::release(Copy& copy) {
+  if (copy.address) memory_.release(copy.address);
+  bytes_ -= copy.capacity;
+  copy = {};
+}
+
 bool Parameters::reserve(Copy& copy, size_t size) {
   if (copy.capacity >= size) return true;
-  if (copy.address && copy.placed == fills_) {
+  // An array that grows once grows again, and memory is not to be had without a pause of a resident kernel.
+  if (copy.capacity > 0) size = std::max(size, copy.capacity + copy.capacity / 2);
+  if (copy.address && copy.placed == fills_)
     // Something written in this fill() refers to it.
-    replaced_[filling_].push_back({copy.address, copy.capacity});
-  } else if (copy.address) {
-    memory_.release(copy.address);
-    bytes_ -= copy.capacity;
-  }
-  copy = {};
+    replaced_[filling_].push_back({std::exchange(copy.address, 0), std::exchange(copy.capacity, 0)});
+  release(copy);
   copy.address = allocate(size);
   if (!copy.address) return false;
   copy.capacity = size;
@@ -70,25 +73,50 @@ void Parameters::release_replaced(int generation) {
 
 uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* changes) {
   if (failed_ || !objects || size == 0) return 0;
-  Array& array = arrays_[Key{objects, changes, changes ? changes->id() : 0}];
-  array.last_used = updates_.load(std::memory_order_relaxed);
-  Copy& copy = array.copies[filling_];
+  const Key key{objects, changes, changes ? changes->id() : 0};
+  const auto* bytes = static_cast<const uint8_t*>(objects);
+  if (comparing_) {
+    const auto found = arrays_.find(key);
+    const Copy* const copy = found == arrays_.end() ? nullptr : &found->second[filling_];
+    const bool same = copy && copy->capacity >= size &&
+                      (changes ? !changes->any_since(copy->moment)
+                               : copy->content.size() == size && std::memcmp(copy->content.data(), bytes, size) == 0);
+    changed_ |= !same;
+    return same ? copy->address : 0;
+  }
+  Copy& copy = arrays_[key][filling_];
   if (!reserve(copy, size)) return 0;
   copy.placed = fills_;
-  const auto* bytes = static_cast<const uint8_t*>(objects);
   Status status;
   if (changes) {
     const uint64_t now = changes->advance();
     changes->each_since(copy.moment, [&](size_t begin, size_t end) {
-      if (begin < size) status &= memory_.upload(copy.address + begin, bytes + begin, std::min(end, size) - begin);
+      if (begin < size) status &= memory_.send(copy.address + begin, bytes + begin, std::min(end, size) - begin);
     });
     copy.moment = now;
-  } else if (copy.content.size() != size || std::memcmp(copy.content.data(), bytes, size) != 0) {
-    copy.content.assign(bytes, bytes + size);
-    status = memory_.upload(copy.address, bytes, size);
+  } else {
+    status = send_changes(copy, bytes, size);
   }
   if (!status) failed_ = true;
   return copy.address;
+}
+
+Status Parameters::send_changes(Copy& copy, const uint8_t* bytes, size_t size) {
+  constexpr size_t kPage = ChangedPages::kPage;
+  const size_t known = std::min(copy.content.size(), size);
+  const auto same = [&](size_t at) {
+    const size_t end = std::min(at + kPage, size);
+    return end <= known && std::memcmp(copy.content.data() + at, bytes + at, end - at) == 0;
+  };
+  Status status;
+  for (size_t at = 0; at < size;) {
+    const size_t begin = at;
+    while (at < size && !same(at)) at += kPage;
+    if (at > begin) status &= memory_.send(copy.address + begin, bytes + begin, std::min(at, size) - begin);
+    while (at < size && same(at)) at += kPage;
+  }
+  copy.content.assign(bytes, bytes + size);
+  return status;
 }
 
 uint64_t Parameters::put(const void* value, size_t size) {
@@ -99,11 +127,28 @@ uint64_t Parameters::put(const void* value, size_t size) {
   return blocks_[filling_].address + at;
 }
 
-void Parameters::write_images() {
+void Parameters::write_images(size_t size) {
+  block_.assign(std::max(size, images_), 0);
   used_ = images_;
   for (const Plan& plan : plans_)
     for (const Step& step : plan.steps())
       if (!failed_) step.element->image(block_.data() + step.image, *this);
+}
+
+bool Parameters::behind() {
+  const std::unique_lock guard(lock_, std::try_to_lock);
+  return !guard || looks_behind();
+}
+
+bool Parameters::looks_behind() {
+  filling_ = current_.load(std::memory_order_relaxed);
+  const std::vector<uint8_t>& content = blocks_[filling_].content;
+  if (content.empty()) return true;
+  failed_ = changed_ = false;
+  comparing_ = true;
+  write_images(content.size());
+  comparing_ = false;
+  return changed_ || used_ > content.size() || block_ != content;
 }
 
 Status Parameters::fill(int generation, Errors& errors) {
@@ -113,42 +158,48 @@ Status Parameters::fill(int generation, Errors& errors) {
   wanted_ = 0;
   release_replaced(generation);
   Copy& block = blocks_[generation];
-  block_.assign(std::max(block.capacity, images_), 0);
-  write_images();
-  if (!failed_ && used_ > block.capacity) {
-    // Small objects that views point to follow the images; there may be more of them than last time.
-    if (reserve(block, used_)) {
-      block_.assign(block.capacity, 0);
-      write_images();
-    }
-  }
-  if (!failed_ && !memory_.upload(block.address, block_.data(), block_.size()).ok()) failed_ = true;
+  write_images(block.capacity);
+  // Small objects that views point to follow the images; there may be more of them than last time.
+  if (!failed_ && used_ > block.capacity && reserve(block, used_)) write_images(block.capacity);
+  block.placed = fills_;
+  if (!failed_ && !(memory_.send(block.address, block_.data(), block_.size()) && memory_.finish())) failed_ = true;
   if (failed_) {
     if (wanted_)
       return errors.error("device memory does not suffice: {} MB wanted beside {} MB in use, {} of {} MB free",
-                          wanted_ >> 20, bytes_ >> 20, memory_.free_bytes() >> 20, memory_.total_bytes() >> 20);
+                          wanted_ >> 20, bytes() >> 20, memory_.free_bytes() >> 20, memory_.total_bytes() >> 20);
     return errors.error("the device does not take tables");
   }
+  block.content = block_;
   current_.store(generation, std::memory_order_seq_cst);
   updates_.fetch_add(1, std::memory_order_relaxed);
   forget_old();
   return {};
 }
 
-/// Releases arrays that neither generation refers to any more.
+bool Parameters::fill_spare() {
+  Errors why;
+  if (fill(kSpare, why).ok()) return true;
+  blocks_[kSpare].placed = 0;
+  forget_old();
+  return false;
+}
+
 void Parameters::forget_old() {
-  const uint64_t now = updates_.load(std::memory_order_relaxed);
+  const bool spare = current_.load(std::memory_order_relaxed) == kSpare || busy(kSpare);
+  if (!spare) {
+    blocks_[kSpare].placed = 0;
+    release_replaced(kSpare);
+    release(blocks_[kSpare]);
+  }
   for (auto it = arrays_.begin(); it != arrays_.end();) {
-    if (it->second.last_used + kGenerations >= now) {
-      ++it;
-      continue;
+    bool used = false;
+    for (int generation = 0; generation < kGenerations; ++generation) {
+      Copy& copy = it->second[generation];
+      // The last fill() of its generation did not use it.
+      if (copy.address && copy.placed != blocks_[generation].placed) release(copy);
+      used |= copy.address != 0;
     }
-    for (const Copy& copy : it->second.copies) {
-      if (!copy.address) continue;
-      memory_.release(copy.address);
-      bytes_ -= copy.capacity;
-    }
-    it = arrays_.erase(it);
+    it = used ? std::next(it) : arrays_.erase(it);
   }
 }
 

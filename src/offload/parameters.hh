@@ -12,37 +12,53 @@
 #include "headrace/mirror.hh"
 #include "headrace/worker.hh"
 #include "offload/backend.hh"
+#include "offload/clock.hh"
 #include "offload/plan.hh"
 
 namespace headrace::offload {
 
-/// Two generations of a parameter block and of all tables. A job uses the generation that is current when it is
-/// submitted. update() fills the other generation, once no job uses it, and makes it current. So a job sees one state
-/// of all tables, and only the thread that made a change waits.
+/// Generations of a parameter block and of all tables. A job uses the generation that is current when it is submitted.
+/// update() brings another generation, which no job uses, up to date and makes it current. So a job sees one state of
+/// all tables, however many of them a handler changes, and only the thread that made a change waits. Two generations
+/// take turns. The third has memory only while jobs that are held up somewhere use the others.
 class Parameters final : private Mirror {
  public:
-  static constexpr int kGenerations = 2;
+  static constexpr int kGenerations = 3;
 
   Parameters(DeviceMemory& memory, const std::vector<Plan>& plans, size_t images, int workers);
   ~Parameters();
 
   enum class Settled : uint8_t { kNow, kWait, kNever, kFailed };
 
-  /// Brings the device up to date. `settle(generation)` is called while jobs of an old generation are in flight. It
-  /// tells whether the device has finished them although their workers have not noticed (kNow), may still finish them
-  /// (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables (kFailed). Errors: out of
-  /// memory (with figures), kNever.
+  /// True if something that shaders see has changed since the last update. Says so too while an update is under way.
+  bool behind();
+
+  /// Brings the device up to date if it is behind(). `settle(generation)` is called while jobs of old generations are in
+  /// flight. It tells whether the device has finished those of this one although their workers have not noticed (kNow),
+  /// may still finish them (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables
+  /// (kFailed). Errors: out of memory (with figures), kNever.
   template <typename Settle>
   Status update(Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);
-    const int next = 1 - current_.load(std::memory_order_relaxed);
-    for (bool waiting = busy(next); waiting; waiting = waiting && busy(next)) {
-      const Settled settled = settle(next);
-      if (settled == Settled::kNever) return errors.error("the device does not finish its jobs");
-      if (settled == Settled::kFailed) return {};
-      waiting = settled == Settled::kWait;
+    if (!looks_behind()) return {};
+    const int64_t begin = now_ns();
+    bool spare = true;
+    for (;;) {
+      bool never = true;
+      for (int next = 0; next < kGenerations; ++next) {
+        if (next == current_.load(std::memory_order_relaxed)) continue;
+        if (next == kSpare && blocks_[next].address == 0 && (!spare || (!never && now_ns() - begin < kPatienceNs)))
+          continue;
+        const Settled settled = busy(next) ? settle(next) : Settled::kNow;
+        if (settled == Settled::kFailed) return {};
+        never = never && settled == Settled::kNever;
+        if (settled != Settled::kNow) continue;
+        if (next != kSpare) return fill(next, errors);
+        if (fill_spare()) return {};
+        spare = false;
+      }
+      if (never) return errors.error("the device does not finish its jobs");
     }
-    return fill(next, errors);
   }
 
   /// Pins the current generation for a job of `worker` and returns it. Call leave() when the device is done with the
@@ -55,7 +71,7 @@ class Parameters final : private Mirror {
   uint64_t address(int generation) const { return blocks_[generation].address; }
 
   /// Bytes of device memory in use.
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   uint64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
  private:
@@ -67,10 +83,7 @@ class Parameters final : private Mirror {
     std::vector<uint8_t> content;  // the last copy, if changes are not recorded
     uint64_t placed = 0;           // by which fill() it was last used
   };
-  struct Array {
-    std::array<Copy, kGenerations> copies;
-    uint64_t last_used = 0;
-  };
+  using Copies = std::array<Copy, kGenerations>;  // of one array
   struct Key {
     const void* objects;
     const ChangedPages* changes;
@@ -83,20 +96,31 @@ class Parameters final : private Mirror {
 
   uint64_t place(const void* objects, size_t size, ChangedPages* changes) override;
   uint64_t put(const void* value, size_t size) override;
+  bool looks_behind();
   Status fill(int generation, Errors& errors);
-  void write_images();
+  /// False if the memory does not suffice or the device has failed.
+  bool fill_spare();
+  /// Writes the parameter block of generation `filling_`, at least `size` bytes, to `block_`.
+  void write_images(size_t size);
+  Status send_changes(Copy& copy, const uint8_t* bytes, size_t size);
   uint64_t allocate(size_t size);
   bool reserve(Copy& copy, size_t size);
+  void release(Copy& copy);
   void release_replaced(int generation);
-  bool busy(int generation) const;
+  /// Releases copies that a generation had before it was filled, and the spare generation if nothing uses it.
   void forget_old();
+  bool busy(int generation) const;
+
+  static constexpr int kSpare = 2;
+  /// How long an update waits for jobs before it makes the spare generation.
+  static constexpr int64_t kPatienceNs = 5'000'000;
 
   DeviceMemory& memory_;
   const std::vector<Plan>& plans_;
   const size_t images_;
-  size_t bytes_ = 0;
+  std::atomic<size_t> bytes_{0};
   std::mutex lock_;
-  std::map<Key, Array> arrays_;
+  std::map<Key, Copies> arrays_;
   std::array<Copy, kGenerations> blocks_;
   // Memory that was replaced by a larger block, but that jobs of a generation may still read: address and size.
   std::array<std::vector<std::pair<uint64_t, size_t>>, kGenerations> replaced_;
@@ -104,8 +128,10 @@ class Parameters final : private Mirror {
   std::vector<Users> users_;
   std::atomic<uint64_t> updates_{0};
 
-  // Used while fill() runs.
+  // Used while images are written.
   int filling_ = 0;
+  bool comparing_ = false;  // look for changes only
+  bool changed_ = false;    // and there are some
   uint64_t fills_ = 0;
   std::vector<uint8_t> block_;
   size_t used_ = 0;

@@ -3,8 +3,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -16,6 +18,17 @@
 #include "runtime/runtime.hh"
 
 namespace headrace {
+
+namespace {
+
+void time_round(WorkerThread& thread) {
+  const int64_t now =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (thread.last_round != 0) thread.round_times->add(static_cast<uint64_t>(now - thread.last_round));
+  thread.last_round = now;
+}
+
+}  // namespace
 
 void Runtime::pin(int id) {
   if (options_.cpus.empty()) return;
@@ -81,12 +94,25 @@ Router& Runtime::between_rounds(int id) {
   return router;
 }
 
+Histogram Runtime::round_times() const {
+  Histogram all;
+  for (const auto& t : threads_)
+    if (t->round_times) all.add(*t->round_times);
+  return all;
+}
+
+void Runtime::reset_round_times() {
+  for (const auto& t : threads_)
+    if (t->round_times) t->round_times->clear();
+}
+
 void Runtime::loop(int id) {
   detail::t_thread_id = id;
   if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
   pin(id);
   rcu::Reader reader;
   WorkerThread& thread = *threads_[static_cast<size_t>(id)];
+  thread.kernel_id.store(gettid(), std::memory_order_relaxed);
   barrier_.enter();
   thread.generation.store(barrier_.generation());
   while (!stopping()) {
@@ -97,6 +123,8 @@ void Runtime::loop(int id) {
       thread.generation.store(generation, std::memory_order_release);
     if (stopping()) break;
     reader.quiescent();
+    if (thread.round_times) [[unlikely]]
+      time_round(thread);
     Worker& worker = router.worker(id);
     if (!worker.step()) worker.idle(reader);
   }
@@ -157,7 +185,7 @@ void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& 
   stopping_.store(false, std::memory_order_release);
   owner_ = &router;
   current_.store(router.get(), std::memory_order_release);
-  signals_.catch_stop_signals(true);
+  catch_stop_signals();
   running_.store(true, std::memory_order_release);
   simulated_ = clock::warp() == clock::Warp::kSimulation;
   if (simulated_) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 
 #include "base/argument_text.hh"
 #include "base/device_addresses.hh"
@@ -22,6 +23,12 @@
 #include "runtime/runtime.hh"
 
 namespace headrace {
+
+namespace {
+
+thread_local Router::UpdatesTogether* t_together = nullptr;
+
+}  // namespace
 
 Router::Router(Runtime& runtime, const RouterOptions& options, Router* predecessor)
     : runtime_(runtime),
@@ -345,7 +352,10 @@ Status Router::call_write(Element* element, const Handler& handler, const std::s
   Status status;
   if (handler.flags & Handler::kThreadSafe) {
     status = handler.write(value, errors);
-    status &= update_devices(errors);
+    if (t_together)
+      t_together->owed_ = true;
+    else
+      status &= update_devices(errors);
   } else {
     runtime_.quiesce([&] {
       status = handler.write(value, errors);
@@ -355,9 +365,20 @@ Status Router::call_write(Element* element, const Handler& handler, const std::s
   return status;
 }
 
+Router::UpdatesTogether::UpdatesTogether(Runtime& runtime)
+    : runtime_(runtime), outer_(std::exchange(t_together, this)) {}
+
+Router::UpdatesTogether::~UpdatesTogether() {
+  t_together = outer_;
+  if (!owed_) return;
+  Errors errors(Errors::Output::kStderr);
+  (void)runtime_.current()->update_devices(errors);
+}
+
 Status Router::update_devices(Errors& errors) {
   if (!engine_) return {};
   if (!on_worker()) return engine_->update(false, errors);
+  if (!engine_->behind()) return {};
   // A worker would wait for its own jobs, which it cannot poll here.
   Status status;
   runtime_.quiesce([&] { status = engine_->update(true, errors); });

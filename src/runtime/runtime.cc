@@ -35,6 +35,8 @@ Runtime::Runtime(const Options& options)
   // of workers: the control thread, whether or not there is one.
   detail::g_thread_count = options.threads + 1;
   detail::t_thread_id = options.control_thread ? options.threads : 0;
+  if (options.time_rounds)
+    for (const auto& t : threads_) t->round_times = std::make_unique<Histogram>();
 }
 
 Runtime::~Runtime() {

@@ -111,6 +111,8 @@ class Runtime {
     bool control_thread = false;
     /// From plan_real_time(); for runs with a control thread.
     RealTime real_time{};
+    /// Measure the times between rounds of workers.
+    bool time_rounds = false;
     /// Dry run: elements that touch the machine (headrace/touches_machine.hh) are not initialized.
     bool look_only = false;
   };
@@ -127,6 +129,11 @@ class Runtime {
   int cpu_of(int id) const {
     return options_.cpus.empty() ? -1 : options_.cpus[static_cast<size_t>(id) % options_.cpus.size()];
   }
+  /// From now on SIGINT and SIGTERM end the present run(), or the next one. run() calls this, too.
+  void catch_stop_signals() { signals_.catch_stop_signals(true); }
+  /// With Options::time_rounds: of all workers, in nanoseconds, since reset_round_times(). Any thread.
+  Histogram round_times() const;
+  void reset_round_times();
   WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
   /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called on

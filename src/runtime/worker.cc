@@ -260,6 +260,7 @@ void Worker::idle(rcu::Reader& reader) {
   if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
   if (polling) wait = std::min(wait, kPollingSleepNs);
   if (wait <= 0) return;
+  thread_.last_round = 0;
   const uint64_t generation = runtime_.barrier_.generation();
   reader.offline();
   const bool may_sleep = polling ? runtime_.barrier_.nap(thread_) : runtime_.barrier_.fall_asleep(thread_);

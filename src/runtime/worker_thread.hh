@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+
+#include "headrace/histogram.hh"
 
 namespace headrace {
 
@@ -31,6 +34,12 @@ class WorkerThread {
 
   uint64_t rounds = 0;
   unsigned quiet_rounds = 0;
+
+  /// The thread's number in the kernel; 0 before it runs.
+  std::atomic<int> kernel_id{0};
+  /// Nanoseconds from the start of a round to that of the next, without sleeps; null: not measured.
+  std::unique_ptr<Histogram> round_times;
+  int64_t last_round = 0;  ///< when it started; 0: the thread has slept since
 
  private:
   int event_fd_ = -1;

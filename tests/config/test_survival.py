@@ -121,6 +121,14 @@ def test_many_clients_at_once(headrace, running, tmp_path):
     stop(process)
 
 
+def test_a_router_that_says_it_is_ready_can_be_stopped(running):
+    for _ in range(20):
+        process = running("run", "-e", IDLE, "-q", "-w", "1")
+        while "ready in" not in process.stdout.readline():
+            assert process.poll() is None
+        stop(process)
+
+
 def test_a_second_start_leaves_the_first_alone(headrace, running, tmp_path):
     path = str(tmp_path / "socket")
     process = running("run", "-e", IDLE, "-u", path, "-q", "-w", "1")

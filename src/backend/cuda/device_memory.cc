@@ -5,6 +5,12 @@
 
 namespace headrace::cuda {
 
+namespace {
+
+constexpr size_t kAlignment = 16;  // of what is copied to the staging buffer
+
+}  // namespace
+
 CudaMemory::~CudaMemory() {
   if (device_->failed()) return;
   const Device::Quiet quiet(*device_);
@@ -45,26 +51,40 @@ void CudaMemory::release(uint64_t address) {
   device_->check(device_->driver().cuMemFree(address), "releasing memory");
 }
 
-Status CudaMemory::upload(uint64_t to, const void* from, size_t bytes) {
+bool CudaMemory::turn() {
+  const Driver& driver = device_->driver();
+  if (!device_->check(driver.cuEventRecord(sent_[half_], stream_.get()), "uploading")) return false;
+  half_ = 1 - half_;
+  used_ = 0;
+  // An event that was never recorded counts as done.
+  return device_->wait([&] { return driver.cuEventQuery(sent_[half_]); }, "uploading");
+}
+
+Status CudaMemory::send(uint64_t to, const void* from, size_t bytes) {
   if (device_->failed()) return Status::failed();
   device_->use();
-  const Driver& driver = device_->driver();
   const auto* source = static_cast<const uint8_t*>(from);
-  for (size_t i = 0; bytes > 0; ++i) {
-    const size_t n = std::min(bytes, kPiece);
-    const size_t half = i % 2;
-    uint8_t* const piece = staging_.host() + half * kPiece;
-    if (i >= 2 && !device_->wait([&] { return driver.cuEventQuery(sent_[half]); }, "uploading"))
-      return Status::failed();
+  while (bytes > 0) {
+    if (used_ == kPiece && !turn()) return Status::failed();
+    const size_t n = std::min(bytes, kPiece - used_);
+    uint8_t* const piece = staging_.host() + half_ * kPiece + used_;
     std::memcpy(piece, source, n);
-    if (!device_->check(driver.cuMemcpyHtoDAsync(to, piece, n, stream_.get()), "uploading") ||
-        !device_->check(driver.cuEventRecord(sent_[half], stream_.get()), "uploading"))
+    if (!device_->check(device_->driver().cuMemcpyHtoDAsync(to, piece, n, stream_.get()), "uploading"))
       return Status::failed();
+    used_ = std::min(kPiece, (used_ + n + kAlignment - 1) / kAlignment * kAlignment);
     source += n;
     to += n;
     bytes -= n;
   }
-  return stream_.wait("uploading") ? Status() : Status::failed();
+  return {};
+}
+
+Status CudaMemory::finish() {
+  if (device_->failed()) return Status::failed();
+  device_->use();
+  if (!stream_.wait("uploading")) return Status::failed();
+  used_ = 0;
+  return {};
 }
 
 std::pair<size_t, size_t> CudaMemory::info() const {

@@ -17,19 +17,24 @@ class CudaMemory final : public offload::DeviceMemory {
 
   uint64_t allocate(size_t bytes) override;
   void release(uint64_t address) override;
-  Status upload(uint64_t to, const void* from, size_t bytes) override;
+  Status send(uint64_t to, const void* from, size_t bytes) override;
+  Status finish() override;
   size_t free_bytes() const override { return info().first; }
   size_t total_bytes() const override { return info().second; }
 
  private:
   static constexpr size_t kPiece = size_t{2} << 20;
 
+  /// Turns to the other half of the staging buffer, when it has traveled.
+  bool turn();
   std::pair<size_t, size_t> info() const;
 
   std::shared_ptr<Device> device_;
   Stream stream_;
-  PinnedMemory staging_;  // two pieces, one filled while the other travels
-  CUevent sent_[2] = {};
+  PinnedMemory staging_;  // two halves of kPiece bytes, one filled while the other travels
+  CUevent sent_[2] = {};  // the copies from a half are done
+  size_t half_ = 0;       // the one that is filled
+  size_t used_ = 0;       // bytes of it
 };
 
 }  // namespace headrace::cuda

@@ -47,7 +47,7 @@ void ReferenceMemory::release(uint64_t address) {
   blocks_.erase(it);
 }
 
-Status ReferenceMemory::upload(uint64_t to, const void* from, size_t bytes) {
+Status ReferenceMemory::send(uint64_t to, const void* from, size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return {};
 }

@@ -22,7 +22,8 @@ class ReferenceMemory final : public DeviceMemory {
   explicit ReferenceMemory(size_t limit = 0) : limit_(limit) {}
   uint64_t allocate(size_t bytes) override;
   void release(uint64_t address) override;
-  Status upload(uint64_t to, const void* from, size_t bytes) override;
+  Status send(uint64_t to, const void* from, size_t bytes) override;
+  Status finish() override { return {}; }
   size_t free_bytes() const override { return limit_ ? limit_ - used_ : 0; }
   size_t total_bytes() const override { return limit_; }
 

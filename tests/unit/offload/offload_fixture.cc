@@ -80,11 +80,18 @@ class ControlledMemory final : public offload::DeviceMemory {
  public:
   ControlledMemory(offload::DeviceMemory& memory, DeviceControls& controls) : memory_(memory), controls_(controls) {}
 
-  uint64_t allocate(size_t bytes) override { return controls_.refuse ? 0 : memory_.allocate(bytes); }
-  void release(uint64_t address) override { memory_.release(address); }
-  Status upload(uint64_t to, const void* from, size_t bytes) override {
-    return controls_.refuse ? Status::failed() : memory_.upload(to, from, bytes);
+  uint64_t allocate(size_t bytes) override {
+    if (controls_.refuse) return 0;
+    ++controls_.allocations;
+    return memory_.allocate(bytes);
   }
+  void release(uint64_t address) override { memory_.release(address); }
+  Status send(uint64_t to, const void* from, size_t bytes) override {
+    if (controls_.refuse) return Status::failed();
+    controls_.sent_bytes += bytes;
+    return memory_.send(to, from, bytes);
+  }
+  Status finish() override { return memory_.finish(); }
   size_t free_bytes() const override { return memory_.free_bytes(); }
   size_t total_bytes() const override { return memory_.total_bytes(); }
 

@@ -36,6 +36,8 @@ struct DeviceControls {
   std::atomic<int> reused{0};           ///< jobs handed over at a place whose job was not done
   std::atomic<int> unhealthy_reads{0};  ///< results that were asked for though they are not there
   std::atomic<int> last_size{0};        ///< slots of the job handed over last
+  std::atomic<int> allocations{0};      ///< of memory for tables
+  std::atomic<size_t> sent_bytes{0};    ///< of tables
 };
 
 /// Puts devices that obey DeviceControls in the place of the machine's, as long as it lives.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "backend/devices.hh"
@@ -153,6 +155,32 @@ TEST(ChangedPages, TellEachFollowerWhatItLacks) {
   EXPECT_NE(ChangedPages(1).id(), ChangedPages(1).id());
 }
 
+TEST(ChangedPages, AreFoundAmongMany) {
+  constexpr size_t kPage = ChangedPages::kPage, kMost = 5000;
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    ChangedPages pages(kMost * kPage - 5);
+    std::vector<bool> marked(kMost);
+    pages.mark(0, kMost * kPage - 5);
+    const uint64_t before = pages.advance();
+    for (size_t n = random() % 6; n > 0; --n) {
+      const size_t first = random() % kMost, last = std::min<size_t>(kMost - 1, first + random() % 200);
+      pages.mark(first * kPage + random() % 100, std::min(last * kPage + 101 + random() % 100, kMost * kPage - 5));
+      std::fill(marked.begin() + static_cast<ptrdiff_t>(first), marked.begin() + static_cast<ptrdiff_t>(last) + 1,
+                true);
+    }
+    std::vector<bool> told(kMost);
+    size_t end_before = 0;
+    for (const auto& [begin, end] : since(pages, before)) {
+      EXPECT_TRUE(begin == 0 || begin > end_before) << "two runs that are one";
+      end_before = end;
+      for (size_t page = begin / kPage; page < end / kPage; ++page) told[page] = true;
+    }
+    EXPECT_EQ(told, marked);
+    EXPECT_EQ(pages.any_since(before), std::find(marked.begin(), marked.end(), true) != marked.end());
+  }
+}
+
 TEST(ChangedPages, SeveralFollowersAtATime) {
   ChangedPages pages(1);
   constexpr int kAdvances = 1'000'000;
@@ -218,31 +246,69 @@ TEST_F(OffloadParameters, AJobKeepsItsGeneration) {
   const int later = parameters_->enter(1);
   EXPECT_NE(later, job);
   EXPECT_EQ(color(later), 2);
-  // The next update needs the first job's place.
+  // The next update finds both generations in use and makes the third.
+  const size_t usual = parameters_->bytes();
   ASSERT_TRUE(router_->write("p.color", "3"));
   int asked = 0;
-  EXPECT_FALSE(parameters_
-                   ->update(errors_,
-                            [&](int generation) {
-                              EXPECT_EQ(generation, job);
-                              ++asked;
-                              return offload::Parameters::Settled::kNever;
-                            })
-                   .ok());
+  const auto count_and_say = [&asked](offload::Parameters::Settled settled) {
+    return [&asked, settled](int) {
+      ++asked;
+      return settled;
+    };
+  };
+  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNever)).ok());
   EXPECT_EQ(asked, 1);
+  EXPECT_GT(parameters_->bytes(), usual);
+  const int last = parameters_->enter(1);
+  EXPECT_EQ(color(job), 1);
+  EXPECT_EQ(color(later), 2);
+  EXPECT_EQ(color(last), 3);
+  // There is no fourth.
+  ASSERT_TRUE(router_->write("p.color", "4"));
+  EXPECT_FALSE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNever)).ok());
+  EXPECT_EQ(asked, 3);
   EXPECT_NE(errors_.str().find("the device does not finish its jobs"), std::string::npos) << errors_.str();
   EXPECT_EQ(color(job), 1);
-  // Waits until it is left, or until the device is known to be done with it.
+  EXPECT_EQ(color(later), 2);
+  // Waits until one is left, or until the device is known to be done with it.
+  asked = 0;
   EXPECT_TRUE(parameters_
                   ->update(errors_,
                            [&](int generation) {
-                             if (++asked == 5) parameters_->leave(0, generation);
+                             if (++asked == 5) parameters_->leave(generation == job ? 0 : 1, generation);
                              return offload::Parameters::Settled::kWait;
                            })
                   .ok());
-  EXPECT_EQ(asked, 5);
-  EXPECT_EQ(color(parameters_->enter(0)), 3);
-  EXPECT_TRUE(parameters_->update(errors_, [](int) { return offload::Parameters::Settled::kNow; }).ok());
+  EXPECT_GE(asked, 5);
+  EXPECT_EQ(color(parameters_->enter(0)), 4);
+  EXPECT_EQ(color(last), 3);
+  ASSERT_TRUE(router_->write("p.color", "5"));
+  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNow)).ok());
+  EXPECT_EQ(parameters_->updates(), 5u);
+  // The third goes when its jobs are done.
+  parameters_->leave(1, last);
+  ASSERT_TRUE(router_->write("p.color", "6"));
+  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNow)).ok());
+  EXPECT_EQ(parameters_->bytes(), usual);
+}
+
+TEST_F(OffloadParameters, OnlyChangesAreAnUpdate) {
+  make("Idle -> p :: Paint(1) -> c :: Counter -> rt :: RadixIPLookup(0.0.0.0/0 1.2.3.4 0) -> q :: Queue -> Idle;");
+  EXPECT_TRUE(parameters_->behind());
+  ASSERT_TRUE(update().ok());
+  EXPECT_FALSE(parameters_->behind());
+  ASSERT_TRUE(router_->write("q.capacity", "7"));
+  ASSERT_TRUE(router_->write("c.reset", ""));
+  ASSERT_TRUE(router_->write("p.color", "1"));
+  EXPECT_FALSE(parameters_->behind());
+  ASSERT_TRUE(update().ok());
+  EXPECT_EQ(parameters_->updates(), 1u);
+  for (const char* route : {"10.0.0.0/8 1.2.3.4 0", "10.1.2.0/25 1.2.3.4 0", "10.0.0.0/16 4.3.2.1 0"}) {
+    ASSERT_TRUE(router_->write("rt.add", route)) << router_->errors();
+    EXPECT_TRUE(parameters_->behind()) << route;
+    ASSERT_TRUE(update().ok());
+    EXPECT_FALSE(parameters_->behind());
+  }
   EXPECT_EQ(parameters_->updates(), 4u);
 }
 

@@ -419,6 +419,61 @@ TEST_F(OffloadQueue, AGateThatOnePollClosesAndOpensRestsNobody) {
   EXPECT_GE(count(offload::kWaits), 1u);
 }
 
+TEST_F(OffloadQueue, NoPacketSeesHalfOfAnUpdate) {
+  // A route is an entry of one table and a next hop of another. Two updates pass while jobs of older states are held.
+  make(
+      "Idle -> first :: Strip(14) -> CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 1.1.1.1 0)"
+      " -> Paint(0) -> cap :: Capture; rt[1] -> Paint(1) -> cap;",
+      options(Mode::kDevice, 1, 8));
+  device().hold = true;
+  const auto expect_held = [&](int n) {
+    poll(r());
+    EXPECT_EQ(seen().size(), 0u);
+    EXPECT_EQ(device().submitted, n);
+  };
+  send(1, 1);
+  ASSERT_TRUE(r().write("rt.set", "0.0.0.0/0 2.2.2.2 1")) << r().errors();
+  expect_held(1);
+  send(1, 1);
+  ASSERT_TRUE(r().write("rt.set", "0.0.0.0/0 3.3.3.3 0")) << r().errors();
+  expect_held(2);
+  send(1, 1);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  ASSERT_EQ(seen().size(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(seen()[i].packet->anno_u32(anno_offset::kDstIp), (i + 1) * 0x01010101u);
+    EXPECT_EQ(seen()[i].packet->anno_u8(anno_offset::kPaint), i == 1);
+  }
+  EXPECT_FALSE(failed(0));
+}
+
+TEST_F(OffloadQueue, AnUpdateSendsLittleMoreThanWhatChanged) {
+  make(
+      "Idle -> first :: Strip(14) -> CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 1.1.1.1 0)"
+      " -> q :: Queue -> Discard; rt[1] -> c :: Counter -> cap :: Capture;",
+      options(Mode::kDevice));
+  ASSERT_TRUE(r().write("rt.add", "10.0.0.0/8 1.1.1.1 1")) << r().errors();
+  ASSERT_TRUE(r().write("rt.add", "10.0.0.0/9 1.1.1.1 0")) << r().errors();
+  const int allocations = device().allocations;
+  size_t sent = device().sent_bytes;
+  ASSERT_TRUE(r().write("q.capacity", "50")) << r().errors();
+  ASSERT_TRUE(r().write("c.reset", "")) << r().errors();
+  EXPECT_EQ(device().sent_bytes, sent) << "nothing that devices have has changed";
+  ASSERT_TRUE(r().write("rt.add", "10.1.2.0/24 1.1.1.1 1")) << r().errors();
+  EXPECT_GT(device().sent_bytes, sent);
+  // The change before, which this generation lacks, is one of half a table.
+  sent = device().sent_bytes;
+  ASSERT_TRUE(r().write("rt.add", "10.1.3.0/24 1.1.1.1 1")) << r().errors();
+  EXPECT_LT(device().sent_bytes - sent, 4000u);
+  EXPECT_EQ(device().allocations, allocations);
+  // Each of these routes has a new next hop.
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(r().write("rt.add", fmt::format("10.1.{}.0/24 1.1.2.{} 1", i + 4, i))) << r().errors();
+  EXPECT_LT(device().allocations - allocations, 40) << "arrays grow by half";
+}
+
 TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
   make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
        options(Mode::kDevice, 4, 4));

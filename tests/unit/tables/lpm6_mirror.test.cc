@@ -24,7 +24,7 @@ class HostMirror final : public Mirror {
  private:
   struct Copy {
     std::unique_ptr<std::byte[]> bytes;
-    uint32_t moment = 0;
+    uint64_t moment = 0;
   };
 
   uint64_t place(const void* objects, size_t size, ChangedPages* changes) override {
@@ -32,7 +32,7 @@ class HostMirror final : public Mirror {
     // A page may be copied whole.
     if (!copy.bytes) copy.bytes = std::make_unique<std::byte[]>(size + 64);
     std::byte* const to = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(copy.bytes.get()) + 63) & ~63ul);
-    const uint32_t now = changes->advance();
+    const uint64_t now = changes->advance();
     changes->each_since(copy.moment, [&](size_t begin, size_t end) {
       end = std::min(end, size);
       std::memcpy(to + begin, static_cast<const std::byte*>(objects) + begin, end - begin);
