@@ -6,11 +6,8 @@
 
 namespace headrace {
 
-/// Threads per block. Each runs one row at a time.
+/// Threads per block. A tile has as many rows; each thread takes one.
 inline constexpr int kJobThreads = 256;
-/// Most rows of a tile, which a block of the resident kernel loads and stores at once; a multiple of kJobThreads. Large
-/// tiles pay the round trip to host memory once for many rows.
-inline constexpr uint32_t kMostTileRows = 1024;
 inline constexpr int kJobWarps = kJobThreads / 32;
 /// Size of the buffer into which a warp loads one payload: a packet of the pool, aligned to 16 bytes, fits.
 inline constexpr uint32_t kStageBytes = 2304;
@@ -61,16 +58,16 @@ inline constexpr uint32_t kCountsAt = 128;  ///< likewise; 8 bytes per counter
 /// Rows begin after the counts.
 HEADRACE_SHADER constexpr uint32_t rows_at(uint32_t counters) { return (kCountsAt + 8 * counters + 127) / 128 * 128; }
 
-/// Shared memory that a block with tiles of `rows` rows needs.
+/// Shared memory that a block needs.
 HEADRACE_SHADER constexpr uint32_t job_counts_bytes(uint32_t counters) { return (8 * counters + 15) / 16 * 16; }
 HEADRACE_SHADER constexpr uint32_t job_parameter_bytes(uint32_t bytes) {
   return bytes > kSharedParameters ? 0 : (bytes + 15) / 16 * 16;
 }
 HEADRACE_SHADER constexpr uint32_t job_stage_bytes(bool scans) { return scans ? kJobWarps * kStageBytes : 0; }
 HEADRACE_SHADER constexpr uint32_t job_shared_bytes(uint32_t counters, uint32_t parameter_bytes, uint32_t stride,
-                                                    uint32_t stage_bytes, uint32_t rows) {
+                                                    uint32_t stage_bytes) {
   return job_counts_bytes(counters) + stage_bytes + job_parameter_bytes(parameter_bytes) +
-         rows * (stride + kRowPadding);
+         kJobThreads * (stride + kRowPadding);
 }
 
 /// When blocks of the resident kernel last had work. In device memory.
@@ -92,7 +89,6 @@ struct ResidentArguments {
   uint32_t counters;  ///< the most that any plan has
   uint32_t parameter_bytes;
   uint32_t stage_bytes;  ///< room for payloads in a block's shared memory
-  uint32_t tile_rows;    ///< a multiple of kJobThreads, for rows of the largest stride
   uint32_t generation;   ///< not 0
 };
 

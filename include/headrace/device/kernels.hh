@@ -25,7 +25,7 @@ inline __device__ uint64_t nanoseconds() {
 class Tile {
  public:
   __device__ Tile(uint32_t* shared, uint32_t stride)
-      : shared_(shared), pieces_(stride / 16), magic_(~0u / pieces_ + 1), turn_(threadIdx.x >> 3 & 3) {}
+      : shared_(shared), pieces_(stride / 16), magic_((65535 + pieces_) / pieces_), turn_(threadIdx.x >> 3 & 3) {}
 
   __device__ void load(const unsigned char* rows, uint32_t n) const {
     const uint32_t end = n * pieces_;
@@ -48,14 +48,11 @@ class Tile {
 
  private:
   /// Loads that a thread has in flight at once.
-  static constexpr uint32_t kInFlight = 16;
+  static constexpr uint32_t kInFlight = 8;
 
-  /// The word of shared memory at which a piece begins. The product's upper half is exactly piece / pieces_ for up to
-  /// 2^16 pieces. 2^32 / 1 does not fit into magic_.
-  __device__ uint32_t begin(uint32_t piece) const {
-    const uint32_t row = pieces_ == 1 ? piece : __umulhi(piece, magic_);
-    return 4 * piece + row * (kRowPadding / 4);
-  }
+  /// The word of shared memory at which a piece begins. Its row is exactly piece / pieces_ for up to kJobThreads rows
+  /// of kMaxStride bytes, which are 256 x 16 pieces; rows of 17 pieces would already give wrong results.
+  __device__ uint32_t begin(uint32_t piece) const { return 4 * piece + (piece * magic_ >> 16) * (kRowPadding / 4); }
 
   // Each quarter of a warp moves the four words of a piece in a different order, so that the 32 words of one step lie
   // in different banks.
@@ -109,41 +106,38 @@ struct Shared {
   }
 };
 
-/// Runs the rows `first` to `end` - 1 of a job, one tile of `tile_rows` rows after every `step` rows. All threads of a
-/// block call it.
+/// Runs the rows `first` to `end` - 1 of a job, one tile after every `step` rows. All threads of a block call it.
 inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
-                                uint32_t step, uint32_t tile_rows, uint32_t stride, bool scans,
-                                const unsigned char* parameters) {
+                                uint32_t step, uint32_t stride, bool scans, const unsigned char* parameters) {
   const Tile tile(shared.tile, stride);
-  // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the warps,
-  // and threads without a row take part, too.
-  const uint32_t place = scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
   for (; first < end; first += step) {
-    const uint32_t n = end - first < tile_rows ? end - first : tile_rows;
+    const uint32_t n = end - first < kJobThreads ? end - first : kJobThreads;
     unsigned char* const at = rows + size_t{first} * stride;
     tile.load(at, n);
     __syncthreads();
-    for (uint32_t mine = place; mine - place < n; mine += kJobThreads) {
-      uint32_t* const row = tile.row(mine);
-      Slot slot;
-      slot.header = RowHeader{};
-      slot.header.at = kExit;
-      slot.row = reinterpret_cast<unsigned char*>(row);
-      slot.counts = shared.counts;
-      slot.stage = shared.stage;
-      slot.stopped = false;
-      if (mine < n) {
-        const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
-        static_assert(sizeof slot.header == sizeof words);
-        memcpy(&slot.header, words, sizeof words);
-      }
-      slot.window_at = slot.header.data;
-      if (scans || mine < n) headrace_run_plan(plan, slot, parameters);
-      if (mine < n) {
-        uint32_t after[4];
-        memcpy(after, &slot.header, sizeof after);
-        for (int i = 0; i < 4; ++i) row[i] = after[i];
-      }
+    // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the
+    // warps, and threads without a row take part, too.
+    const uint32_t mine =
+        scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
+    uint32_t* const row = tile.row(mine);
+    Slot slot;
+    slot.header = RowHeader{};
+    slot.header.at = kExit;
+    slot.row = reinterpret_cast<unsigned char*>(row);
+    slot.counts = shared.counts;
+    slot.stage = shared.stage;
+    slot.stopped = false;
+    if (mine < n) {
+      const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
+      static_assert(sizeof slot.header == sizeof words);
+      memcpy(&slot.header, words, sizeof words);
+    }
+    slot.window_at = slot.header.data;
+    if (scans || mine < n) headrace_run_plan(plan, slot, parameters);
+    if (mine < n) {
+      uint32_t after[4];
+      memcpy(after, &slot.header, sizeof after);
+      for (int i = 0; i < 4; ++i) row[i] = after[i];
     }
     __syncthreads();
     tile.store(at, n);
@@ -238,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads) headrace_str
   shared.prepare(a.counters, parameters, a.parameter_bytes);
   if (shared.parameters != nullptr) parameters = shared.parameters;
   device::run_rows(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
-                   a.slots, gridDim.x * kJobThreads, kJobThreads, a.stride, a.scans != 0, parameters);
+                   a.slots, gridDim.x * kJobThreads, a.stride, a.scans != 0, parameters);
   for (uint32_t i = threadIdx.x; i < a.counters; i += kJobThreads)
     if (shared.counts[i] != 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(a.counts) + i, static_cast<unsigned long long>(shared.counts[i]));
@@ -264,10 +258,8 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     const unsigned char* parameters = reinterpret_cast<const unsigned char*>(job.parameters);
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
-    // Packets that are scanned take so long that their rows hardly matter.
-    const uint32_t tile_rows = layout.scans != 0 ? kJobThreads : a.tile_rows;
-    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, 0, slots, tile_rows, tile_rows,
-                     layout.stride, layout.scans != 0, parameters);
+    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, 0, slots, kJobThreads, layout.stride,
+                     layout.scans != 0, parameters);
     uint64_t* const counts = reinterpret_cast<uint64_t*>(job.place + kCountsAt);
     for (uint32_t i = threadIdx.x; i < layout.counters; i += kJobThreads) counts[i] = shared.counts[i];
     __syncthreads();

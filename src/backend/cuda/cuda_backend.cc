@@ -17,8 +17,6 @@ using offload::Program;
 using offload::Run;
 
 constexpr double kMiB = 1024.0 * 1024.0;
-/// Shared memory that a block has besides: a few bytes of the kernels' own, and the system's.
-constexpr uint32_t kSharedBytesOfOthers = 2048;
 
 class CudaBackend final : public offload::Backend {
  public:
@@ -43,14 +41,7 @@ class CudaBackend final : public offload::Backend {
   Places places_of(int worker, const LaneOptions& options) const;
   bool warm_up();
   bool can_write_values();
-  /// Of one generation of a router, with `shared_bytes_`.
-  size_t resident_blocks_that_fit();
-  /// The rows of the resident kernel's tiles. Sets `shared_bytes_`.
-  uint32_t choose_tile(int job_size);
-  uint32_t shared_bytes(uint32_t rows) const {
-    return job_shared_bytes(program_.counters, program_.parameter_bytes, stride_, program_.stage_bytes, rows);
-  }
-  bool reserve_shared(CUfunction function);
+  int blocks_that_fit(CUfunction function);
   Status failed(Errors& errors) const { return errors.error("CUDA device {} has failed", device_->ordinal()); }
 
   std::shared_ptr<Device> device_;
@@ -135,20 +126,15 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
     stride_ = std::max(stride_, program_.plans.back().stride);
     program_.counters = std::max(program_.counters, program_.plans.back().counters);
   }
-  shared_bytes_ = shared_bytes(kJobThreads);
+  shared_bytes_ = job_shared_bytes(program_.counters, program_.parameter_bytes, stride_, program_.stage_bytes);
   const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
-  if (shared_bytes_ + kSharedBytesOfOthers > room)
+  // The kernels have a few bytes of their own, the system another KiB.
+  if (shared_bytes_ + 2048 > room)
     return errors.error(
         "{} rows of {} bytes, {} counters and {} bytes of parameters need {} bytes of shared memory, a block of CUDA "
         "device {} has {}",
         kJobThreads, stride_, program_.counters, program_.parameter_bytes, shared_bytes_, device_->ordinal(), room);
   return {};
-}
-
-bool CudaBackend::reserve_shared(CUfunction function) {
-  return device_->check(
-      device_->driver().cuFuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(shared_bytes_)),
-      "reserving shared memory");
 }
 
 Status CudaBackend::load(const Image& image, Errors& errors) {
@@ -158,7 +144,10 @@ Status CudaBackend::load(const Image& image, Errors& errors) {
     return errors.error("CUDA device {} does not take the program ({}, driver {}.{}): {}", device_->ordinal(),
                         compiled_, driver.version / 1000, driver.version % 1000 / 10, driver.text(r));
   const auto find = [&](CUfunction& function, const char* name) {
-    return device_->check(driver.cuModuleGetFunction(&function, module_, name), name) && reserve_shared(function);
+    return device_->check(driver.cuModuleGetFunction(&function, module_, name), name) &&
+           device_->check(
+               driver.cuFuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(shared_bytes_)),
+               "reserving shared memory");
   };
   if (!find(stream_function_, "headrace_stream") || !find(resident_function_, "headrace_resident"))
     return failed(errors);
@@ -235,33 +224,17 @@ Status CudaBackend::make_stream_lanes(const LaneOptions& options, Errors& errors
   return {};
 }
 
-size_t CudaBackend::resident_blocks_that_fit() {
+int CudaBackend::blocks_that_fit(CUfunction function) {
   int blocks = 0;
-  device_->check(device_->driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, resident_function_, kJobThreads,
-                                                                               shared_bytes_),
-                 "asking how many blocks fit");
-  // The other half is for the next generation of the router, which starts while this one ends.
-  return static_cast<size_t>(std::max(blocks * device_->attribute(kMultiprocessorCount) / 2, 1));
-}
-
-uint32_t CudaBackend::choose_tile(int job_size) {
-  const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
-  const auto useful = (static_cast<uint32_t>(job_size) + kJobThreads - 1) / kJobThreads * kJobThreads;
-  for (uint32_t rows = std::min(useful, kMostTileRows); rows > kJobThreads; rows -= kJobThreads) {
-    shared_bytes_ = shared_bytes(rows);
-    // A place that shares its block waits for the others' jobs, which costs more than small tiles.
-    if (shared_bytes_ + kSharedBytesOfOthers <= room && reserve_shared(resident_function_) &&
-        resident_blocks_that_fit() >= place_count_)
-      return rows;
-  }
-  shared_bytes_ = shared_bytes(kJobThreads);
-  reserve_shared(resident_function_);
-  return kJobThreads;
+  device_->check(
+      device_->driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, kJobThreads, shared_bytes_),
+      "asking how many blocks fit");
+  return blocks * device_->attribute(kMultiprocessorCount);
 }
 
 Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& errors) {
-  const uint32_t tile_rows = choose_tile(options.job_size);
-  const size_t most = resident_blocks_that_fit();
+  // The other half is for the next generation of the router, which starts while this one ends.
+  const size_t most = static_cast<size_t>(std::max(blocks_that_fit(resident_function_) / 2, 1));
   const size_t blocks = std::min(place_count_, most);
   if (blocks * kPlacesPerBlock < place_count_)
     return errors.error(
@@ -277,7 +250,6 @@ Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& erro
   arguments.counters = program_.counters;
   arguments.parameter_bytes = program_.parameter_bytes;
   arguments.stage_bytes = program_.stage_bytes;
-  arguments.tile_rows = tile_rows;
   kernel_ = std::make_unique<ResidentKernel>(device_, resident_function_, static_cast<unsigned>(blocks), shared_bytes_,
                                              arguments, places_.host);
   if (!kernel_->start()) return failed(errors);

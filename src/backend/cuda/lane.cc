@@ -68,7 +68,7 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   void* values[] = {&arguments};
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
   const unsigned shared =
-      job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride, program_.stage_bytes, kJobThreads);
+      job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride, program_.stage_bytes);
   const auto sequence = jobs_[static_cast<size_t>(job)].sequence;
   bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
   if (ok && slots > 0)
