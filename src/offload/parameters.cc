@@ -72,7 +72,10 @@ void Parameters::release_replaced(int generation) {
 }
 
 uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* changes) {
-  if (failed_ || !objects || size == 0) return 0;
+  if (!objects || size == 0) return 0;
+  // For an image that is not used: shaders may add to the address.
+  const auto any_address = reinterpret_cast<uint64_t>(objects);
+  if (failed_) return any_address;
   const Key key{objects, changes, changes ? changes->id() : 0};
   const auto* bytes = static_cast<const uint8_t*>(objects);
   if (comparing_) {
@@ -82,10 +85,10 @@ uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* chang
                       (changes ? !changes->any_since(copy->moment)
                                : copy->content.size() == size && std::memcmp(copy->content.data(), bytes, size) == 0);
     changed_ |= !same;
-    return same ? copy->address : 0;
+    return same ? copy->address : any_address;
   }
   Copy& copy = arrays_[key][filling_];
-  if (!reserve(copy, size)) return 0;
+  if (!reserve(copy, size)) return any_address;
   copy.placed = fills_;
   Status status;
   if (changes) {
