@@ -83,6 +83,8 @@ constexpr ByteSet kAlpha = union_of(kUpper, kLower);
 constexpr ByteSet kAlnum = union_of(kAlpha, kDigits);
 constexpr ByteSet kWord = union_of(kAlnum, bytes_of("_"));
 constexpr ByteSet kSpace = bytes_of(" \t\n\v\f\r");
+/// What flag x ignores: PCRE2 with Unicode support counts U+0085 in, whether or not the expression is UTF-8.
+constexpr ByteSet kIgnored = union_of(kSpace, bytes_of("\x85"));
 constexpr ByteSet kHorizontal = bytes_of(" \t\xa0");
 constexpr ByteSet kVertical = bytes_of("\n\v\f\r\x85");
 constexpr ByteSet kPunct = bytes_of("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
@@ -233,7 +235,7 @@ class Parser {
         const size_t end = text_.find(')', at_);
         if (end == std::string_view::npos) return invalid(at_, "a (?# comment without its )");
         at_ = end + 1;
-      } else if (flags.extended && kSpace.has(static_cast<uint8_t>(text_[at_]))) {
+      } else if (flags.extended && kIgnored.has(static_cast<uint8_t>(text_[at_]))) {
         ++at_;
       } else if (flags.extended && text_[at_] == '#') {
         const size_t end = text_.find('\n', at_);

@@ -226,7 +226,8 @@ TEST_P(OffloadLive, ALateJobOfAWorkerWithoutTrafficDoesNotHoldUpdatesBack) {
     }
     return false;
   });
-  EXPECT_EQ(r->engine()->event(offload::kLateJobs), 1u);
+  // On a busy machine others are late, too.
+  EXPECT_GE(r->engine()->event(offload::kLateJobs), 1u);
   EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
   expect_everything_came();
 }

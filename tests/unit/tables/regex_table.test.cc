@@ -101,6 +101,24 @@ TEST(RegexTable, HyphensInClassesAgainstPcre2) {
   }
 }
 
+TEST(RegexTable, BytesThatFlagXIgnoresAgainstPcre2) {
+  for (unsigned byte = 1; byte < 256; ++byte) {
+    const std::string between(1, static_cast<char>(byte)), expression = "(?x)a" + between + "b";
+    SCOPED_TRACE(byte);
+    Pcre2Oracle pcre(expression, {});
+    RegexTable table(generous());
+    const RegexProblem problem = table.add(expression, {}, 5);
+    ASSERT_EQ(pcre.good(), problem.kind == RegexProblem::Kind::kNone) << pcre.why() << problem.text();
+    if (!pcre.good()) continue;
+    table.build();
+    for (const std::string& text : {std::string("ab"), "a" + between + "b", std::string("b")}) {
+      Ends ends;
+      ASSERT_TRUE(pcre.ends(text, ends));
+      EXPECT_EQ(all_teams(table.view(), text), matches_from(ends, 5)) << text;
+    }
+  }
+}
+
 TEST(RegexTable, SetsReportWhatTheirExpressionsReport) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     RegexMaker maker(seed + 5000);
