@@ -296,7 +296,7 @@ class DeviceLimits : DeviceBench {
     };
     for (const int back : {0, 1}) {
       measure("64-byte rows, dense", 64, 64, back);
-      for (const size_t bytes : {size_t{64}, size_t{256}, size_t{1024}, size_t{1504}})
+      for (const size_t bytes : {size_t{64}, size_t{256}, size_t{512}, size_t{1024}, size_t{1504}})
         measure(fmt::format("{} bytes of 2 KB cells", bytes), kCell, bytes, back);
     }
     return !device_->failed();

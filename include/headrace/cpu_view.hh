@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "headrace/packet.hh"
+#include "headrace/packet_edit.hh"
 #include "headrace/shader_base.hh"
 
 namespace headrace {
@@ -19,6 +20,34 @@ HEADRACE_SHADER T from_network(T value) {
   return value;
 }
 }  // namespace detail
+
+/// A packet that is rewritten where it lies. Call finish() at the end.
+class EditInPlace : public PacketEdit {
+ public:
+  explicit EditInPlace(Packet& packet)
+      : PacketEdit(packet.buffer(), packet.capacity(), packet.row_header()), packet_(packet) {
+    make_room_ = &make_room;
+  }
+  /// Gives the packet its new start and length.
+  void finish() {
+    RowHeader h = packet_.row_header();
+    h.data = static_cast<uint16_t>(position());
+    h.length = length();
+    packet_.set_row_header(h);
+  }
+
+ private:
+  static bool make_room(PacketEdit& edit, uint32_t front, uint32_t back) {
+    auto& self = static_cast<EditInPlace&>(edit);
+    self.finish();
+    Packet& packet = self.packet_;
+    if (front > 0 ? !packet.push(front) : !packet.put(back)) return false;
+    self.place(packet.buffer(), packet.capacity(), packet.row_header());
+    return true;
+  }
+
+  Packet& packet_;
+};
 
 /// The packet that a shader of type `S` sees when it runs on the CPU, in place.
 template <typename S>

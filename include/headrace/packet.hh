@@ -75,7 +75,8 @@ class alignas(64) Packet {
     length_ -= n;
     return true;
   }
-  /// Moves the data so that it begins `headroom` bytes into the buffer; headers move along. False if it does not fit.
+  /// Moves the data so that it begins `headroom` bytes into the buffer; headers, and bytes in front that were pulled, move
+  /// along. False if it does not fit.
   bool shift_to(uint32_t headroom);
 
   bool has_mac_header() const { return mac_ != kNoHeader; }
@@ -123,6 +124,14 @@ class alignas(64) Packet {
   void copy_annotations(const Packet& from) {
     std::memcpy(anno_, from.anno_, kAnnoSize);
     type_ = from.type_;
+    flags_ = from.flags_;
+    timestamp_ = from.timestamp_;
+  }
+
+  /// Takes over everything but the bytes: lengths, headers, annotations. Both buffers have the same capacity.
+  void copy_state(const Packet& from) {
+    set_row_header(from.row_header());
+    std::memcpy(anno_, from.anno_, kAnnoCapacity);
     flags_ = from.flags_;
     timestamp_ = from.timestamp_;
   }

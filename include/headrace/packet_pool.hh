@@ -29,7 +29,7 @@ class PacketPool {
   static constexpr uint32_t kStride = 39 * 64;
   /// Bytes from Packet::buffer() to the end of a buffer.
   static constexpr uint32_t kCapacity = kStride - kDriverRoom - sizeof(Packet) - kLead;
-  static_assert(kCapacity >= kDataRoom);
+  static_assert(kCapacity >= kDataRoom && kCapacity == kBufferBytes);
   static constexpr uint32_t kDefaultBuffers = 65536;
 
   static PacketPool& instance();

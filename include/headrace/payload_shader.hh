@@ -1,8 +1,8 @@
 #pragma once
 /// \file
-/// How a shader that scans payloads runs over slots. Read by the host compiler and by NVRTC.
+/// How a shader that scans or rewrites packets runs over slots. Read by the host compiler and by NVRTC.
 ///
-/// Such a shader has two functions where others have one:
+/// A shader that scans payloads has two functions where others have one:
 ///
 ///     template <typename Team>
 ///     HEADRACE_SHADER Found scan(const Team& team, const PayloadBytes& payload) const;
@@ -11,17 +11,25 @@
 /// `scan` searches the payload with all lanes of a team and returns what it found, the same in every lane; it changes
 /// nothing. `shade` then decides, as in any shader. The payload is what `l4_payload` returns, or a member
 /// `HEADRACE_SHADER PayloadBytes payload(const PacketBytes&) const`. If the search depends on the headers, `scan` has
-/// the form `scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet)`. All of these see the
-/// packet's bytes as they were when the packet came to the plan, with header positions as set by the shaders before
-/// this one.
+/// the form `scan(const Team& team, const PayloadBytes& payload, const PacketBytes& packet)`.
 ///
 /// On the CPU, a member `Found scan_on_cpu(payload, const Owner&) const`, or one with parameters
 /// `(payload, packet, const Owner&)`, replaces `scan` with a team of one.
+///
+/// A shader that rewrites packets has `rewrite` in the place of `scan`:
+///
+///     template <typename Team>
+///     HEADRACE_SHADER Found rewrite(const Team& team, PacketEdit& packet) const;
+///
+/// It changes bytes and lengths; `shade` then chooses the output and may change annotations and header positions, but
+/// no bytes. `move` tells where headers lie afterwards. On a device the result goes to an output buffer, which takes the
+/// place of the packet's own when the job is released.
 
+#include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
+#include "headrace/packet_edit.hh"
 #include "headrace/payload.hh"
 #if defined(__CUDA_ARCH__)
-#include "headrace/device/jobs.hh"
 #include "headrace/device/loads.hh"
 #endif
 
@@ -33,6 +41,17 @@ HEADRACE_SHADER constexpr bool scans_payload() {
   || requires(const S& shader, const PayloadBytes& payload, const PacketBytes& packet) {
     shader.scan(HostTeam<1>{}, payload, packet);
   };
+}
+
+template <typename S>
+HEADRACE_SHADER constexpr bool rewrites_packet() {
+  return requires(const S& shader, PacketEdit& edit) { shader.rewrite(HostTeam<1>{}, edit); };
+}
+
+/// True if a device needs the whole packet for the shader.
+template <typename S>
+HEADRACE_SHADER constexpr bool reads_payload() {
+  return scans_payload<S>() || rewrites_packet<S>();
 }
 
 namespace detail {
@@ -48,8 +67,18 @@ HEADRACE_SHADER auto scan_packet(const S& shader, const Team& team, const Payloa
   }
 }
 
+/// Calls `scan` or `rewrite` in an unevaluated context, for its type.
 template <typename S>
-using FoundBy = decltype(scan_packet(*static_cast<const S*>(nullptr), HostTeam<1>{}, PayloadBytes{}, PacketBytes{}));
+HEADRACE_SHADER auto find_in(const S& shader, PacketEdit& edit) {
+  if constexpr (rewrites_packet<S>()) {
+    return shader.rewrite(HostTeam<1>{}, edit);
+  } else {
+    return scan_packet(shader, HostTeam<1>{}, PayloadBytes{}, PacketBytes{});
+  }
+}
+
+template <typename S>
+using FoundBy = decltype(find_in(*static_cast<const S*>(nullptr), *static_cast<PacketEdit*>(nullptr)));
 
 template <typename S>
 HEADRACE_SHADER PayloadBytes payload_of(const S& shader, const PacketBytes& packet) {
@@ -60,21 +89,46 @@ HEADRACE_SHADER PayloadBytes payload_of(const S& shader, const PacketBytes& pack
   }
 }
 
-/// Whether the packet's memory, which may lack the writes of earlier shaders, shows where its payload lies.
-HEADRACE_SHADER bool lies_in_memory(const Slot& slot) {
-  return slot.writes == HeaderWrites::kNone ||
-         (slot.writes == HeaderWrites::kLink && slot.header.network != RowHeader::kNone);
-}
-
 HEADRACE_SHADER int32_t network_of(const RowHeader& h) {
   return h.network == RowHeader::kNone ? PacketBytes::kNone
                                        : static_cast<int32_t>(h.network) - static_cast<int32_t>(h.data);
 }
 
-/// The address of the buffer of a row's packet.
+HEADRACE_SHADER uint64_t address_in(const Slot& slot, int at) {
+  return load_bytes<4>(slot.row + at) | load_bytes<4>(slot.row + at + 4) << 32;
+}
+
+/// The address of a row's output buffer; 0 if it has none.
+HEADRACE_SHADER uint64_t output_of(const Slot& slot) {
+  return address_in(slot, RowLayout::kOutputAt) & ((uint64_t{1} << 48) - 1);
+}
+
+/// The address of the buffer in which a row's packet lies.
 HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
-  const uint8_t* const at = slot.row + RowLayout::kAddressAt;
-  return load_bytes<4>(at) | load_bytes<4>(at + 4) << 32;
+  return slot.header.rewritten ? output_of(slot) : address_in(slot, RowLayout::kAddressAt);
+}
+
+/// The first byte of a packet's buffer that belongs to the packet or to a header that was stripped.
+HEADRACE_SHADER uint32_t first_byte(const RowHeader& h) {
+  uint32_t first = h.data;
+  if (h.network < first) first = h.network;
+  if (h.mac < first) first = h.mac;
+  return first;
+}
+
+/// True if a stage has room for the packet, and all of it is in one buffer: a header that was stripped before the packet
+/// was rewritten, and pushed again, is not.
+HEADRACE_SHADER bool can_stage(const Slot& slot) {
+  const RowHeader& h = slot.header;
+  if (h.length > kBufferBytes || h.data + h.length > kBufferBytes) return false;
+  return !h.rewritten || first_byte(h) >= load_bytes<2>(slot.row + RowLayout::kWrittenFromAt);
+}
+
+/// Notes in a row that its output buffer has the packet from byte `first` on.
+HEADRACE_SHADER void note_written(Slot& slot, uint32_t first) {
+  uint8_t* const at = slot.row + RowLayout::kWrittenFromAt;
+  if (!slot.header.rewritten || first < load_bytes<2>(at)) store_bytes<2>(at, first);
+  slot.header.rewritten = 1;
 }
 
 #if defined(__CUDA_ARCH__)
@@ -85,40 +139,124 @@ inline __device__ uint64_t from_lane(uint64_t value, int lane) {
 }
 
 /// A packet on its way from host memory to a warp's stage: begin() requests its first 2 KiB, finish() stores them in
-/// the stage. Between the two calls the warp scans another packet.
+/// the stage, each byte at its offset in the buffer. Between the two calls the warp works on another packet.
 class Arrival {
  public:
   /// Bytes [first, end) of a buffer.
   __device__ void begin(uint64_t buffer, uint32_t first, uint32_t end) {
-    from_ = (buffer + first) & ~uint64_t{15};
-    pieces_ = end > first ? static_cast<uint32_t>((buffer + end + 15 - from_) / 16) : 0;
+    from_ = buffer;
+    first_ = first & ~15u;
+    pieces_ = end > first ? (end + 15 - first_) / 16 : 0;
     if (!fits()) return;
 #pragma unroll
     for (uint32_t i = 0; i < kInFlight; ++i)
-      if (piece(i) < pieces_)
-        v_[i] = device::load_fresh(reinterpret_cast<const uint8_t*>(from_) + size_t{16} * piece(i));
+      if (piece(i) < pieces_) v_[i] = device::load_fresh(at(i));
   }
-  /// Returns the address at which `buffer` would begin, so that offsets into the buffer lead to the loaded bytes.
-  __device__ const uint8_t* finish(uint64_t buffer, uint8_t* stage) const {
-    if (!fits()) return reinterpret_cast<const uint8_t*>(buffer);
-    uint4* const to = reinterpret_cast<uint4*>(stage);
+  __device__ void finish(uint8_t* stage) const {
+    uint4* const to = reinterpret_cast<uint4*>(stage + first_);
 #pragma unroll
     for (uint32_t i = 0; i < kInFlight; ++i)
       if (piece(i) < pieces_) to[piece(i)] = v_[i];
-    for (uint32_t i = kInFlight; piece(i) < pieces_; ++i)
-      to[piece(i)] = device::load_fresh(reinterpret_cast<const uint8_t*>(from_) + size_t{16} * piece(i));
-    return stage - (from_ - buffer);
+    for (uint32_t i = kInFlight; piece(i) < pieces_; ++i) to[piece(i)] = device::load_fresh(at(i));
   }
+  /// False if the bytes are more than a stage holds; then there is nothing to finish.
+  __device__ bool fits() const { return first_ + pieces_ * 16 <= kStageBytes; }
 
  private:
   static constexpr uint32_t kInFlight = 4;
   __device__ static uint32_t piece(uint32_t i) { return (threadIdx.x & 31) + 32 * i; }
-  __device__ bool fits() const { return pieces_ * 16 <= kStageBytes; }
+  __device__ const uint8_t* at(uint32_t i) const {
+    return reinterpret_cast<const uint8_t*>(from_) + first_ + size_t{16} * piece(i);
+  }
 
   uint64_t from_ = 0;
+  uint32_t first_ = 0;
   uint32_t pieces_ = 0;
   uint4 v_[kInFlight];
 };
+
+/// Four bytes per lane of a row's window, which lies at offset `window_at` of the packet's buffer: from the row to the
+/// stage, or back.
+enum class Way : uint8_t { kToStage, kToRow };
+template <Way W>
+__device__ void move_window(uint8_t* window, uint32_t bytes, uint8_t* stage, uint32_t window_at) {
+  const uint32_t mine = 4 * (threadIdx.x & 31);
+  if (mine >= bytes) return;
+  uint32_t* const word = reinterpret_cast<uint32_t*>(window + mine);
+  uint8_t* const at = stage + window_at + mine;
+  if (window_at + mine + 4 > kStageBytes) return;
+  if constexpr (W == Way::kToStage) {
+    const uint32_t v = *word;
+    for (int i = 0; i < 4; ++i) at[i] = static_cast<uint8_t>(v >> 8 * i);
+  } else {
+    uint32_t v = 0;
+    for (int i = 0; i < 4; ++i) v |= uint32_t{at[i]} << 8 * i;
+    *word = v;
+  }
+}
+
+/// Takes the packets of the slots of a warp for which `go` holds through the warp's stage, one after the other. With
+/// each in the stage, all lanes call `work(owner, header)`; it returns whether this lane is the packet's own.
+template <typename Layout, typename Work>
+__device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout, Work&& work) {
+  uint32_t todo = __ballot_sync(~0u, go);
+  if (todo == 0) return;
+  // A packet may have been rewritten just now, by other lanes.
+  if (__any_sync(~0u, go && slot.header.rewritten != 0)) __threadfence();
+  __syncwarp();
+  const RowHeader& h = slot.header;
+  const uint64_t buffer = go ? address_of(slot) : 0;
+  const uint32_t end = h.data + h.length, first = first_byte(h);
+  const uint32_t window_at = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
+  Arrival arrival;
+  const auto begin = [&](int lane) {
+    arrival.begin(from_lane(buffer, lane), __shfl_sync(~0u, first, lane), __shfl_sync(~0u, end, lane));
+  };
+  int owner = __ffs(static_cast<int>(todo)) - 1;
+  begin(owner);
+  while (todo != 0) {
+    todo &= todo - 1;
+    arrival.finish(slot.stage);
+    __syncwarp();
+    const int after = __ffs(static_cast<int>(todo)) - 1;
+    if (todo != 0) begin(after);
+    RowHeader theirs;
+    uint32_t words[4];
+    memcpy(words, &h, sizeof words);
+    for (uint32_t& word : words) word = __shfl_sync(~0u, word, owner);
+    memcpy(&theirs, words, sizeof words);
+    uint8_t* const window =
+        reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.row), owner)) + layout.row().window();
+    const uint32_t at = __shfl_sync(~0u, window_at, owner);
+    if (slot.newer) {
+      move_window<Way::kToStage>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, at);
+      __syncwarp();
+    }
+    work(owner, theirs, window, at);
+    // The next packet overwrites this one.
+    __syncwarp();
+    owner = after;
+  }
+}
+
+#else
+
+/// Copies words of a packet that may have gone on, because its job was late. What is made of it is ignored then, as on a
+/// device whose loads nobody sees, so ThreadSanitizer does not look at these.
+__attribute__((noinline, no_sanitize("thread"))) inline void copy_words(const volatile uint64_t* from, uint64_t* to,
+                                                                        uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
+/// Copies a slot's packet to `stage`, each byte at its offset in the buffer, with what earlier shaders have written.
+inline void fill_stage(const Slot& slot, const RowLayout& row, uint8_t* stage) {
+  const uint32_t first = first_byte(slot.header) & ~7u, end = slot.header.data + slot.header.length;
+  if (end > first)
+    copy_words(reinterpret_cast<const volatile uint64_t*>(address_of(slot) + first),
+               reinterpret_cast<uint64_t*>(stage + first), (end - first + 7) / 8);
+  __builtin_memcpy(stage + slot.window_at + row.window_begin, slot.row + row.window(),
+                   static_cast<size_t>(row.window_size));
+}
 
 #endif
 
@@ -134,59 +272,111 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
                           int result = 0) {
   Next next = kDrop;
   bool go = here && detail::has_headers<S>(slot.header);
-  if (go && !(detail::holds_fields<S>(slot, layout) && detail::lies_in_memory(slot))) {
+  if (go && !(detail::holds_fields<S>(slot, layout) && detail::can_stage(slot))) {
     next = kResume;
     go = false;
   }
-  const uint64_t buffer = go ? detail::address_of(slot) : 0;
-  const RowHeader& h = slot.header;
-  const uint32_t end = h.data + h.length;
-  const uint32_t first = h.network < h.data ? h.network : h.data;
   detail::FoundBy<S> found{};
-  uint32_t todo = __ballot_sync(~0u, go);
-  int owner = __ffs(static_cast<int>(todo)) - 1;
-  detail::Arrival arrival;
-  const auto begin = [&](int lane) {
-    arrival.begin(detail::from_lane(buffer, lane), __shfl_sync(~0u, first, lane), __shfl_sync(~0u, end, lane));
-  };
-  if (todo != 0) begin(owner);
-  while (todo != 0) {
-    todo &= todo - 1;
-    const uint32_t data = __shfl_sync(~0u, uint32_t{h.data}, owner);
-    const uint32_t network = __shfl_sync(~0u, uint32_t{h.network}, owner);
-    const uint8_t* const at = arrival.finish(detail::from_lane(buffer, owner), slot.stage);
+  detail::for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
     PacketBytes packet;
-    packet.data = at + data;
-    packet.length = __shfl_sync(~0u, h.length, owner);
-    packet.network = network == RowHeader::kNone ? PacketBytes::kNone : static_cast<int32_t>(network - data);
+    packet.data = slot.stage + h.data;
+    packet.length = h.length;
+    packet.network = detail::network_of(h);
     const S& theirs = *reinterpret_cast<const S*>(detail::from_lane(reinterpret_cast<uintptr_t>(shader), owner));
-    __syncwarp();
-    const int after = __ffs(static_cast<int>(todo)) - 1;
-    if (todo != 0) begin(after);
     const detail::FoundBy<S> theirs_found =
         detail::scan_packet(theirs, WarpTeam{}, detail::payload_of(theirs, packet), packet);
     if ((threadIdx.x & 31) == static_cast<uint32_t>(owner)) found = theirs_found;
-    // The next packet overwrites this one.
-    __syncwarp();
-    owner = after;
-  }
+  });
   if (!go) return next;
+  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
+                                    [&](auto& view) { return shader->shade(view, found); });
+}
+
+/// The same for a shader that rewrites packets: what a team has made of a packet in the stage goes to the output buffer.
+template <typename S, typename Layout>
+__device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
+                             int result = 0) {
+  const uint64_t output = here ? detail::output_of(slot) : 0;
+  const bool go = output != 0 && detail::can_stage(slot);
+  detail::FoundBy<S> found{};
+  uint32_t data = slot.header.data, length = slot.header.length, written = 0;
+  bool stopped = false, changed = false;
+  detail::for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t* window, uint32_t window_at) {
+    PacketEdit edit(slot.stage, kBufferBytes, h);
+    const S& theirs = *reinterpret_cast<const S*>(detail::from_lane(reinterpret_cast<uintptr_t>(shader), owner));
+    const detail::FoundBy<S> theirs_found = theirs.rewrite(WarpTeam{}, edit);
+    __syncwarp();
+    const bool mine = (threadIdx.x & 31) == static_cast<uint32_t>(owner);
+    if (mine) {
+      found = theirs_found;
+      stopped = edit.stopped();
+    }
+    const uint64_t to = detail::from_lane(output, owner);
+    if (edit.stopped() || !edit.changed()) return;
+    detail::move_window<detail::Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage,
+                                             window_at);
+    const uint32_t end = edit.position() + edit.length();
+    const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();
+    for (uint32_t at = (first & ~15u) + 16 * (threadIdx.x & 31); at < end; at += 16 * 32)
+      *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(slot.stage + at);
+    if (mine) {
+      changed = true;
+      data = edit.position();
+      length = edit.length();
+      written = first;
+    }
+  });
+  if (!here) return kDrop;
+  if (!go || stopped) return kResume;
+  if (changed) {
+    detail::note_written(slot, written);
+    slot.header.data = static_cast<uint16_t>(data);
+    slot.header.length = length;
+  }
   return detail::shade_or_resume<S>(slot, layout, first_counter, result,
                                     [&](auto& view) { return shader->shade(view, found); });
 }
 
 #else
 
-/// Runs a slot of a payload shader as a device would, with a team as large as a warp.
+/// Runs a slot of a shader that scans payloads as a device would, with a team as large as a warp.
 template <typename S, typename Layout>
 Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter, int result = 0) {
   if (!here || !detail::has_headers<S>(slot.header)) return kDrop;
-  if (!detail::holds_fields<S>(slot, layout) || !detail::lies_in_memory(slot)) return kResume;
+  if (!detail::holds_fields<S>(slot, layout) || !detail::can_stage(slot)) return kResume;
   PacketBytes packet;
-  packet.data = reinterpret_cast<const uint8_t*>(detail::address_of(slot)) + slot.header.data;
+  alignas(16) uint8_t stage[kStageBytes];
+  detail::fill_stage(slot, layout.row(), stage);
+  packet.data = stage + slot.header.data;
   packet.length = slot.header.length;
   packet.network = detail::network_of(slot.header);
   const auto found = detail::scan_packet(*shader, HostTeam<32>{}, detail::payload_of(*shader, packet), packet);
+  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
+                                    [&](auto& view) { return shader->shade(view, found); });
+}
+
+/// The same for a shader that rewrites packets.
+template <typename S, typename Layout>
+Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter, int result = 0) {
+  if (!here) return kDrop;
+  const uint64_t output = detail::output_of(slot);
+  RowHeader& h = slot.header;
+  if (output == 0 || !detail::can_stage(slot)) return kResume;
+  alignas(16) uint8_t stage[kStageBytes];
+  const RowLayout& row = layout.row();
+  detail::fill_stage(slot, row, stage);
+  PacketEdit edit(stage, kBufferBytes, h);
+  const auto found = shader->rewrite(HostTeam<32>{}, edit);
+  if (edit.stopped()) return kResume;
+  if (edit.changed()) {
+    const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();
+    detail::note_written(slot, first);
+    h.data = static_cast<uint16_t>(edit.position());
+    h.length = edit.length();
+    __builtin_memcpy(slot.row + row.window(), stage + slot.window_at + row.window_begin,
+                     static_cast<size_t>(row.window_size));
+    __builtin_memcpy(reinterpret_cast<uint8_t*>(output) + first, stage + first, h.data + h.length - first);
+  }
   return detail::shade_or_resume<S>(slot, layout, first_counter, result,
                                     [&](auto& view) { return shader->shade(view, found); });
 }

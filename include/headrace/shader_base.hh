@@ -150,6 +150,13 @@ inline constexpr bool kSetsMac = S::kRegions.covers(Anchor::kMeta, decltype(meta
 template <typename S>
 inline constexpr bool kMovesData = S::kRegions.covers(Anchor::kMeta, decltype(meta::data)::kOffset, 0, true);
 
+/// True if the shader's functions for one packet use its bytes, or change its length.
+template <typename S>
+inline constexpr bool kUsesBytes =
+    Uses<S, Anchor::kMac>().any || Uses<S, Anchor::kNetwork>().any || Uses<S, Anchor::kTransport>().any
+    || Uses<S, Anchor::kData>().any
+    || kMovesData<S> || S::kRegions.covers(Anchor::kMeta, decltype(meta::length)::kOffset, 0, true);
+
 /// False if the packet, or the header of its row, lacks a header that the shader's regions name. This happens if no
 /// element of the graph has marked that header.
 template <typename S>

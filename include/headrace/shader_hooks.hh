@@ -25,13 +25,13 @@ struct OwnerOf<S> {
   using Type = typename S::Owner;
 };
 
-/// The return type of `scan`; void without `scan`.
+/// The return type of `scan` or `rewrite`; void without them.
 template <typename S>
 struct FoundOf {
   using Type = void;
 };
 template <typename S>
-requires(scans_payload<S>()) struct FoundOf<S> {
+requires(reads_payload<S>()) struct FoundOf<S> {
   using Type = FoundBy<S>;
 };
 
@@ -102,7 +102,8 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        Found(const PayloadBytes&, const Owner&), Found(const PayloadBytes&, const PacketBytes&, const Owner&))        \
   HOOK(scan, "Found scan(const Team&, const PayloadBytes&) const or Found scan(const Team&, const PayloadBytes&, "    \
        "const PacketBytes&) const, a template of Team", kYes, )                                                       \
-  HOOK(shade, "HEADRACE_SHADER Next shade(auto& p) const, with const Found& beside scan", kYes, )
+  HOOK(rewrite, "Found rewrite(const Team&, PacketEdit&) const, a template of Team; not beside scan", kYes, )          \
+  HOOK(shade, "HEADRACE_SHADER Next shade(auto& p) const, with const Found& beside scan and rewrite", kYes, )
 // clang-format on
 
 namespace detail {
@@ -150,6 +151,12 @@ struct Hooks {
   static_assert(!scan || scans_payload<S>(),
                 "wrong hook of a shader, scan: Found scan(const Team&, const PayloadBytes&) const or Found scan(const "
                 "Team&, const PayloadBytes&, const PacketBytes&) const, a template of Team");
+  static_assert(!rewrite || rewrites_packet<S>(),
+                "wrong hook of a shader, rewrite: Found rewrite(const Team&, PacketEdit&) const, a template of Team");
+  static_assert(!rewrite || !scan, "a shader has at most one of scan and rewrite");
+  static_assert(!rewrite || !detail::kUsesBytes<S>,
+                "beside rewrite, shade uses annotations and header positions only: bytes are for rewrite");
+  static_assert(!rewrite || move, "a shader that rewrites packets tells by move where headers lie then");
 };
 
 }  // namespace headrace

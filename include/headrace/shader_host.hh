@@ -49,6 +49,8 @@ class ShaderElementBase : public Element {
   std::vector<RegionInfo> annotations() const override;
   /// True if the shader scans payloads, which a device reads in place.
   virtual bool scans() const = 0;
+  /// True if the shader rewrites packets.
+  virtual bool rewrites() const = 0;
   /// Predicts where headers lie after the shader.
   virtual void move(Offsets& at) const = 0;
   /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
@@ -168,6 +170,7 @@ class ShaderElement final : public ShaderElementBase {
     }
   }
   bool scans() const override { return scans_payload<S>(); }
+  bool rewrites() const override { return rewrites_packet<S>(); }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                    int result, Next* nexts) const override {
     struct HostLayout {
@@ -181,6 +184,8 @@ class ShaderElement final : public ShaderElementBase {
       if (slots[i].header.at == at) {
         if constexpr (scans_payload<S>()) {
           nexts[i] = scan_slot(&shader, slots[i], true, layout, first_counter, result);
+        } else if constexpr (rewrites_packet<S>()) {
+          nexts[i] = rewrite_slot(&shader, slots[i], true, layout, first_counter, result);
         } else {
           nexts[i] = shade_slot(shader, slots[i], layout, first_counter, result);
         }
@@ -273,9 +278,9 @@ class ShaderElement final : public ShaderElementBase {
       Next next = kDrop;
       if (detail::has_headers<S>(*packets[i])) [[likely]] {
         CpuView<S> view(packets[i], counters);
-        if constexpr (scans_payload<S>()) {
+        if constexpr (reads_payload<S>()) {
           if (i + 1 < n) prefetch_payload(*packets[i + 1]);
-          next = shader.shade(view, scan(shader, *packets[i]));
+          next = shader.shade(view, find(shader, *packets[i]));
         } else {
           next = shader.shade(view);
         }
@@ -296,8 +301,8 @@ class ShaderElement final : public ShaderElementBase {
         CpuView<S> view(packets[i], counters);
         if (!complete[i])
           nexts[i] = kDrop;
-        else if constexpr (scans_payload<S>())
-          nexts[i] = shader.shade(view, scan(shader, *packets[i]));
+        else if constexpr (reads_payload<S>())
+          nexts[i] = shader.shade(view, find(shader, *packets[i]));
         else
           nexts[i] = shader.shade(view);
         results[i] = view.result();
@@ -324,15 +329,23 @@ class ShaderElement final : public ShaderElementBase {
     constexpr uint32_t kLine = 64, kMost = 256;
     for (uint32_t at = 0; at < p.length() && at < kMost; at += kLine) __builtin_prefetch(p.data() + at);
   }
-  auto scan(const S& shader, const Packet& p) {
-    const PacketBytes packet = bytes_of(p);
-    const PayloadBytes payload = detail::payload_of(shader, packet);
-    if constexpr (requires { shader.scan_on_cpu(payload, packet, *owner_); }) {
-      return shader.scan_on_cpu(payload, packet, *owner_);
-    } else if constexpr (Has::scan_on_cpu) {
-      return shader.scan_on_cpu(payload, *owner_);
+  /// What `scan` or `rewrite` returns for a packet.
+  auto find(const S& shader, Packet& p) {
+    if constexpr (rewrites_packet<S>()) {
+      EditInPlace edit(p);
+      const auto found = shader.rewrite(HostTeam<1>{}, edit);
+      edit.finish();
+      return found;
     } else {
-      return detail::scan_packet(shader, HostTeam<1>{}, payload, packet);
+      const PacketBytes packet = bytes_of(p);
+      const PayloadBytes payload = detail::payload_of(shader, packet);
+      if constexpr (requires { shader.scan_on_cpu(payload, packet, *owner_); }) {
+        return shader.scan_on_cpu(payload, packet, *owner_);
+      } else if constexpr (Has::scan_on_cpu) {
+        return shader.scan_on_cpu(payload, *owner_);
+      } else {
+        return detail::scan_packet(shader, HostTeam<1>{}, payload, packet);
+      }
     }
   }
   template <typename... D>

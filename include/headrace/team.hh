@@ -94,6 +94,11 @@ class HostTeam {
     for (uint32_t lane = 0; lane < Size; ++lane) all.of[lane] = f(lane);
     return all;
   }
+  /// Calls `f(lane)` in every lane. What a lane writes, all lanes see after it.
+  template <typename F>
+  HEADRACE_SHADER void run(F&& f) const {
+    for (uint32_t lane = 0; lane < Size; ++lane) f(lane);
+  }
   /// A lane's own value, for a function that runs for that lane.
   template <typename T>
   HEADRACE_SHADER static T& own(Lanes<T>& values, uint32_t lane) {
@@ -169,6 +174,11 @@ class WarpTeam {
     all.of = f(lane());
     __syncwarp();
     return all;
+  }
+  template <typename F>
+  __device__ void run(F&& f) const {
+    f(lane());
+    __syncwarp();
   }
   template <typename T>
   __device__ static T& own(Lanes<T>& values, uint32_t) {

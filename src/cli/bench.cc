@@ -71,9 +71,8 @@ struct Result {
 };
 
 /// Runs a configuration once. False when it cannot be built.
-/// \param timed latencies count, so pauses are measured, too
-bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result,
-             bool timed = false) {
+/// If latencies count (Result::timed), pauses are measured, too.
+bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result) {
   const std::vector<int> cpus = usable_cpus();
   Runtime::Options runtime_options;
   runtime_options.threads = options.workers;
@@ -82,7 +81,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
   }
   runtime_options.control_thread = true;
-  runtime_options.time_rounds = timed;
+  runtime_options.time_rounds = result.timed;
   if (!plan_scheduling("headrace bench", runtime_options)) return false;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
@@ -94,7 +93,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     if (!router) return false;
     std::optional<PauseMeter> pauses;
     // Of the first CPUs, one is the control thread's.
-    if (timed) pauses.emplace(runtime, options.workers + 2 <= static_cast<int>(cpus.size()) ? cpus[1] : -1);
+    if (result.timed) pauses.emplace(runtime, options.workers + 2 <= static_cast<int>(cpus.size()) ? cpus[1] : -1);
     bool warm = false;
     double start = 0;
     runtime.run(
@@ -339,8 +338,8 @@ int bench_command(int argc, char** argv) {
       return kFailed;
     }
     Result r;
-    if (!measure(paced, options, false, r, true)) return kFailed;
     r.timed = true;
+    if (!measure(paced, options, false, r)) return kFailed;
     r.offered = offered;
     best = r;
   }

@@ -66,8 +66,8 @@ void size_packet_pool(int workers, const OffloadOptions& options) {
   using Mode = OffloadOptions::Mode;
   const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed;
   const int64_t under_way = device ? int64_t{options.job_size(false)} * options.jobs : 0;
-  // What a source cycles through, what caches of free buffers hold, and what is on a device.
-  const int64_t wanted = int64_t{workers} * (16384 + under_way + under_way / 2);
+  // What a source cycles through, what caches of free buffers hold, what is on a device, and output buffers there.
+  const int64_t wanted = int64_t{workers} * (16384 + 2 * under_way);
   constexpr int64_t kMost = 4 << 20;
   PacketPool::instance().set_buffers(
       static_cast<uint32_t>(std::clamp<int64_t>(wanted, PacketPool::kDefaultBuffers, kMost)));

@@ -5,22 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "headrace/real_clock.hh"
 
 namespace headrace::cli {
 
 namespace {
 
 constexpr uint64_t kLongNs = 100'000;
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 nlohmann::ordered_json report_times(const Histogram& h) {
   return {{"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},

@@ -94,8 +94,8 @@ class Backend {
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
   virtual Lane& lane(int worker) = 0;
   /// Call when no worker uses a lane any more and before tables are released: jobs that are still there end or are
-  /// forgotten.
-  virtual void stop() {}
+  /// forgotten. False if the device may still write to packets, because it is stuck.
+  virtual bool stop() = 0;
   /// How long a job may take, in milliseconds, if the user does not say: longer than any job takes on a device that
   /// works.
   virtual int deadline_ms() const { return 50; }

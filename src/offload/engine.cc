@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include "headrace/real_clock.hh"
 #include "headrace/worker.hh"
 #include "offload/chain_plans.hh"
-#include "offload/clock.hh"
 #include "offload/placement.hh"
 
 namespace headrace::offload {
@@ -94,7 +94,7 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   for (ChainEntry* entry : engine->entries_) {
     OffloadOptions& here = entry->in_effect();
     here.resident = engine->options_.resident;
-    here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].scans());
+    here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
   }
   if (!engine->open_devices(errors).ok()) return nullptr;
@@ -143,7 +143,7 @@ Status Engine::open_devices(Errors& errors) {
 }
 
 Engine::~Engine() {
-  for (std::unique_ptr<Device>& device : devices_) device->backend->stop();
+  for (std::unique_ptr<Device>& device : devices_) device->stopped = device->backend->stop();
 }
 
 void Engine::start() {
@@ -204,12 +204,11 @@ bool Engine::behind() {
 
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
+  const std::lock_guard guard(updating_);
   Status status;
-  {
-    const std::lock_guard guard(updating_);
-    for (std::unique_ptr<Device>& device : devices_)
-      if (!device->failed.load(std::memory_order_relaxed)) status &= update(*device, errors);
-  }
+  for (std::unique_ptr<Device>& device : devices_)
+    if (!device->failed.load(std::memory_order_relaxed)) status &= update(*device, errors);
+  // Under the lock: the next one to hold it must not take workers for standing that we are about to let go.
   if (standing) standing_.fetch_sub(1);
   return status;
 }

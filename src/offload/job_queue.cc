@@ -6,12 +6,13 @@
 #include <cstring>
 #include <utility>
 
-#include "offload/clock.hh"
+#include "headrace/packet_pool.hh"
+#include "headrace/real_clock.hh"
 
 namespace headrace::offload {
 
-const char* const kEventNames[kEvents] = {"jobs",    "job_packets", "cpu_packets", "full_lane",   "behind",
-                                          "resumed", "escaped",     "late_jobs",   "failed_jobs", "waits"};
+const char* const kEventNames[kEvents] = {"jobs",      "job_packets", "cpu_packets", "full_lane",   "behind", "resumed",
+                                          "no_buffer", "escaped",     "late_jobs",   "failed_jobs", "waits"};
 
 namespace {
 
@@ -31,6 +32,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       options_(options),
       quarantines_(devices.size()),
       lines_(plans.size()) {
+  const bool rewrites = std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.rewrites(); });
   size_t places = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<Job> jobs(static_cast<size_t>(options.jobs));
@@ -39,6 +41,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       job.device = static_cast<int>(d);
       job.place = static_cast<int>(i);
       job.packets.resize(static_cast<size_t>(options.job));
+      if (rewrites) job.outputs.resize(static_cast<size_t>(options.job));
       job.untouched.resize(static_cast<size_t>(options.job));
     }
     places += jobs.size();
@@ -64,9 +67,14 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
 JobQueue::~JobQueue() {
   for (std::vector<Job>& jobs : jobs_)
     for (Job& job : jobs) {
+      job.behind.kill();
       if (job.state != State::kFree && job.state != State::kQuarantine)
         for (int i = 0; i < job.size; ++i) job.packets[static_cast<size_t>(i)]->kill();
-      job.behind.kill();
+      // Output buffers to which a stuck device may still write are lost.
+      const bool on_device = job.state == State::kSubmitted || job.state == State::kQuarantine;
+      if (on_device && !devices_[static_cast<size_t>(job.device)]->stopped) continue;
+      for (Packet* output : job.outputs)
+        if (output) output->kill();
     }
   for (Line& line : lines_) line.parked.kill();
 }
@@ -244,11 +252,27 @@ JobQueue::Job* JobQueue::open_job(int plan) {
   return job;
 }
 
+void JobQueue::provide_outputs(Job& job, int first, int n) {
+  Packet** const slots = job.outputs.data() + first;
+  Packet* found[Batch::kCapacity];
+  for (int done = 0; done < n;) {
+    const int most = std::min(n - done, Batch::kCapacity);
+    const auto missing = static_cast<uint32_t>(std::count(slots + done, slots + done + most, nullptr));
+    uint32_t got = missing == 0 ? 0 : PacketPool::instance().allocate_bulk(found, missing);
+    events_[kNoBuffer] += missing - got;
+    for (int i = done; got > 0; ++i)
+      if (!slots[i]) slots[i] = found[--got];
+    done += most;
+  }
+}
+
 int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const int k = std::min(n, options_.job - job.size);
+  if (plan.rewrites()) provide_outputs(job, job.size, k);
   rows_[static_cast<size_t>(job.plan)].pack(
-      step, packets, k, job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
+      step, packets, plan.rewrites() ? job.outputs.data() + job.size : nullptr, k,
+      job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
   std::copy_n(packets, k, job.packets.begin() + job.size);
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
   Line& line = lines_[static_cast<size_t>(job.plan)];
@@ -376,7 +400,8 @@ void JobQueue::release(Job& job) {
   for (int done = 0; done < job.size;) {
     const int n = std::min(job.size - done, Batch::kCapacity);
     Packet** slots = job.packets.data() + done;
-    const bool host = rows.apply(row, slots, job.untouched.data() + done, n, codes);
+    Packet** outputs = plan.rewrites() ? job.outputs.data() + done : nullptr;
+    const bool host = rows.apply(row, slots, outputs, job.untouched.data() + done, n, codes);
     for (int result = 0; result < layout.results; ++result)
       release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
     row += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);

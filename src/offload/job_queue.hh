@@ -27,6 +27,7 @@ struct Device {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Parameters> parameters;
   std::atomic<bool> failed{false};
+  bool stopped = false;  ///< it will never again write to packets
 };
 
 /// What a queue counts. The engine's handlers show the sums over workers.
@@ -37,6 +38,7 @@ enum Event : int {
   kFullLane,    ///< of these: because no job was free
   kBehind,      ///< of these: held back behind their bucket's last job
   kResumed,     ///< slots that the host had to finish
+  kNoBuffer,    ///< packets to be rewritten for which there was no output buffer: the CPU rewrites them
   kEscaped,     ///< slots for host bodies
   kLateJobs,    ///< jobs past their deadline, run again on the CPU
   kFailedJobs,  ///< jobs of a device that failed, run again on the CPU
@@ -152,6 +154,7 @@ class JobQueue {
     int64_t submitted = 0;
     uint8_t* rows = nullptr;
     std::vector<Packet*> packets;
+    std::vector<Packet*> outputs;  // for each slot, a buffer for what a device makes of the packet, if one was needed
     std::vector<uint16_t> untouched;  // for each slot, the code that means that nothing was done
     Held behind;                      // packets for the CPU, with their steps
   };
@@ -180,6 +183,8 @@ class JobQueue {
   void to_device(const ChainEntry& entry, Packet** packets, const uint16_t* buckets, int n);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
+  /// Gets buffers for what a device makes of the slots [first, first + n).
+  void provide_outputs(Job& job, int first, int n);
   int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
   Job* free_job(int plan);

@@ -182,15 +182,12 @@ Status Parameters::fill(int generation, Errors& errors) {
 bool Parameters::fill_spare() {
   Errors why;
   if (fill(kSpare, why).ok()) return true;
-  blocks_[kSpare].placed = 0;
   forget_old();
   return false;
 }
 
 void Parameters::forget_old() {
-  const bool spare = current_.load(std::memory_order_relaxed) == kSpare || busy(kSpare);
-  if (!spare) {
-    blocks_[kSpare].placed = 0;
+  if (current_.load(std::memory_order_relaxed) != kSpare && !busy(kSpare)) {
     release_replaced(kSpare);
     release(blocks_[kSpare]);
   }

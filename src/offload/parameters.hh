@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "headrace/mirror.hh"
+#include "headrace/real_clock.hh"
 #include "headrace/worker.hh"
 #include "offload/backend.hh"
-#include "offload/clock.hh"
 #include "offload/plan.hh"
 
 namespace headrace::offload {

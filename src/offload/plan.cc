@@ -29,25 +29,6 @@ int anchor_offset(const Offsets& at, Anchor anchor) {
   }
 }
 
-/// Which headers a shader that writes this region changes, of those that lead to a payload.
-HeaderWrites header_writes(const RegionInfo& r) {
-  switch (r.anchor) {
-    case Anchor::kAnno:
-    case Anchor::kMeta:
-      return HeaderWrites::kNone;
-    case Anchor::kMac:
-      return HeaderWrites::kLink;
-    case Anchor::kNetwork: {
-      // TOS, time to live or hop limit, checksum, and IPv4 addresses: lengths and protocols stay as they are.
-      const int end = r.offset + r.size;
-      const bool harmless = (r.offset >= 7 && end <= 9) || (r.offset >= 10 && end <= 20) || (r.offset == 1 && end == 2);
-      return harmless ? HeaderWrites::kNone : HeaderWrites::kAny;
-    }
-    default:
-      return HeaderWrites::kAny;
-  }
-}
-
 }  // namespace
 
 const char* obstacle_to_offload(const Element& element) {
@@ -129,12 +110,14 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
 }
 
 void Plan::find_writes() {
-  for (const Step& step : steps_) {
-    HeaderWrites writes = step.writes;
+  for (Step& step : steps_) {
+    bool newer = step.newer;
     for (const RegionInfo& r : step.element->regions())
-      if (r.writes) writes = std::max(writes, header_writes(r));
+      newer |= r.writes && r.anchor != Anchor::kAnno && r.anchor != Anchor::kMeta;
     for (const uint16_t target : step.targets)
-      if (target < kExit) steps_[target].writes = std::max(steps_[target].writes, writes);
+      if (target < kExit) steps_[target].newer |= newer;
+    // It brings the whole window up to date, so the whole window must have been in the stage.
+    step.newer |= step.element->rewrites();
   }
 }
 
@@ -211,7 +194,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
     }
   }
   for (const Step& step : steps_)
-    if (step.element->scans()) row_.address_size = 8;
+    row_.address_size = std::max(row_.address_size, step.element->rewrites() ? 16 : step.element->scans() ? 8 : 0);
   if (first > last) first = last = 0;
   row_.window_begin = first;
   row_.window_size = (last - first + 3) / 4 * 4;
@@ -226,7 +209,7 @@ void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
     const Step& step = steps_[s];
     const auto at = static_cast<uint16_t>(s);
     for (int i = 0; i < n; ++i)
-      if (slots[i].header.at == at) slots[i].writes = step.writes;
+      if (slots[i].header.at == at) slots[i].newer = step.newer;
     step.element->shade_slots(parameters + step.image, at, slots, n, row_, step.first_counter, step.result,
                               nexts.data());
     for (int i = 0; i < n; ++i) {

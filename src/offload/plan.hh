@@ -35,7 +35,7 @@ struct Step {
   /// For each output: the next step, or an exit code.
   std::vector<uint16_t> targets;
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
-  HeaderWrites writes = HeaderWrites::kNone;  ///< by the steps that packets have passed
+  bool newer = false;                         ///< a row's window may be newer than the packet's memory
 };
 
 /// Where packets enter: the connection (an index into the graph's edges), and the step that it leads to.
@@ -59,8 +59,10 @@ class Plan {
   const std::vector<Entry>& entries() const { return entries_; }
   const RowLayout& row() const { return row_; }
   int counters() const { return counters_; }
-  /// True if one of its shaders scans payloads.
-  bool scans() const { return row_.address_size != 0; }
+  /// True if one of its shaders scans payloads or rewrites packets.
+  bool reads_payloads() const { return row_.address_size != 0; }
+  /// True if one of its shaders rewrites packets.
+  bool rewrites() const { return row_.address_size == 16; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }
 
   /// Runs slots through all steps on the CPU, with the images of a parameter block. This is the reference for every

@@ -94,11 +94,11 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   const auto along = [&](auto&& member) {
     return distance(group.size, [&](size_t i) { return static_cast<int>(member(step(i))); });
   };
-  const bool scans = step(0).element->scans();
+  const bool rewrites = step(0).element->rewrites(), scans = rewrites || step(0).element->scans();
   const std::string here =
       group.size == 1 ? fmt::format("s.header.at == {}", group.first)
                       : fmt::format("s.header.at >= {} && s.header.at < {}", group.first, group.first + group.size);
-  // All threads of a warp scan payloads together.
+  // All threads of a warp scan or rewrite packets together.
   out += scans ? fmt::format("  {{\n    const bool here = {};\n", here) : fmt::format("  if ({}) {{\n", here);
   if (group.size > 1)
     out += fmt::format("    const uint32_t n = {}s.header.at - {}u{};\n", scans ? "here ? " : "", group.first,
@@ -113,13 +113,13 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   if (step(0).element->result_size() > 0)
     last += ", " + formula(step(0).result, along([](const Step& s) { return s.result; }), false);
   if (scans) {
-    HeaderWrites writes = HeaderWrites::kNone;
-    for (size_t i = 0; i < group.size; ++i) writes = std::max(writes, step(i).writes);
+    bool newer = false;
+    for (size_t i = 0; i < group.size; ++i) newer |= step(i).newer;
     out += fmt::format(
-        "    s.writes = static_cast<HeaderWrites>({});\n"
-        "    const Next next = scan_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, {});\n"
+        "    s.newer = {};\n"
+        "    const Next next = {}_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, {});\n"
         "    if (here) switch (next) {{\n",
-        static_cast<int>(writes), type, image, last);
+        newer, rewrites ? "rewrite" : "scan", type, image, last);
   } else {
     out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, {})) {{\n", type,
                        image, last);

@@ -1,6 +1,8 @@
 #include "offload/rows.hh"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "headrace/packet_pool.hh"
 
@@ -16,15 +18,25 @@ inline void prefetch(const Packet* p) {
   __builtin_prefetch(p, 1);
   __builtin_prefetch(p->buffer() + Packet::kDefaultHeadroom, 1);
 }
+
+/// Bytes in front of a packet that elements may still want: headers that were stripped.
+constexpr uint32_t kStripped = 64;
+
+/// Makes `output` the packet that `input` was, with the bytes that the device has written, from byte `first` on.
+void replace(Packet& output, const Packet& input, uint16_t first) {
+  output.copy_state(input);
+  const uint32_t n = std::min<uint32_t>(first, kStripped);
+  std::memcpy(output.buffer() + first - n, input.buffer() + first - n, n);
+}
 }  // namespace
 
-template <int kWindow>
+template <int kWindow, bool kMore>
 void Rows::choose(int window) {
   if (window == kWindow) {
-    pack_ = &pack_rows<kWindow>;
-    apply_ = &apply_rows<kWindow>;
+    pack_ = &pack_rows<kWindow, kMore>;
+    apply_ = &apply_rows<kWindow, kMore>;
   }
-  if constexpr (kWindow > 0) choose<kWindow - 4>(window);
+  if constexpr (kWindow > 0) choose<kWindow - 4, kMore>(window);
 }
 
 Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
@@ -32,17 +44,20 @@ Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
     if (layout_.annotations >> g & 1) offsets_[static_cast<size_t>(annotations_++)] = static_cast<uint8_t>(4 * g);
   for (const Exit& e : plan.exits())
     for_host_.push_back(e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape);
-  choose<kMaxWindow>(layout_.window_size);
+  if (layout_.address_size != 0 || layout_.results != 0)
+    choose<kMaxWindow, true>(layout_.window_size);
+  else
+    choose<kMaxWindow, false>(layout_.window_size);
 }
 
-template <int kWindow>
-void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets, int n,
-                     uint8_t* rows) {
+template <int kWindow, bool kMore>
+void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets,
+                     Packet* const* outputs, int n, uint8_t* rows) {
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
   const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
-  const bool with_address = self.layout_.address_size != 0;
-  const int result_words = self.layout_.results * self.layout_.result_size / 4;
+  const bool with_address = kMore && self.layout_.address_size != 0, with_output = kMore && self.plan_->rewrites();
+  const int result_words = kMore ? self.layout_.results * self.layout_.result_size / 4 : 0;
   const PacketPool& pool = PacketPool::instance();
   for (int i = 0; i < n; ++i, rows += stride) {
     Packet* p = packets[i];
@@ -54,7 +69,13 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
       h.at = step;
       uint8_t* to = rows + RowLayout::kAddressAt;
       if (with_address) {
+        h.rewritten = 0;
         const auto address = reinterpret_cast<uint64_t>(p->buffer());
+        __builtin_memcpy(to, &address, sizeof address);
+        to += sizeof address;
+      }
+      if (with_output) {
+        const auto address = outputs[i] ? reinterpret_cast<uint64_t>(outputs[i]->buffer()) : 0;
         __builtin_memcpy(to, &address, sizeof address);
         to += sizeof address;
       }
@@ -68,23 +89,27 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
   }
 }
 
-template <int kWindow>
-bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* packets, const uint16_t* untouched, int n,
-                      uint16_t* codes) {
+template <int kWindow, bool kMore>
+bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, Packet** outputs,
+                      const uint16_t* untouched, int n, uint16_t* codes) {
   const int begin = self.layout_.window_begin, annotations = self.annotations_;
   const auto offsets = self.offsets_;
   const auto stride = static_cast<size_t>(self.layout_.stride);
-  const int annotations_at = self.layout_.result(self.layout_.results);
+  const int annotations_at = kMore ? self.layout_.result(self.layout_.results) : RowLayout::kAddressAt;
   const size_t exits = self.for_host_.size();
+  const bool with_output = kMore && self.plan_->rewrites();
   const uint8_t* for_host = self.for_host_.data();
   uint8_t any = 0;
   for (int i = 0; i < n; ++i, rows += stride) {
     if (i + kAhead < n) prefetch(packets[i + kAhead]);
+    if (with_output && i + kAhead < n && outputs[i + kAhead]) prefetch(outputs[i + kAhead]);
     RowHeader h;
     __builtin_memcpy(&h, rows, sizeof h);
     // An invalid code would be a fault of the device; the packet is still unchanged.
     const auto exit = static_cast<size_t>(h.at - kExit);
-    if (exit >= exits || h.at == untouched[i]) [[unlikely]] {
+    const bool lost =
+        with_output && h.rewritten && (!outputs[i] || uint64_t{h.data} + h.length > PacketPool::kCapacity);
+    if (exit >= exits || h.at == untouched[i] || lost) [[unlikely]] {
       codes[i] = untouched[i];
       any = 1;
       continue;
@@ -92,10 +117,18 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet* const* pack
     codes[i] = h.at;
     any |= for_host[exit];
     Packet* p = packets[i];
+    const uint32_t window_at = p->headroom() + static_cast<uint32_t>(begin);
+    if (with_output && h.rewritten) {
+      std::swap(packets[i], outputs[i]);
+      uint16_t first;
+      __builtin_memcpy(&first, rows + RowLayout::kWrittenFromAt, sizeof first);
+      replace(*packets[i], *p, std::min<uint16_t>(first, PacketPool::kCapacity));
+      p = packets[i];
+    }
     const uint8_t* from = rows + annotations_at;
     for (int a = 0; a < annotations; ++a, from += 4)
       __builtin_memcpy(p->anno() + offsets[static_cast<size_t>(a)], from, 4);
-    __builtin_memcpy(p->data() + begin, from, kWindow);
+    __builtin_memcpy(p->buffer() + window_at, from, kWindow);
     p->set_row_header(h);
   }
   return any != 0;

@@ -18,27 +18,31 @@ class Rows {
 
   /// Writes packets that enter at step `step` into rows. If the bytes of a packet cannot be sent, its row makes the
   /// device skip it.
-  void pack(uint16_t step, Packet* const* packets, int n, uint8_t* rows) const {
-    pack_(*this, step, plan_->resume_at(step), packets, n, rows);
+  /// \param outputs their output buffers (null for one that has none), if the plan rewrites packets
+  void pack(uint16_t step, Packet* const* packets, Packet* const* outputs, int n, uint8_t* rows) const {
+    pack_(*this, step, plan_->resume_at(step), packets, outputs, n, rows);
   }
   /// Copies the results in rows to their packets, and tells how each packet left: codes of Plan::exits(). If the device
   /// skipped or damaged a row, the packet is unchanged and its code is `untouched`, the resume code of the step at
-  /// which it entered.
+  /// which it entered. A packet that the device has rewritten changes places with its output buffer.
+  /// \param outputs the packets' output buffers, if the plan rewrites packets
   /// \returns true if the host has more to do for one of them than to pass it on
-  bool apply(const uint8_t* rows, Packet* const* packets, const uint16_t* untouched, int n, uint16_t* codes) const {
-    return apply_(*this, rows, packets, untouched, n, codes);
+  bool apply(const uint8_t* rows, Packet** packets, Packet** outputs, const uint16_t* untouched, int n,
+             uint16_t* codes) const {
+    return apply_(*this, rows, packets, outputs, untouched, n, codes);
   }
   /// True for a code that makes the host resume or escape.
   bool for_host(uint16_t code) const { return for_host_[static_cast<size_t>(code - kExit)]; }
 
  private:
-  template <int kWindow>
-  static void pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets, int n,
-                        uint8_t* rows);
-  template <int kWindow>
-  static bool apply_rows(const Rows& self, const uint8_t* rows, Packet* const* packets, const uint16_t* untouched,
-                         int n, uint16_t* codes);
-  template <int kWindow>
+  /// \tparam kMore rows hold addresses or results, too
+  template <int kWindow, bool kMore>
+  static void pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets,
+                        Packet* const* outputs, int n, uint8_t* rows);
+  template <int kWindow, bool kMore>
+  static bool apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, Packet** outputs,
+                         const uint16_t* untouched, int n, uint16_t* codes);
+  template <int kWindow, bool kMore>
   void choose(int window);
 
   const Plan* plan_;
@@ -46,8 +50,8 @@ class Rows {
   int annotations_ = 0;
   std::array<uint8_t, Packet::kAnnoCapacity / 4> offsets_{};  // of the annotations that are sent
   std::vector<uint8_t> for_host_;
-  decltype(&pack_rows<0>) pack_ = nullptr;
-  decltype(&apply_rows<0>) apply_ = nullptr;
+  decltype(&pack_rows<0, false>) pack_ = nullptr;
+  decltype(&apply_rows<0, false>) apply_ = nullptr;
 };
 
 }  // namespace headrace::offload

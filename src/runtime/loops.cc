@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <utility>
 
 #include "headrace/packet_pool.hh"
 #include "headrace/rcu.hh"
+#include "headrace/real_clock.hh"
 #include "headrace/router.hh"
 #include "headrace/worker.hh"
 #include "runtime/runtime.hh"
@@ -22,8 +22,7 @@ namespace headrace {
 namespace {
 
 void time_round(WorkerThread& thread) {
-  const int64_t now =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const int64_t now = now_ns();
   if (thread.last_round != 0) thread.round_times->add(static_cast<uint64_t>(now - thread.last_round));
   thread.last_round = now;
 }

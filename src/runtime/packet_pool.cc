@@ -230,7 +230,9 @@ void Batch::kill() {
 bool Packet::shift_to(uint32_t headroom) {
   if (headroom >= kNoHeader || uint64_t{headroom} + length_ > capacity_) return false;
   const int delta = static_cast<int>(headroom) - data_;
-  std::memmove(buffer() + headroom, data(), length_);
+  // Bytes that were pulled stay in front, for an element that pushes them again.
+  const uint32_t pulled = std::min<uint32_t>(headroom, data_);
+  std::memmove(buffer() + headroom - pulled, data() - pulled, pulled + length_);
   data_ = static_cast<uint16_t>(headroom);
   for (uint16_t* header : {&mac_, &network_, &transport_}) {
     if (*header == kNoHeader) continue;

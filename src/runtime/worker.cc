@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <ctime>
@@ -10,6 +9,7 @@
 
 #include "headrace/alarm.hh"
 #include "headrace/element.hh"
+#include "headrace/real_clock.hh"
 #include "headrace/router.hh"
 #include "runtime/router_shims.hh"
 #include "runtime/runtime.hh"
@@ -33,11 +33,6 @@ constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kLingerNs = 100'000;
 /// Minimum time between alarms: steady traffic of other workers must not keep a worker awake.
 constexpr int64_t kAlarmRestNs = 5'000'000;
-
-int64_t real_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -182,7 +177,7 @@ void Worker::alarm(int fd, bool on) {
 void set_alarm(Router& router, int worker, int fd, bool on) { router.worker(worker).alarm(fd, on); }
 
 int Worker::poll_watches(int64_t timeout_ns, bool alarmed) {
-  const int64_t now = alarmed ? real_now() : 0;
+  const int64_t now = alarmed ? now_ns() : 0;
   fds_.clear();
   fds_.push_back({thread_.wake_fd(), POLLIN, 0});
   {
@@ -203,7 +198,7 @@ int Worker::poll_watches(int64_t timeout_ns, bool alarmed) {
   if (n > 0 && std::any_of(fds_.begin() + 1 + static_cast<ptrdiff_t>(polled_.size()), fds_.end(),
                            [](const pollfd& fd) { return fd.revents != 0; })) {
     moved_ = true;
-    alarmed_again_ = real_now() + kAlarmRestNs;
+    alarmed_again_ = now_ns() + kAlarmRestNs;
   }
   return n;
 }
@@ -235,7 +230,7 @@ bool Worker::step() {
 bool Worker::lingers() {
   if (runtime_.threads() == 1) return false;
   if (!moved_ && awake_until_ == 0) return false;
-  const int64_t now = real_now();
+  const int64_t now = now_ns();
   if (std::exchange(moved_, false)) awake_until_ = now + kLingerNs;
   if (now < awake_until_) return true;
   awake_until_ = 0;

@@ -325,6 +325,26 @@ def test_many_more_workers_than_cpus_end_in_time(running, headrace, tmp_path):
     assert re.search(r"200 workers on \d+ CPUs?", err), err
 
 
+def test_commands_that_arrive_together_share_an_update(running, headrace, tmp_path):
+    path = str(tmp_path / "socket")
+    text = "Idle -> rt :: RadixIPLookup(0.0.0.0/0 0) -> Discard; rt[1] -> Discard;"
+    running("run", "-e", text, "-u", path, "-q", "-w", "1", "--backend", "reference", "--mode", "device", program=headrace)
+    client = Client(path)
+
+    def updates():
+        return int(re.search(r"^tables: \d+ MB, (\d+) updates$", client.read("offload"), re.M).group(1))
+
+    before = updates()
+    commands = [f"WRITE rt.add 10.0.{n}.0/24 1\r\n" for n in range(200)]
+    client.send("".join(commands).encode())
+    for _ in commands:
+        assert client.answer()[0] == 200
+    assert 1 <= updates() - before <= 10
+    before = updates()
+    assert client.ask("WRITE rt.add 10.1.0.0/24 1")[0] == 200
+    assert updates() - before == 1
+
+
 def test_swaps_scripts_sleeping_workers_and_clients_on_a_device(running, headrace, tmp_path):
     """Everything at once. HEADRACE_SOAK_SWAPS makes it long."""
     swaps = int(os.environ.get("HEADRACE_SOAK_SWAPS", "120"))

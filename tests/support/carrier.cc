@@ -193,7 +193,7 @@ class CarrierBackend final : public offload::Backend {
   }
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
   int numa_node() const override { return inner_->numa_node(); }
-  void stop() override { inner_->stop(); }
+  bool stop() override { return inner_->stop(); }
   int deadline_ms() const override { return inner_->deadline_ms(); }
   std::string describe() const override { return inner_->describe(); }
 

@@ -2,6 +2,7 @@
 /// \file
 /// What the host and the kernels of a device agree on about jobs. Read by the host compiler and by NVRTC.
 
+#include "headrace/device/row.hh"
 #include "headrace/shader_types.hh"
 
 namespace headrace {
@@ -9,8 +10,9 @@ namespace headrace {
 /// Threads per block. A tile has as many rows; each thread takes one.
 inline constexpr int kJobThreads = 256;
 inline constexpr int kJobWarps = kJobThreads / 32;
-/// Size of the buffer into which a warp loads one payload: a packet of the pool, aligned to 16 bytes, fits.
+/// Size of the buffer into which a warp loads one packet, each byte at its place in the packet's own buffer.
 inline constexpr uint32_t kStageBytes = 2304;
+static_assert(kStageBytes >= kBufferBytes && kStageBytes % 16 == 0);
 /// Maximum stride of rows in bytes; every stride is a multiple of 16.
 inline constexpr int kMaxStride = 256;
 /// Maximum number of job places that a block of the resident kernel polls: half a warp.
@@ -76,12 +78,32 @@ struct ResidentActivity {
   uint64_t leaving;  ///< the generation of the kernel that is leaving
 };
 
+/// Blocks of the resident kernel form teams: the leader polls job places, and shares large jobs with its helpers. This
+/// is what it has for them, in device memory; the counts of the helpers follow, 8 bytes per counter.
+struct TeamMail {
+  uint64_t number;  ///< of the last job that was shared; the kernel's generation << 32 | a count from 1
+  uint64_t job;     ///< as in Doorbell
+  uint64_t parameters;
+  uint64_t place;     ///< 0: leave
+  uint32_t finished;  ///< shares that helpers have finished, of all jobs
+  uint32_t unused[7];
+};
+static_assert(sizeof(TeamMail) == 64);
+HEADRACE_SHADER constexpr uint32_t team_mail_bytes(uint32_t counters) {
+  return (static_cast<uint32_t>(sizeof(TeamMail)) + 8 * counters + 127) / 128 * 128;
+}
+/// Jobs of more slots are shared: a block alone runs fewer as fast.
+inline constexpr uint32_t kMostAlone = 256, kMostScansAlone = 16;
+/// Maximum number of blocks in a team.
+inline constexpr int kMostInTeam = 4;
+
 /// The parameter of `headrace_resident`. Addresses are the device's.
 struct ResidentArguments {
   uint64_t places;
   uint64_t plans;     ///< DevicePlan[]
   uint64_t activity;  ///< ResidentActivity
   uint64_t left;      ///< a word of pinned memory that becomes `generation` when the kernel begins to leave
+  uint64_t mail;      ///< for each team, team_mail_bytes(counters) apart
   uint64_t place_stride;
   uint64_t idle_ns;  ///< the kernel leaves after so long without a job
   uint32_t place_count;
@@ -90,6 +112,14 @@ struct ResidentArguments {
   uint32_t parameter_bytes;
   uint32_t stage_bytes;  ///< room for payloads in a block's shared memory
   uint32_t generation;   ///< not 0
+  uint32_t teams;        ///< the first block of each leads it
+};
+
+/// A piece of an update of tables: `bytes` bytes at `from` in the update's data go to address `to`, a multiple of 16.
+struct UpdatePiece {
+  uint64_t to;
+  uint32_t from;  ///< a multiple of 16
+  uint32_t bytes;
 };
 
 /// The parameter of `headrace_stream`: one job.

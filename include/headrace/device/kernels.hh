@@ -4,9 +4,10 @@
 ///
 ///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
 ///
-/// Both kernels load a tile of rows into shared memory, let each thread run one row through the plan, and store the
+/// Two kernels load a tile of rows into shared memory, let each thread run one row through the plan, and store the
 /// tile. `headrace_stream` runs one job whose rows are in device memory. `headrace_resident` keeps running: its blocks
-/// poll doorbells in host memory, and read and write rows in host memory.
+/// poll doorbells in host memory, and read and write rows in host memory. `headrace_update` copies many small pieces of
+/// tables, each of which would take a copy of its own as long as all of them take together.
 
 #include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
@@ -163,8 +164,8 @@ class Doorbells {
         activity_(reinterpret_cast<ResidentActivity*>(a.activity)),
         half_(threadIdx.x >> 4 & 1),
         start_ns_(nanoseconds()) {
-    const uint32_t place = blockIdx.x + (threadIdx.x & 15) * gridDim.x;
-    mine_ = place < a.place_count;
+    const uint32_t place = blockIdx.x + (threadIdx.x & 15) * a.teams;
+    mine_ = blockIdx.x < a.teams && place < a.place_count;
     place_ = reinterpret_cast<unsigned char*>(a.places + place * a.place_stride);
     if (mine_) seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + kDoneAt));
   }
@@ -222,6 +223,87 @@ class Doorbells {
   uint32_t turn_ = 0;
 };
 
+/// The slots [begin, end) of a job.
+struct Part {
+  uint32_t begin;
+  uint32_t end;
+};
+
+/// The blocks that share jobs with this one. Helpers hear from their leader alone, so none leaves before a job that it
+/// has a part of.
+class Team {
+ public:
+  __device__ explicit Team(const ResidentArguments& a)
+      : number_(uint64_t{a.generation} << 32), size_(gridDim.x / a.teams), member_(blockIdx.x / a.teams) {
+    unsigned char* const at =
+        reinterpret_cast<unsigned char*>(a.mail) + size_t{blockIdx.x % a.teams} * team_mail_bytes(a.counters);
+    mail_ = reinterpret_cast<TeamMail*>(at);
+    counts_ = reinterpret_cast<unsigned long long*>(at + sizeof(TeamMail));
+    if (threadIdx.x == 0) finished_ = load_acquire_gpu(&mail_->finished);
+  }
+  __device__ bool leads() const { return member_ == 0; }
+  __device__ uint32_t size() const { return size_; }
+  /// This block's part of a job: a multiple of 8 slots, which begin at a whole line of memory.
+  __device__ Part part(uint32_t slots) const {
+    const uint32_t each = (slots + size_ * 8 - 1) / (size_ * 8) * 8;
+    const uint32_t begin = member_ * each < slots ? member_ * each : slots;
+    return {begin, begin + each < slots ? begin + each : slots};
+  }
+
+  /// The leader's first thread: gives a job to the helpers.
+  __device__ void share(const Call& job) {
+    if (size_ == 1) return;
+    store_relaxed(&mail_->job, job.job);
+    store_relaxed(&mail_->parameters, job.parameters);
+    store_relaxed(&mail_->place, reinterpret_cast<uintptr_t>(job.place));
+    store_release_gpu(&mail_->number, ++number_);
+  }
+  /// A helper's first warp: waits for a job.
+  __device__ void wait(Call* call) {
+    for (uint32_t polls = 0; load_acquire_gpu(&mail_->number) != number_ + 1; ++polls)
+      __nanosleep(polls < 1024 ? 50 : 200);
+    ++number_;
+    if (threadIdx.x == 0)
+      *call = {load_relaxed(&mail_->job), load_relaxed(&mail_->parameters),
+               reinterpret_cast<unsigned char*>(load_relaxed(&mail_->place))};
+  }
+  /// A helper: says that its part is done.
+  __device__ void finish(const uint64_t* counts, uint32_t n) {
+    for (uint32_t i = threadIdx.x; i < n; i += kJobThreads)
+      if (counts[i] != 0) atomicAdd(counts_ + i, static_cast<unsigned long long>(counts[i]));
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence_system();
+      atomicAdd(&mail_->finished, 1u);
+    }
+  }
+  /// The leader: waits for the helpers' parts, and adds what they have counted.
+  __device__ void gather(uint64_t* counts, uint32_t n) {
+    if (threadIdx.x == 0) {
+      finished_ += size_ - 1;
+      while (load_acquire_gpu(&mail_->finished) != finished_) {
+      }
+      __threadfence_system();
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += kJobThreads) {
+      const uint64_t theirs = load_relaxed(reinterpret_cast<uint64_t*>(counts_ + i));
+      if (theirs == 0) continue;
+      counts[i] += theirs;
+      store_relaxed(reinterpret_cast<uint64_t*>(counts_ + i), 0);
+    }
+    __syncthreads();
+  }
+
+ private:
+  uint64_t number_;  // of the last job, in the leader's first thread and in helpers' first warps
+  uint32_t size_;
+  uint32_t member_;
+  uint32_t finished_ = 0;  // parts of all jobs so far, in the leader's first thread
+  TeamMail* mail_;
+  unsigned long long* counts_;
+};
+
 }  // namespace headrace::device
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads) headrace_stream(const headrace::StreamArguments a) {
@@ -246,26 +328,66 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
   const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
   const DevicePlan* const plans = reinterpret_cast<const DevicePlan*>(a.plans);
   device::Doorbells doorbells(a);
+  device::Team team(a);
   for (;;) {
-    if (threadIdx.x < 32) doorbells.wait(&call);
+    if (threadIdx.x < 32) {
+      if (team.leads())
+        doorbells.wait(&call);
+      else
+        team.wait(&call);
+    }
     __syncthreads();
     const device::Call job = call;
-    if (job.place == nullptr) return;
+    if (job.place == nullptr) {
+      if (team.leads() && threadIdx.x == 0) team.share(job);
+      return;
+    }
     const uint32_t low = static_cast<uint32_t>(job.job);
     const uint32_t plan = low >> Doorbell::kSlotBits;
     const uint32_t slots = low & ((1u << Doorbell::kSlotBits) - 1);
     const DevicePlan layout = plans[plan];
+    const bool together = team.size() > 1 && slots > (layout.scans ? kMostScansAlone : kMostAlone);
+    if (together && team.leads() && threadIdx.x == 0) team.share(job);
     const unsigned char* parameters = reinterpret_cast<const unsigned char*>(job.parameters);
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
-    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, 0, slots, kJobThreads, layout.stride,
-                     layout.scans != 0, parameters);
+    const device::Part part = together ? team.part(slots) : device::Part{0, slots};
+    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, part.begin, part.end, kJobThreads,
+                     layout.stride, layout.scans != 0, parameters);
+    if (!team.leads()) {
+      team.finish(shared.counts, layout.counters);
+      continue;
+    }
+    if (together) team.gather(shared.counts, layout.counters);
     uint64_t* const counts = reinterpret_cast<uint64_t*>(job.place + kCountsAt);
     for (uint32_t i = threadIdx.x; i < layout.counters; i += kJobThreads) counts[i] = shared.counts[i];
     __syncthreads();
     if (threadIdx.x == 0) {
       device::store_release(reinterpret_cast<uint32_t*>(job.place + kDoneAt), static_cast<uint32_t>(job.job >> 32));
       device::store_relaxed(&reinterpret_cast<ResidentActivity*>(a.activity)->last_ns, device::nanoseconds());
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_update(const headrace::UpdatePiece* pieces, uint32_t n, const unsigned char* data) {
+  using namespace headrace;
+  const uint32_t lane = threadIdx.x & 31;
+  for (uint32_t i = (blockIdx.x * kJobThreads + threadIdx.x) / 32; i < n; i += gridDim.x * kJobWarps) {
+    const uint4 words = device::load_fresh(pieces + i);
+    UpdatePiece piece;
+    memcpy(&piece, &words, sizeof piece);
+    unsigned char* const to = reinterpret_cast<unsigned char*>(piece.to);
+    const unsigned char* const from = data + piece.from;
+    for (uint32_t at = 16 * lane; at < piece.bytes; at += 16 * 32) {
+      const uint4 v = device::load_fresh(from + at);
+      if (at + 16 <= piece.bytes) {
+        *reinterpret_cast<uint4*>(to + at) = v;
+      } else {
+        unsigned char bytes[16];
+        memcpy(bytes, &v, sizeof bytes);
+        for (uint32_t k = 0; k < piece.bytes - at; ++k) to[at + k] = bytes[k];
+      }
     }
   }
 }

@@ -96,22 +96,15 @@ enum class Fault : uint8_t {
   kUndeclared  ///< it used bytes that it did not declare, at an offset known only at run time
 };
 
-/// Which headers the shaders before a step may have changed in the row; the packet's memory does not have the changes.
-enum class HeaderWrites : uint8_t {
-  kNone,  ///< none, or nothing that determines where a payload begins and ends
-  kLink,  ///< the link-layer header
-  kAny
-};
-
 /// A row being processed: its header in registers, its bytes where the row lies.
 struct Slot {
   RowHeader header;
   uint8_t* row;
-  uint64_t* counts;     ///< the plan's counters; on a device, shared by a block
-  uint16_t window_at;   ///< header.data when the slot came: the origin of the window
-  bool stopped;         ///< the shader needed something that the row does not hold
-  HeaderWrites writes;  ///< for a shader that scans payloads: what shaders before it have written
-  uint8_t* stage;       ///< on a device: where this thread's warp loads a payload
+  uint64_t* counts;    ///< the plan's counters; on a device, shared by a block
+  uint16_t window_at;  ///< header.data when the slot came: the origin of the window
+  bool stopped;        ///< the shader needed something that the row does not hold
+  bool newer;          ///< shaders before this one may have written to the window: memory is older
+  uint8_t* stage;      ///< on a device: where this thread's warp loads a packet
   // Mistakes of shaders, which only the host checks for.
   bool changed;         ///< this shader has written or counted
   Fault fault;          ///< the first one

@@ -28,6 +28,20 @@ inline __device__ uint4 load_fresh(const void* from) {
 inline __device__ void store_release(uint32_t* to, uint32_t value) {
   asm volatile("fence.acq_rel.sys;\n\tst.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
+/// The same among the blocks of the device.
+inline __device__ uint32_t load_acquire_gpu(const uint32_t* from) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+inline __device__ uint64_t load_acquire_gpu(const uint64_t* from) {
+  uint64_t value;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+inline __device__ void store_release_gpu(uint64_t* to, uint64_t value) {
+  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
 inline __device__ void store_relaxed(uint64_t* to, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }

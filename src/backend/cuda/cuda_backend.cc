@@ -29,6 +29,7 @@ class CudaBackend final : public offload::Backend {
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  bool stop() override;
   int numa_node() const override { return device_->numa_node(); }
   std::string describe() const override;
 
@@ -50,6 +51,7 @@ class CudaBackend final : public offload::Backend {
   CUmodule module_ = nullptr;
   CUfunction stream_function_ = nullptr;
   CUfunction resident_function_ = nullptr;
+  CUfunction update_function_ = nullptr;
   StreamProgram program_;
   uint32_t stride_ = 0;  // longest row of any plan
   uint32_t shared_bytes_ = 0;
@@ -81,6 +83,15 @@ CudaBackend::~CudaBackend() {
   if (module_ != nullptr) device_->driver().cuModuleUnload(module_);
 }
 
+bool CudaBackend::stop() {
+  if (kernel_ != nullptr) {
+    kernel_->pause();
+  } else {
+    for (const auto& lane : lanes_) static_cast<StreamLane&>(*lane).pause();
+  }
+  return !device_->failed();
+}
+
 Status CudaBackend::open(const Program& program, const LaneOptions& options, Errors& errors) {
   if (device_->failed()) return failed(errors);
   if (!check_limits(program, options, errors)) return Status::failed();
@@ -104,6 +115,7 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   }
   if (!load(image, errors) || !make_places(options, errors)) return Status::failed();
   if (!warm_up()) return failed(errors);
+  memory_.update_by(update_function_);
   return run_ == Run::kResident ? make_resident_lanes(options, errors) : make_stream_lanes(options, errors);
 }
 
@@ -151,6 +163,8 @@ Status CudaBackend::load(const Image& image, Errors& errors) {
   };
   if (!find(stream_function_, "headrace_stream") || !find(resident_function_, "headrace_resident"))
     return failed(errors);
+  if (!device_->check(driver.cuModuleGetFunction(&update_function_, module_, "headrace_update"), "headrace_update"))
+    return failed(errors);
   program_.function = stream_function_;
   const CUfunction used = run_ == Run::kResident ? resident_function_ : stream_function_;
   driver.cuFuncGetAttribute(&registers_, kFunctionRegisters, used);
@@ -180,14 +194,20 @@ Status CudaBackend::make_places(const LaneOptions& options, Errors& errors) {
              : failed(errors);
 }
 
-/// The first launch of a kernel may reserve memory; a job without rows gets that over.
+/// The first launch of a kernel may reserve memory; a job without rows and an update without pieces get that over.
 bool CudaBackend::warm_up() {
   StreamArguments arguments{};
   arguments.stride = stride_;
   arguments.stage_bytes = program_.stage_bytes;
   void* values[] = {&arguments};
+  CUdeviceptr nothing = 0;
+  uint32_t none = 0;
+  void* no_pieces[] = {&nothing, &none, &nothing};
   Stream stream;
   return stream.create(device_) &&
+         device_->check(device_->driver().cuLaunchKernel(update_function_, 1, 1, 1, kJobThreads, 1, 1, 0, stream.get(),
+                                                         no_pieces, nullptr),
+                        "starting a kernel") &&
          device_->check(device_->driver().cuLaunchKernel(stream_function_, 1, 1, 1, kJobThreads, 1, 1, shared_bytes_,
                                                          stream.get(), values, nullptr),
                         "starting a kernel") &&
@@ -233,10 +253,12 @@ int CudaBackend::blocks_that_fit(CUfunction function) {
 }
 
 Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& errors) {
-  // The other half is for the next generation of the router, which starts while this one ends.
-  const size_t most = static_cast<size_t>(std::max(blocks_that_fit(resident_function_) / 2, 1));
-  const size_t blocks = std::min(place_count_, most);
-  if (blocks * kPlacesPerBlock < place_count_)
+  // The other half is for the next generation of the router, which starts while this one ends. Even beside both, there
+  // must be room for a block that updates tables.
+  const size_t most = static_cast<size_t>(std::max((blocks_that_fit(resident_function_) - 1) / 2, 1));
+  const size_t teams = std::min(place_count_, most);
+  const size_t in_team = std::clamp<size_t>(most / teams, 1, kMostInTeam);
+  if (teams * kPlacesPerBlock < place_count_)
     return errors.error(
         "{} workers x {} jobs are too many for the resident kernel: CUDA device {} takes {}; use RUN stream",
         options.workers, options.jobs, device_->ordinal(), most * kPlacesPerBlock);
@@ -250,8 +272,9 @@ Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& erro
   arguments.counters = program_.counters;
   arguments.parameter_bytes = program_.parameter_bytes;
   arguments.stage_bytes = program_.stage_bytes;
-  kernel_ = std::make_unique<ResidentKernel>(device_, resident_function_, static_cast<unsigned>(blocks), shared_bytes_,
-                                             arguments, places_.host);
+  arguments.teams = static_cast<uint32_t>(teams);
+  kernel_ = std::make_unique<ResidentKernel>(device_, resident_function_, static_cast<unsigned>(teams * in_team),
+                                             shared_bytes_, arguments, places_.host);
   if (!kernel_->start()) return failed(errors);
   for (int w = 0; w < options.workers; ++w)
     lanes_.push_back(std::make_unique<ResidentLane>(device_, places_of(w, options), options.jobs, *kernel_));
@@ -273,7 +296,8 @@ std::string CudaBackend::describe() const {
   text += fmt::format("lanes: {}, {:.1f} MiB of pinned memory\n", lanes_.size(),
                       static_cast<double>(place_memory_.size()) / kMiB);
   if (kernel_ != nullptr) {
-    text += fmt::format("blocks: {} of {} threads for {} job places\n", kernel_->blocks(), kJobThreads, place_count_);
+    text += fmt::format("blocks: {} of {} threads in {} teams for {} job places\n", kernel_->blocks(), kJobThreads,
+                        kernel_->teams(), place_count_);
     text += fmt::format("starts: {}\n", kernel_->starts());
   } else if (!lanes_.empty()) {
     text += fmt::format("done words: {}\n", program_.write_values ? "written by the stream" : "copied");

@@ -18,14 +18,17 @@ ResidentKernel::~ResidentKernel() {
   const Device::Quiet quiet(*device_);
   control_.reset();
   activity_.reset();
+  mail_.reset();
 }
 
 bool ResidentKernel::start() {
+  const size_t mail = size_t{arguments_.teams} * team_mail_bytes(arguments_.counters);
   if (!control_.allocate(device_, 64) || !activity_.allocate(device_, sizeof(ResidentActivity)) ||
-      !stream_.create(device_))
+      !mail_.allocate(device_, mail) || !stream_.create(device_))
     return false;
   arguments_.left = control_.address();
   arguments_.activity = activity_.address();
+  arguments_.mail = mail_.address();
   device_->add(this);
   running_ = true;
   const std::lock_guard guard(lock_);

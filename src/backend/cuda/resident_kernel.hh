@@ -35,6 +35,7 @@ class ResidentKernel final : public Staying {
   void check();
 
   unsigned blocks() const { return blocks_; }
+  unsigned teams() const { return arguments_.teams; }
   /// How often it was started.
   uint32_t starts() const { return generation_.load(std::memory_order_relaxed); }
 
@@ -51,7 +52,7 @@ class ResidentKernel final : public Staying {
   uint8_t* const places_;
   Stream stream_;
   PinnedMemory control_;
-  DeviceBuffer activity_;
+  DeviceBuffer activity_, mail_;
   std::mutex lock_;
   int paused_ = 0;
   bool running_ = false;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "offload/clock.hh"
+#include "headrace/real_clock.hh"
 
 namespace headrace::offload {
 
@@ -111,12 +111,13 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
   return {};
 }
 
-void ReferenceBackend::stop() {
+bool ReferenceBackend::stop() {
   stop_.store(true, std::memory_order_release);
   rings_.fetch_add(1, std::memory_order_release);
   rings_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  return true;
 }
 
 Lane& ReferenceBackend::lane(int worker) { return *lanes_[static_cast<size_t>(worker)]; }

@@ -48,7 +48,7 @@ class ReferenceBackend final : public Backend {
   DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   Lane& lane(int worker) override;
-  void stop() override;
+  bool stop() override;
   int deadline_ms() const override { return 1000; }  // its threads may have to wait for a CPU
   std::string describe() const override;
 

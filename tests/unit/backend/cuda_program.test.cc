@@ -93,5 +93,22 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
   for (const auto& complaint : complaints) EXPECT_EQ(*complaint, "");
 }
 
+/// Not among CudaProgram's tests, which run in a binary that lacks the shaders of tests.
+TEST(CudaRewriting, ProgramCompiles) {
+  std::string why_not;
+  if (Nvrtc::get(&why_not) == nullptr) GTEST_SKIP() << why_not;
+  const TemporaryFile conf(
+      "Idle -> Strip(14) -> OffloadEcho(1, 2, 3) -> a :: OffloadEcho(4) -> s :: OffloadScan(5) -> Discard;"
+      " a[1] -> Discard; s[1] -> Discard;",
+      ".click");
+  Errors errors;
+  int plans = 0;
+  const std::string source = program_of(conf.path(), {}, plans, errors);
+  ASSERT_EQ(errors.str(), "");
+  ASSERT_EQ(plans, 1);
+  Image image;
+  EXPECT_TRUE(compile_program(source, 90, false, image, errors).ok()) << errors.str();
+}
+
 }  // namespace
 }  // namespace headrace::cuda

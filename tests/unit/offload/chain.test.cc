@@ -104,14 +104,43 @@ check[1] -> [12] cap;
   compare(text, "first", 33, 800, 256, &RandomPackets::make_ip6);
 }
 
-/// A header that the chain has pushed is not in the packet's memory yet: the host looks for it.
+/// A header that the chain has pushed is not in the packet's memory yet.
 TEST_P(OffloadChain, PayloadBehindAPushedHeader) {
-  most_resumed_ = 1;
   const std::string text = R"(
 Idle -> first :: Strip(14) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> s :: OffloadScan(0x11) -> cap :: Capture;
 s[1] -> [1] cap;
 )";
   compare(text, "first", 34, 500);
+}
+
+/// Packets are rewritten, lengthened and shortened, once and twice, with headers that other shaders strip, change and
+/// push before and after, and with scans of what was made of them.
+TEST_P(OffloadChain, RewrittenPackets) {
+  most_resumed_ = 0.6;  // packets with no headroom
+  for (const char* chain :
+       {"OffloadEcho(0x5a) -> cap", "Strip(14) -> OffloadEcho(0x11, 8, 16) -> cap",
+        "Strip(14) -> CheckIPHeader -> DecIPTTL -> OffloadEcho(7, 0, 5) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2)"
+        " -> Paint(3) -> cap",
+        "Strip(14) -> CheckIPHeader -> DecIPTTL -> e :: OffloadEcho(9, 24) -> Strip(3) -> OffloadEcho(1, 0, 700)"
+        " -> Unstrip(3) -> s :: OffloadScan(0x21) -> cap; s[1] -> [1] cap; e[1] -> [2] cap",
+        "OffloadEcho(3, 4, 4) -> Strip(2) -> a :: OffloadFan -> OffloadEcho(5, 1, 900) -> cap; a[1] -> [1] cap;"
+        " a[2] -> OffloadEcho(6, 2, 3) -> [2] cap"}) {
+    const std::string text = fmt::format("cap :: Capture; Idle -> first :: Null -> {};", chain);
+    compare(text, "first", 51, 1500);
+    compare(text, "first", 52, 500, 16);
+    if (HasFailure()) FAIL() << text;
+  }
+}
+
+/// The host goes on with what a device has made of a packet, also where an element takes back what another stripped.
+TEST_P(OffloadChain, ResumedBehindARewrittenPacket) {
+  most_resumed_ = 1;
+  compare("Idle -> first :: Strip(14) -> OffloadEcho(1, 3) -> Unstrip(9) -> OffloadEcho(2, 0, 5) -> cap :: Capture;",
+          "first", 54, 1000);
+  compare(
+      "Idle -> first :: CheckLength(100) -> cap :: Capture; first[1] -> OffloadEcho(0x5a, 2, 2) -> OffloadFar(40)"
+      " -> OffloadEcho(1) -> [1] cap;",
+      "first", 53, 1000);
 }
 
 TEST_P(OffloadChain, TheStandardRouter) {

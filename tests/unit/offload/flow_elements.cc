@@ -1,5 +1,7 @@
 #include "flow_elements.hh"
 
+#include <algorithm>
+
 #include "headrace/router.hh"
 #include "packets.hh"
 
@@ -24,6 +26,7 @@ Status FlowSource::configure(Args& args) {
       .read("LIMIT", limit_)
       .read("BURST", burst_)
       .read("RARE", rare_)
+      .read("LONGEST", longest_)
       .read("STOP", stop_)
       .complete();
 }
@@ -63,13 +66,15 @@ bool FlowSource::send(Task& task, int worker) {
     const uint32_t flow = static_cast<uint32_t>(worker * flows_) + index;
     const uint32_t kind = rare_ > 0 ? static_cast<uint32_t>(random >> 32) % static_cast<uint32_t>(rare_) : 2;
     static const std::string plain = udp_frame(0x0a000000, 0x01000000);
-    const uint32_t length = kind == 1 ? 164 : 64, options = kind == 0 ? 8 : 0;
+    const uint32_t usual = longest_ > 64 ? 64 + static_cast<uint32_t>(random >> 20) % (longest_ - 63) : 64;
+    const uint32_t length = kind == 1 ? 164 : usual, options = kind == 0 ? 8 : 0;
     Packet* p = Packet::make(length);
     if (!p) break;
     uint8_t* data = p->data();
-    std::memset(data, 0, length);
+    std::memset(data, 0, std::min(length, 128u));
     std::memcpy(data, plain.data(), 42);
     data[14] = static_cast<uint8_t>(0x45 + options / 4);
+    data[16] = static_cast<uint8_t>((length - 14) >> 8);
     data[17] = static_cast<uint8_t>(length - 14);
     for (int i = 0; i < 3; ++i) {
       data[27 + i] = static_cast<uint8_t>(flow >> (16 - 8 * i));

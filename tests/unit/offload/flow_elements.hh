@@ -13,10 +13,11 @@ namespace headrace::testing {
 /// Sends frames of UDP in IPv4, each with its flow's number, its number in the flow, and the epoch in which it was
 /// made. Every worker has flows of its own.
 ///
-///     FlowSource([keywords FLOWS, LIMIT, BURST, RARE, STOP])
+///     FlowSource([keywords FLOWS, LIMIT, BURST, RARE, LONGEST, STOP])
 ///
 /// FLOWS: of each worker. LIMIT: packets of each worker; -1 for no limit. RARE: one packet in so many has IP options,
-/// another is too long for a link of 100 bytes. STOP: stop the router when every worker has sent its share.
+/// another is too long for a link of 100 bytes. LONGEST: frames have 64 to so many bytes, at random. STOP: stop the
+/// router when every worker has sent its share.
 class FlowSource final : public Element {
  public:
   static constexpr Ports kPorts{"0/1"};
@@ -45,6 +46,7 @@ class FlowSource final : public Element {
   int64_t limit_ = -1;
   int burst_ = 32;
   int rare_ = 0;
+  uint32_t longest_ = 0;
   bool stop_ = false;
   std::atomic<bool> active_{true};
   std::atomic<uint32_t> epoch_{0};

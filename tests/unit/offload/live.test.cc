@@ -6,7 +6,7 @@
 #include <random>
 
 #include "flow_elements.hh"
-#include "offload/clock.hh"
+#include "headrace/real_clock.hh"
 #include "offload_fixture.hh"
 
 namespace headrace::testing {
@@ -14,7 +14,7 @@ namespace {
 
 using Mode = OffloadOptions::Mode;
 
-int64_t milliseconds() { return offload::now_ns() / 1'000'000; }
+int64_t milliseconds() { return now_ns() / 1'000'000; }
 
 class OffloadLive : public OffloadTest {
  protected:
@@ -291,14 +291,18 @@ TEST_P(OffloadLive, HotSwap) {
   }
 }
 
-/// Everything at once: jobs of random sizes and delays, lost jobs, deadlines, modes and tables that change.
-/// HEADRACE_STRESS_SECONDS makes it long.
+/// Everything at once: packets and jobs of random sizes, rewritten twice, delays, lost jobs, deadlines, hung and failed
+/// devices, modes and tables that change, swaps. HEADRACE_STRESS_PACKETS makes it long: so many have to pass.
 TEST_P(OffloadLive, Stress) {
-  const char* const wanted = std::getenv("HEADRACE_STRESS_SECONDS");
-  const int64_t milliseconds_in_all = wanted ? 1000 * std::atoll(wanted) : 1200;
+  const char* const wanted = std::getenv("HEADRACE_STRESS_PACKETS");
+  const double packets = wanted ? std::atof(wanted) : 0;
+  const int64_t round_ms = wanted ? 3000 : 300;
   std::mt19937 random(wanted ? std::random_device()() : 17);
-  const int64_t end = milliseconds() + milliseconds_in_all;
-  while (milliseconds() < end) {
+  const int64_t end = milliseconds() + 1200;
+  double passed = 0;
+  int rounds = 0;
+  uint64_t swaps = 0, late = 0, failed = 0;
+  while (wanted ? passed < packets : milliseconds() < end) {
     OffloadOptions o = options(random() % 2 ? Mode::kDevice : Mode::kFixed);
     o.fraction = 0.7;
     o.job = 1 + static_cast<int>(random() % 300);
@@ -325,13 +329,18 @@ TEST_P(OffloadLive, Stress) {
     }
     SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, {}, {} devices, {}", o.job, o.jobs, o.max_wait_us,
                              o.reference.text(), o.devices, o.mode_text()));
-    const auto r = live(forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}", 1 + random() % 100, 1 + random() % 200,
-                                              10 + random() % 100),
-                                  "0.0.0.0/0 0"),
-                        o);
+    std::string text = forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}, LONGEST {}", 1 + random() % 100,
+                                             1 + random() % 128, 10 + random() % 100, 64 + random() % 1400));
+    text.replace(text.find("IPFragmenter(100)"), 17, "IPFragmenter(1500)");
+    if (random() % 2) {
+      const std::string before = "2:2:2:2:2:2)";
+      text.insert(text.find(before) + before.size(), " -> OffloadEcho(0x5a) -> OffloadEcho(0x5a)");
+    }
+    const auto r = live(text, o);
     ASSERT_TRUE(r->ok());
-    const int64_t until = std::min(end, milliseconds() + 300);
+    const int64_t until = std::min(wanted ? INT64_MAX : end, milliseconds() + round_ms);
     int n = 0;
+    bool swapped = false;
     r->run([&] {
       ++n;
       switch (random() % 4) {
@@ -345,19 +354,34 @@ TEST_P(OffloadLive, Stress) {
           if (!on_cpu()) r->write("offload_mode", random() % 2 ? "fixed=0.5" : random() % 2 ? "device" : "cpu");
           break;
         default:
-          break;
+          if (random() % 16) break;
+          late += r->engine() ? r->engine()->event(offload::kLateJobs) : 0;
+          failed += r->engine() ? r->engine()->event(offload::kFailedJobs) : 0;
+          EXPECT_TRUE(r->swap(text)) << r->errors();
+          swapped = true;
+          ++swaps;
       }
       if (loses && n == 40) (*devices_)[0].found = true;
       return milliseconds() < until;
     });
+    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
     expect_everything_came();
-    EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+    if (!swapped) {
+      EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+    }
+    passed += static_cast<double>(sink_->received());
+    ++rounds;
+    late += r->engine() ? r->engine()->event(offload::kLateJobs) : 0;
+    failed += r->engine() ? r->engine()->event(offload::kFailedJobs) : 0;
     if (has_controls()) {
       EXPECT_EQ((*devices_)[0].reused, 0);
       EXPECT_EQ((*devices_)[0].unhealthy_reads, 0);
     }
     if (HasFailure()) return;
   }
+  if (wanted)
+    fmt::print("{:.3g} packets in {} rounds, {} swaps, {} late jobs, {} failed ones\n", passed, rounds, swaps, late,
+               failed);
 }
 
 }  // namespace

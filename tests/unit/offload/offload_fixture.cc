@@ -123,7 +123,7 @@ class ControlledBackend final : public offload::Backend {
     return status;
   }
   offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
-  void stop() override { inner_.stop(); }
+  bool stop() override { return inner_.stop(); }
   std::string describe() const override { return inner_.describe(); }
 
  private:

@@ -116,6 +116,16 @@ TEST(Histogram, QuantilesWithinAClass) {
   EXPECT_EQ(other.max(), 0u);
 }
 
+TEST(Histogram, CountsWhatIsAbove) {
+  Histogram h;
+  for (const uint64_t value : {0, 5, 15, 100, 1000, 100'000, 200'000}) h.add(value);
+  EXPECT_EQ(h.above(0), 6u);
+  EXPECT_EQ(h.above(5), 5u);
+  EXPECT_EQ(h.above(500), 3u);
+  EXPECT_EQ(h.above(150'000), 1u);
+  EXPECT_EQ(h.above(UINT64_MAX), 0u);
+}
+
 TEST(Histogram, SmallAndHugeValues) {
   Histogram h;
   for (uint64_t v = 0; v < 16; ++v) h.add(v);

@@ -15,6 +15,9 @@ Next OffloadFan::escape(Packet*& p, Emitter& emit) const {
 }
 
 Status OffloadFar::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
+Status OffloadEcho::configure(Args& args) {
+  return args.read_mp("KEY", key).read_p("FRONT", front).read_p("BACK", back).complete();
+}
 Status OffloadLedger::configure(Args& args) { return args.read_p("OFFSET", offset).complete(); }
 Status OffloadRash::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
 Status OffloadScan::configure(Args& args) { return args.read_mp("VALUE", value).complete(); }

@@ -126,6 +126,68 @@ HEADRACE_TEST_SHADER(
       }
     };)
 
+// Changes all bytes of a packet, the places of which it counts, and adds FRONT and BACK bytes made of their sum. Packets
+// whose first byte is 7 modulo 8 go to output 1, as they are; those that are 6 modulo 8 get shorter instead. What grows
+// too long is dropped.
+HEADRACE_TEST_SHADER(
+    OffloadEcho, struct OffloadEcho
+    : Shader<OffloadEcho> {
+      static constexpr Ports kPorts{"1/1-2"};
+      static constexpr auto kRegions = regions(ReadWrite{anno::paint}, Write{anno::pattern});
+      enum { kSum, kTooLong };
+      static constexpr auto kCounters = counters(headrace::counter("sum"), reason("too long"));
+      enum class Way : uint8_t { kOut, kAsIs, kTooLong };
+      struct Found {
+        uint32_t sum;
+        Way way;
+      };
+      uint32_t key = 0;
+      uint32_t front = 0;
+      uint32_t back = 0;
+      Status configure(Args & args);
+      void move(Offsets & at) const { at.data -= static_cast<int>(front); }
+      template <typename Team>
+      HEADRACE_SHADER Found rewrite(const Team& team, PacketEdit& edit) const {
+        const uint32_t length = edit.length();
+        if (length == 0 || edit[0] % 8 == 7) return {0, Way::kAsIs};
+        if (edit[0] % 8 == 6) {
+          edit.take(edit.length() / 4);
+          edit.pull(edit.length() / 4);
+          return {edit.length(), Way::kOut};
+        }
+        if (!edit.append(back)) return {0, Way::kTooLong};
+        if (!edit.prepend(front)) return {0, Way::kTooLong};
+        uint8_t* const at = edit.write();
+        const auto sums = team.map([&](uint32_t lane) {
+          uint32_t sum = 0;
+          for (uint32_t i = lane; i < length; i += Team::size()) {
+            const uint8_t byte = static_cast<uint8_t>(at[front + i] ^ (key + i));
+            at[front + i] = byte;
+            sum += byte * (i + 1);
+          }
+          return sum;
+        });
+        const uint32_t sum = team.sum(sums);
+        team.run([&](uint32_t lane) {
+          for (uint32_t i = lane; i < front; i += Team::size()) at[i] = static_cast<uint8_t>(sum >> i % 4 * 8);
+          for (uint32_t i = lane; i < back; i += Team::size())
+            at[front + length + i] = static_cast<uint8_t>((sum >> i % 4 * 8) + i);
+        });
+        return {sum, Way::kOut};
+      }
+      HEADRACE_SHADER Next shade(auto& p, const Found& found) const {
+        if (found.way == Way::kAsIs) return 1;
+        if (found.way == Way::kTooLong) {
+          p.count(kTooLong);
+          return kDrop;
+        }
+        p.count(kSum, found.sum);
+        p.set(anno::pattern, found.sum);
+        p.set(anno::paint, static_cast<uint8_t>(p.get(anno::paint) + 1));
+        return 0;
+      }
+    };)
+
 namespace headrace {
 
 /// Tables that handler `set` changes together.

@@ -99,7 +99,7 @@ TEST_P(OffloadUpdate, AWorkerThatChangesTables) {
   LiveRouter r(R"(
 src :: FlowSource(FLOWS 20, BURST 4) -> Strip(14) -> check :: CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 0)
   -> ttl :: DecIPTTL -> sink :: FlowSink; rt[1] -> [1] sink;
-Script(set n 0, label again, write rt.set 1.0.0.0/8 0, write rt.set 0.0.0.0/0 0, set n $(add $n 1), goto again $(lt $n 20),
+Script(set n 0, label again, write rt.set 1.0.0.0/8 0, write rt.set 3.0.0.0/8 0, set n $(add $n 1), goto again $(lt $n 20),
        write stop);
 )",
                o, 2);

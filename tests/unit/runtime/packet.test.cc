@@ -56,6 +56,16 @@ TEST(Packet, PutBeyondTheTailroomMovesTheData) {
   p->kill();
 }
 
+TEST(Packet, PulledBytesMoveWithTheData) {
+  Packet* p = Packet::make("0123456789", 10);
+  ASSERT_NE(p, nullptr);
+  ASSERT_TRUE(p->pull(4));
+  ASSERT_TRUE(p->put(p->tailroom() + 20));
+  ASSERT_TRUE(p->push(4));
+  EXPECT_EQ(std::memcmp(p->data(), "0123456789", 10), 0);
+  p->kill();
+}
+
 TEST(Packet, ALargePacketPulledFarKeepsItsBytes) {
   Packet* p = Packet::make(65000);
   ASSERT_NE(p, nullptr);
