@@ -53,7 +53,7 @@ rt[1] -> EtherEncap(0x0800, 1:1:1:1:1:1, 3:3:3:3:3:3) -> [1] sink;
 rt[2] -> [2] sink;
 )";
 
-std::string forwarder(const std::string& source, const std::string& routes = "0.0.0.0/0 0") {
+std::string forwarder(const std::string& source, const std::string& routes = "1.0.0.0/8 0") {
   std::string text = kForwarder;
   text.replace(text.find("{}"), 2, source);
   text.replace(text.find("{}"), 2, routes);
@@ -149,7 +149,7 @@ TEST_P(OffloadLive, RoutesChangeWhilePacketsStream) {
   OffloadOptions o = options(Mode::kDevice);
   o.reference.delay_us = 100;
   o.job = 64;
-  const auto r = live(forwarder("FLOWS 50", "0.0.0.0/0 0, 1.0.0.0/8 0"), o);
+  const auto r = live(forwarder("FLOWS 50", "0.0.0.0/7 0, 1.0.0.0/8 0"), o);
   ASSERT_TRUE(r->ok());
   std::vector<std::atomic<int>> ports(10000);
   std::atomic<uint32_t> epoch{0};
@@ -168,7 +168,7 @@ TEST_P(OffloadLive, RoutesChangeWhilePacketsStream) {
         ok = r->write("rt.set", fmt::format("1.0.0.0/8 {}", port));
         break;
       case 1:  // several changes by one handler
-        ok = r->write("rt.ctrl", fmt::format("remove 1.0.0.0/8\nset 0.0.0.0/0 {0}\nadd 1.0.0.0/8 {0}", port));
+        ok = r->write("rt.ctrl", fmt::format("remove 1.0.0.0/8\nset 0.0.0.0/7 {0}\nadd 1.0.0.0/8 {0}", port));
         break;
       default:  // tables get larger meanwhile
         ok = r->write("rt.add", fmt::format("2.{}.{}.0/24 1", route_count / 250, route_count % 250));
@@ -247,7 +247,7 @@ TEST_P(OffloadLive, AllDevices) {
   int updates = 0;
   r->run([&] {
     if (++updates % 20 == 0) {
-      EXPECT_TRUE(r->write("rt.set", "0.0.0.0/0 0"));
+      EXPECT_TRUE(r->write("rt.set", "1.0.0.0/8 0"));
     }
     return milliseconds() - begin < 300;
   });
@@ -259,10 +259,16 @@ TEST_P(OffloadLive, AllDevices) {
 
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 TEST_P(OffloadLive, HotSwap) {
+  // Only one of them with a route table, which takes ThreadSanitizer seconds to fill.
+  const auto by_rules = [](const char* rules) {
+    std::string text = forwarder("RARE 30");
+    const std::string lookup = "RadixIPLookup(1.0.0.0/8 0)";
+    return text.replace(text.find(lookup), lookup.size(), fmt::format("IPClassifier({})", rules));
+  };
   const std::string first = forwarder("RARE 30");
-  std::string second = first;
+  std::string second = by_rules("dst net 1.0.0.0/8, tcp, -");
   second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
-  const std::string third = forwarder("RARE 30", "0.0.0.0/0 1");
+  const std::string third = by_rules("tcp, dst net 1.0.0.0/8, -");
   // With all packets or some on a device; then with jobs that are late, on two devices.
   for (const int variant : {0, 1, 2}) {
     OffloadOptions o = options(variant == 1 ? Mode::kFixed : Mode::kDevice);
@@ -283,7 +289,7 @@ TEST_P(OffloadLive, HotSwap) {
     r->run([&] {
       const std::string* const all[] = {&second, &third, &first};
       EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
-      return ++swaps < 12;
+      return ++swaps < 9;
     });
     source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
     SCOPED_TRACE(fmt::format("variant {}", variant));

@@ -383,22 +383,22 @@ void expect_all_orders(const Cast& cast, int preemptions) {
   ::testing::Test::RecordProperty("runs", runs);
 }
 
-TEST(BarrierOrders, ASectionAndASwapWithASleepingWorker) {
+TEST(AllBarrierOrders, ASectionAndASwapWithASleepingWorker) {
   const testing::HangGuard guard(120);
   expect_all_orders({.workers = {{Act::kQuiesce}, {Act::kSleep}}, .others = {}, .swaps = 1}, 2);
 }
 
-TEST(BarrierOrders, TwoSectionsAndASwap) {
+TEST(AllBarrierOrders, TwoSectionsAndASwap) {
   const testing::HangGuard guard(120);
   expect_all_orders({.workers = {{Act::kQuiesce}, {Act::kNested}}, .others = {}, .swaps = 1}, 2);
 }
 
-TEST(BarrierOrders, SectionsOfAnOutsiderAndAWorkerThatWantsToBeExclusive) {
+TEST(AllBarrierOrders, SectionsOfAnOutsiderAndAWorkerThatWantsToBeExclusive) {
   const testing::HangGuard guard(120);
   expect_all_orders({.workers = {{Act::kExclusiveQuiesce}}, .others = {{Act::kQuiesceExclusive}}, .swaps = 1}, 2);
 }
 
-TEST(BarrierOrders, AWorkerLeavesWhileASwapIsPending) {
+TEST(AllBarrierOrders, AWorkerLeavesWhileASwapIsPending) {
   const testing::HangGuard guard(120);
   expect_all_orders({.workers = {{}, {Act::kRound, Act::kSleep}}, .others = {{Act::kQuiesce}}, .swaps = 1}, 2);
 }
