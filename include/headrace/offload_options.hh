@@ -16,11 +16,12 @@ struct ReferenceOptions {
   int memory_mb = 0;        ///< for tables; 0: no limit
   uint64_t late_every = 0;  ///< every so-many-th job takes `late_ms` longer; 0: none
   int late_ms = 100;
-  uint64_t hang_at = 0;  ///< from this job on (the first is 1), none is ever done; 0: never
+  uint64_t hang_at = 0;  ///< from this job on (the first is 1), none is done; 0: never
+  int hang_ms = 0;       ///< then for so long; 0: for ever
   uint64_t fail_at = 0;  ///< the device fails at this job; 0: never
 
-  /// Reads "threads=2,delay=20,gbps=100,memory=64,late=1000,late-by=100,hang=5000,fail=5000", or a part of that. False
-  /// for any other text.
+  /// Reads "threads=2,delay=20,gbps=100,memory=64,late=1000,late-by=100,hang=5000,hang-for=300,fail=9000", or a part of
+  /// that. False for any other text.
   bool set(std::string_view text);
   /// The same, without what has its default; empty if everything has.
   std::string text() const;

@@ -52,13 +52,13 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
             if (!options.reference.set(text))
               throw CLI::ValidationError(
                   "--reference",
-                  "expected threads=, delay=, gbps=, memory=, late=, late-by=, hang= or fail=, each "
-                  "with a number, separated by commas, got '" +
+                  "expected threads=, delay=, gbps=, memory=, late=, late-by=, hang=, hang-for= or fail=, "
+                  "each with a number, separated by commas, got '" +
                       text + "'");
           },
           "What the reference device can do and does wrong: threads=N that process jobs; delay=US of each job; gbps=F "
           "of the link; memory=MB for tables; late=N, every N-th job comes late-by=MS; hang=N, none from the N-th on "
-          "is done; fail=N, the device fails at the N-th"),
+          "is done, or not for hang-for=MS; fail=N, the device fails at the N-th"),
       "LIST");
 }
 

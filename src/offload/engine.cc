@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headrace/real_clock.hh"
+#include "headrace/router.hh"
 #include "headrace/worker.hh"
 #include "offload/chain_plans.hh"
 #include "offload/placement.hh"
@@ -154,6 +155,11 @@ void Engine::start() {
       JobQueue& q = queue(w);
       const bool worked = q.poll();
       const bool idle = q.idle();
+      if (std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->came_back(); }))
+          [[unlikely]] {
+        Errors errors(Errors::Output::kStderr);
+        (void)entries_.front()->router().update_devices(errors);
+      }
       // Always, because packets that were released may have closed a gate that the same poll opened again.
       task.close_gates(q.closed_gates());
       // A worker that waits for a device does not sleep: the answer is microseconds away.
@@ -198,7 +204,7 @@ void Engine::drain(int worker) {
 
 bool Engine::behind() {
   return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
-    return !device->failed.load(std::memory_order_relaxed) && device->parameters->behind();
+    return device->came_back() || (device->well() && device->parameters->behind());
   });
 }
 
@@ -207,7 +213,7 @@ Status Engine::update(bool standing, Errors& errors) {
   const std::lock_guard guard(updating_);
   Status status;
   for (std::unique_ptr<Device>& device : devices_)
-    if (!device->failed.load(std::memory_order_relaxed)) status &= update(*device, errors);
+    if (device->well() || device->came_back()) status &= update(*device, errors);
   // Under the lock: the next one to hold it must not take workers for standing that we are about to let go.
   if (standing) standing_.fetch_sub(1);
   return status;
@@ -215,9 +221,9 @@ Status Engine::update(bool standing, Errors& errors) {
 
 Status Engine::update(Device& device, Errors& errors) {
   int64_t since = now_ns();  // workers run, or stand
-  bool stood = false;
+  bool stood = false, hangs = false;
   const Status status = device.parameters->update(errors, [&](int generation) {
-    if (device.failed.load(std::memory_order_relaxed)) return Parameters::Settled::kFailed;
+    if (!device.well() && !device.came_back()) return Parameters::Settled::kFailed;
     const bool stand = standing_.load() > 0;
     if (std::exchange(stood, stand) != stand) since = now_ns();
     if (stand) {
@@ -230,10 +236,15 @@ Status Engine::update(Device& device, Errors& errors) {
     const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
     // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
     if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
-    return now_ns() - since < patience ? Parameters::Settled::kWait : Parameters::Settled::kNever;
+    hangs = now_ns() - since >= patience;
+    return hangs ? Parameters::Settled::kNever : Parameters::Settled::kWait;
   });
   // A device that was not updated would answer from old tables.
-  if (!status.ok()) device.failed.store(true, std::memory_order_relaxed);
+  using Health = Device::Health;
+  if (status.ok())
+    device.move(Health::kBack, Health::kWell);
+  else if (!hangs || !(device.move(Health::kWell, Health::kHung) || device.move(Health::kBack, Health::kHung)))
+    device.fail();
   return status;
 }
 

@@ -35,7 +35,7 @@ std::string Engine::describe() const {
   for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
   for (const std::string& line : on_cpu_) text += fmt::format("on the CPU: {}\n", line);
   for (size_t d = 0; d < devices_.size(); ++d) {
-    text += fmt::format("device {}:{}\n", d, devices_[d]->failed.load(std::memory_order_relaxed) ? " failed" : "");
+    text += fmt::format("device {}:{}\n", d, devices_[d]->well() ? "" : devices_[d]->failed() ? " failed" : " hung");
     if (devices_.size() > 1) {
       std::string workers;
       for (size_t w = 0; w < first_device_.size(); ++w)
@@ -111,16 +111,18 @@ Status Engine::tune(std::string_view text, Errors& errors) {
     const size_t equals = std::min(item.find('='), item.size());
     const std::string_view key = item.substr(0, equals), value = item.substr(std::min(equals + 1, item.size()));
     const std::optional<size_t> number = whole_number<size_t>(value);
-    if (key == "worker" || key == "chain") {
-      const size_t count = key == "worker" ? queues_.size() : plans_.size();
+    if (key == "worker" || key == "chain" || key == "device") {
+      const size_t count = key == "worker" ? queues_.size() : key == "chain" ? plans_.size() : devices_.size();
       if (!number || *number >= count)
         return errors.error("{}: expected a number below {}, got '{}'", key, count, value);
+    }
+    if (key == "worker" || key == "chain") {
       (key == "worker" ? worker : chain) = static_cast<int>(*number);
     } else if (Tuning checked; checked.set(key, value)) {
       settings.emplace_back(key, value);
     } else {
       return errors.error(
-          "expected worker=, chain=, places=, job=, maxwait= (with a number), quiet=true or quiet=false, "
+          "expected worker=, chain=, device=, places=, job=, maxwait= (with a number), quiet=true or quiet=false, "
           "got '{}'",
           item);
     }
@@ -137,15 +139,19 @@ bool Tuning::set(std::string_view key, std::string_view value) {
     at_quiet = value == "true";
     return at_quiet || value == "false";
   }
-  int* const to = key == "places" ? &places : key == "job" ? &job : key == "maxwait" ? &max_wait_us : nullptr;
+  int* const to = key == "places"    ? &places
+                  : key == "job"     ? &job
+                  : key == "maxwait" ? &max_wait_us
+                  : key == "device"  ? &device
+                                     : nullptr;
   const std::optional<int> number = whole_number<int>(value);
-  if (!to || !number || (*number == 0 && to != &max_wait_us)) return false;
+  if (!to || !number || (*number == 0 && (to == &places || to == &job))) return false;
   *to = *number;
   return true;
 }
 
 std::string Tuning::text() const {
-  return fmt::format("places={} job={} maxwait={} quiet={}", places, job, max_wait_us, at_quiet);
+  return fmt::format("places={} job={} maxwait={} quiet={} device={}", places, job, max_wait_us, at_quiet, device);
 }
 
 }  // namespace headrace::offload

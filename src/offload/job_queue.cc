@@ -18,6 +18,8 @@ namespace {
 
 /// A device counts as hung when all job places of a worker have been in quarantine for this many deadlines.
 constexpr int64_t kHopelessDeadlines = 4;
+/// How often a device that hangs is asked for its late jobs.
+constexpr int64_t kHungPollNs = 1'000'000;
 
 }  // namespace
 
@@ -25,15 +27,13 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
                    std::vector<std::unique_ptr<Device>>& devices, const std::vector<ChainEntry*>& entries,
                    const OffloadOptions& options)
     : worker_(worker),
-      first_device_(first_device),
       plans_(plans),
       devices_(devices),
       entries_(entries),
       options_(options),
-      quarantines_(devices.size()),
-      lines_(plans.size()) {
+      tracks_all_(devices.size() > 1),
+      quarantines_(devices.size()) {
   const bool rewrites = std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.rewrites(); });
-  size_t places = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<Job> jobs(static_cast<size_t>(options.jobs));
     for (size_t i = 0; i < jobs.size(); ++i) {
@@ -44,24 +44,25 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       if (rewrites) job.outputs.resize(static_cast<size_t>(options.job));
       job.untouched.resize(static_cast<size_t>(options.job));
     }
-    places += jobs.size();
     jobs_.push_back(std::move(jobs));
     lanes_.push_back(&devices[d]->backend->lane(worker));
-  }
-  int counters = 1;
-  for (const Plan& plan : plans) rows_.emplace_back(plan);
-  for (const Plan& plan : plans) counters = std::max(counters, plan.counters());
-  counts_.resize(static_cast<size_t>(counters));
-  for (Line& line : lines_) {
-    line.ring.resize(std::max<size_t>(places, 1));
-    line.last_of_bucket.resize(kBuckets);
   }
   Tuning tuning;
   // Each other plan finds a place, however slow this one is.
   tuning.places = std::max(options.jobs - static_cast<int>(plans.size()) + 1, 1);
   tuning.job = options.job;
   tuning.max_wait_us = INT_MAX;  // the entries have their own
-  tunings_.assign(plans.size(), tuning);
+  tuning.device = first_device;
+  int counters = 1;
+  for (const Plan& plan : plans) {
+    OfPlan& of_plan = of_plan_.emplace_back(plan);
+    of_plan.tuning = tuning;
+    of_plan.lines.resize(devices.size());
+    for (Line& line : of_plan.lines) line.ring.resize(static_cast<size_t>(options.jobs));
+    of_plan.buckets.resize(kBuckets);
+    counters = std::max(counters, plan.counters());
+  }
+  counts_.resize(static_cast<size_t>(counters));
 }
 
 JobQueue::~JobQueue() {
@@ -76,23 +77,26 @@ JobQueue::~JobQueue() {
       for (Packet* output : job.outputs)
         if (output) output->kill();
     }
-  for (Line& line : lines_) line.parked.kill();
+  for (OfPlan& of_plan : of_plan_)
+    for (Line& line : of_plan.lines) line.parked.kill();
 }
 
-bool JobQueue::idle() const {
-  for (const Line& line : lines_)
-    if (!line.empty() || !line.parked.empty()) return false;
-  return true;
+bool JobQueue::rests(const OfPlan& of_plan) {
+  return std::all_of(of_plan.lines.begin(), of_plan.lines.end(),
+                     [](const Line& line) { return line.empty() && line.parked.empty(); });
 }
 
-int JobQueue::usable_device() const {
+bool JobQueue::idle() const { return std::all_of(of_plan_.begin(), of_plan_.end(), rests); }
+
+bool JobQueue::usable(int device) const {
+  const auto d = static_cast<size_t>(device);
+  return quarantines_[d].places < options_.jobs && devices_[d]->well();
+}
+
+int JobQueue::usable_device(int first) const {
   const int n = static_cast<int>(devices_.size());
-  for (int i = 0; i < n; ++i) {
-    const int d = (first_device_ + i) % n;
-    if (quarantines_[static_cast<size_t>(d)].places < options_.jobs &&
-        !devices_[static_cast<size_t>(d)]->failed.load(std::memory_order_relaxed))
-      return d;
-  }
+  for (int i = 0; i < n; ++i)
+    if (const int d = (first + i) % n; usable(d)) return d;
   return -1;
 }
 
@@ -100,55 +104,88 @@ int JobQueue::usable_device() const {
 
 void JobQueue::arrive(const ChainEntry& entry, Batch& batch) {
   arrived_ = true;
-  if (lines_[static_cast<size_t>(entry.plan())].parked.empty())
-    send(entry, batch.begin(), batch.size());
-  else
-    park(entry, batch.begin(), batch.size());
+  send(entry, batch.begin(), batch.size());
   batch.clear();
 }
 
-void JobQueue::send(const ChainEntry& entry, Packet** packets, int n) {
+void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) {
   const OffloadOptions& options = entry.in_effect();
   using Mode = OffloadOptions::Mode;
-  if (usable_device() < 0 || options.mode == Mode::kCpu || options.mode == Mode::kAuto) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  const int device = only >= 0 ? only : usable_device(of_plan.tuning.device);
+  const bool to_some = device >= 0 && (options.mode == Mode::kDevice || options.mode == Mode::kFixed);
+  if (!tracks_all_) {
+    if (only < 0 && !of_plan.line(0).parked.empty()) {
+      park(entry, 0, packets, nullptr, n);
+      return;
+    }
+    if (!to_some) {
+      to_cpu(entry.plan(), entry.step(), packets, nullptr, n);
+      return;
+    }
+    if (options.mode == Mode::kDevice) {
+      to_device(entry, 0, packets, nullptr, n);
+      return;
+    }
+  }
+  if (!to_some && only < 0 && rests(of_plan)) {
     to_cpu(entry.plan(), entry.step(), packets, nullptr, n);
     return;
   }
-  if (options.mode == Mode::kDevice) {
-    to_device(entry, packets, nullptr, n);
-    return;
-  }
   // By bucket, so that all packets of a flow take the same path.
-  const auto below = static_cast<uint32_t>(std::lround(options.fraction * kBuckets));
-  Packet* here[Batch::kCapacity];
+  const uint32_t below = !to_some ? 0
+                         : options.mode == Mode::kFixed
+                             ? static_cast<uint32_t>(std::lround(options.fraction * kBuckets))
+                             : kBuckets;
+  Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
   uint16_t buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
-  int there = 0, stay = 0;
+  int stay = 0, go = 0;
   for (int i = 0; i < n; ++i) {
     Packet* p = packets[i];
     // The lowest bits choose the worker, so higher bits choose the processor.
     const uint16_t bucket = bucket_of(*p);
-    const bool device = bucket < below;
+    const Bucket& of_bucket = of_plan.buckets[bucket];
+    const bool leaves = bucket < below;
+    if (tracks_all_ && only < 0 &&
+        (of_bucket.parked > 0 || (leaves && static_cast<int>(of_bucket.device) != device &&
+                                  of_bucket.sequence > of_plan.line(static_cast<int>(of_bucket.device)).released)))
+        [[unlikely]] {
+      send_behind(entry, p, bucket, device);
+      continue;
+    }
     here[stay] = p;
     buckets_here[stay] = bucket;
-    packets[there] = p;
-    buckets_there[there] = bucket;
-    there += device;
-    stay += !device;
+    there[go] = p;
+    buckets_there[go] = bucket;
+    go += leaves;
+    stay += !leaves;
   }
-  if (there) to_device(entry, packets, buckets_there, there);
+  if (go) to_device(entry, device, there, buckets_there, go);
   if (stay) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
 }
 
-void JobQueue::to_device(const ChainEntry& entry, Packet** packets, const uint16_t* buckets, int n) {
+void JobQueue::send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device) {
+  const Bucket& of_bucket = of_plan_[static_cast<size_t>(entry.plan())].buckets[bucket];
+  const auto theirs = static_cast<int>(of_bucket.device);
+  if (of_bucket.parked > 0)
+    park(entry, theirs, &packet, &bucket, 1);
+  else if (device >= 0 && usable(theirs))
+    to_device(entry, theirs, &packet, &bucket, 1);
+  else
+    to_cpu(entry.plan(), entry.step(), &packet, &bucket, 1);
+}
+
+void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
   const int plan = entry.plan();
   const OffloadOptions& options = entry.in_effect();
-  const Tuning& tuning = tunings_[static_cast<size_t>(plan)];
-  Line& line = lines_[static_cast<size_t>(plan)];
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  const Tuning& tuning = of_plan.tuning;
+  Line& line = of_plan.line(device);
   while (n > 0) {
-    Job* job = line.open ? line.open : open_job(plan);
+    Job* job = line.open ? line.open : open_job(plan, device);
     if (!job) {
-      if (options.mode == OffloadOptions::Mode::kDevice && usable_device() >= 0) {
-        park(entry, packets, n);
+      if (options.mode == OffloadOptions::Mode::kDevice && usable_device(tuning.device) >= 0) {
+        park(entry, device, packets, buckets, n);
         return;
       }
       events_[kFullLane] += static_cast<uint64_t>(n);
@@ -168,50 +205,93 @@ void JobQueue::to_device(const ChainEntry& entry, Packet** packets, const uint16
   }
 }
 
-void JobQueue::park(const ChainEntry& entry, Packet** packets, int n) {
-  Line& line = lines_[static_cast<size_t>(entry.plan())];
+void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  Line& line = of_plan.line(device);
   if (line.parked.empty()) {
-    // Of packets that were parked before, some may have to go on waiting.
-    if ((closed_gates_ & gate_of(entry.plan())) == 0) events_[kWaits] += 1;
-    closed_gates_ |= gate_of(entry.plan());
+    line.shunned_for = -1;
     // Jobs of other plans may hold the places that are missing here.
-    for (Line& other : lines_)
-      if (other.open) submit(*other.open);
+    for (OfPlan& other : of_plan_)
+      if (Job* const open = other.line(device).open) submit(*open);
   }
-  for (int i = 0; i < n; ++i) line.parked.push_back(packets[i], entry.id());
+  for (int i = 0; i < n; ++i) {
+    line.parked.push_back(packets[i], entry.id());
+    if (!tracks_all_) continue;
+    Bucket& of_bucket = of_plan.buckets[buckets[i]];
+    if (of_bucket.device != static_cast<uint32_t>(device)) of_bucket = {0, static_cast<uint32_t>(device), 0};
+    ++of_bucket.parked;
+  }
+  update_gate(entry.plan());
 }
 
-bool JobQueue::unpark(int plan) {
-  Line& line = lines_[static_cast<size_t>(plan)];
+void JobQueue::update_gate(int plan) {
+  // Packets that wait for others of their flows on a device that the plan no longer uses stop no source, if they are few.
+  const size_t few = static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job);
+  bool close = false;
+  for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) {
+    if (gate_of(p) != gate_of(plan)) continue;
+    const OfPlan& of_plan = of_plan_[static_cast<size_t>(p)];
+    const int device = usable_device(of_plan.tuning.device);
+    for (int d = 0; d < static_cast<int>(of_plan.lines.size()); ++d) {
+      const Held& parked = of_plan.lines[static_cast<size_t>(d)].parked;
+      close |= !parked.empty() && (d == device || device < 0 || parked.size > few);
+    }
+  }
+  if (close && (closed_gates_ & gate_of(plan)) == 0) events_[kWaits] += 1;
+  closed_gates_ = close ? closed_gates_ | gate_of(plan) : closed_gates_ & ~gate_of(plan);
+}
+
+bool JobQueue::unpark(int plan, int device) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  Line& line = of_plan.line(device);
   if (line.parked.empty()) return false;
+  const int wanted = usable_device(of_plan.tuning.device);
   const bool for_device = entries_[line.parked.first->tag()]->in_effect().mode == OffloadOptions::Mode::kDevice;
-  if (for_device && usable_device() >= 0 && !line.open && !free_job(plan)) return false;
-  Held rest = std::exchange(line.parked, {});
-  const Packet* const first = rest.first;
-  while (!rest.empty() && line.parked.empty()) {
+  const auto forget = [&](const Packet* p) {
+    if (tracks_all_) --of_plan.buckets[bucket_of(*p)].parked;
+  };
+  Held rest;
+  if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
+    rest = std::exchange(line.parked, {});
+    const Packet* const first = rest.first;
+    while (!rest.empty() && line.parked.empty()) {
+      Batch batch;
+      const uint16_t id = rest.take(batch);
+      std::for_each(batch.begin(), batch.end(), forget);
+      send(*entries_[id], batch.begin(), batch.size(), device);
+    }
+    // What found no place is in front of what was not tried.
+    line.parked.append(rest);
+    update_gate(plan);
+    return line.parked.first != first;
+  }
+  if (device == wanted || (usable(device) && line.shunned_for == wanted)) return false;
+  // To another device, or the CPU: as if they arrived now.
+  rest = std::exchange(line.parked, {});
+  for (const Packet* p = rest.first; p; p = p->next()) forget(p);
+  while (!rest.empty()) {
     Batch batch;
     const uint16_t id = rest.take(batch);
     send(*entries_[id], batch.begin(), batch.size());
   }
-  // What found no place is in front of what was not tried.
-  line.parked.append(rest);
-  if (!line.parked.empty()) return line.parked.first != first;
-  closed_gates_ = 0;
-  for (size_t p = 0; p < lines_.size(); ++p)
-    if (!lines_[p].parked.empty()) closed_gates_ |= gate_of(static_cast<int>(p));
+  line.shunned_for = wanted;
+  update_gate(plan);
   return true;
 }
 
 void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
-  Line& line = lines_[static_cast<size_t>(plan)];
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   events_[kCpuPackets] += static_cast<uint64_t>(n);
   ShaderElementBase* element = plans_[static_cast<size_t>(plan)].steps()[step].element;
+  const bool any = std::any_of(of_plan.lines.begin(), of_plan.lines.end(), [](const Line& l) { return !l.empty(); });
   Batch batch;
   for (int i = 0; i < n; ++i) {
     Packet* p = packets[i];
-    if (!line.empty()) {
+    if (any) {
       // A packet must not overtake packets of its bucket that are on a device.
-      const uint64_t last = std::max(line.untracked, line.last_of_bucket[buckets ? buckets[i] : bucket_of(*p)]);
+      const Bucket& of_bucket = of_plan.buckets[buckets ? buckets[i] : bucket_of(*p)];
+      Line& line = of_plan.line(static_cast<int>(of_bucket.device));
+      const uint64_t last = std::max(line.untracked, of_bucket.sequence);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
         // No packet may join a job that other packets wait behind.
@@ -226,20 +306,19 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
   if (!batch.empty()) element->push(0, batch);
 }
 
-JobQueue::Job* JobQueue::free_job(int plan) {
-  const int most = std::max(tunings_[static_cast<size_t>(plan)].places, 1);
-  if (static_cast<int>(lines_[static_cast<size_t>(plan)].size) >= most) return nullptr;
-  const int device = usable_device();
-  if (device < 0) return nullptr;
+JobQueue::Job* JobQueue::free_job(int plan, int device) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  const int most = std::max(of_plan.tuning.places, 1);
+  if (static_cast<int>(of_plan.line(device).size) >= most || !usable(device)) return nullptr;
   for (Job& job : jobs_[static_cast<size_t>(device)])
     if (job.state == State::kFree) return &job;
   return nullptr;
 }
 
-JobQueue::Job* JobQueue::open_job(int plan) {
-  Job* const job = free_job(plan);
+JobQueue::Job* JobQueue::open_job(int plan, int device) {
+  Job* const job = free_job(plan, device);
   if (!job) return nullptr;
-  Line& line = lines_[static_cast<size_t>(plan)];
+  Line& line = of_plan_[static_cast<size_t>(plan)].line(device);
   job->state = State::kOpen;
   job->plan = plan;
   job->size = 0;
@@ -270,32 +349,35 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const int k = std::min(n, options_.job - job.size);
   if (plan.rewrites()) provide_outputs(job, job.size, k);
-  rows_[static_cast<size_t>(job.plan)].pack(
-      step, packets, plan.rewrites() ? job.outputs.data() + job.size : nullptr, k,
-      job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
+  of_plan.rows.pack(step, packets, plan.rewrites() ? job.outputs.data() + job.size : nullptr, k,
+                    job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
   std::copy_n(packets, k, job.packets.begin() + job.size);
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
-  Line& line = lines_[static_cast<size_t>(job.plan)];
   if (buckets) {
-    for (int i = 0; i < k; ++i) line.last_of_bucket[buckets[i]] = job.sequence;
+    for (int i = 0; i < k; ++i) {
+      Bucket& of_bucket = of_plan.buckets[buckets[i]];
+      of_bucket.sequence = job.sequence;
+      of_bucket.device = static_cast<uint32_t>(job.device);
+    }
   } else {
-    line.untracked = job.sequence;
+    of_plan.line(job.device).untracked = job.sequence;
   }
   job.size += k;
   return k;
 }
 
 void JobQueue::submit(Job& job) {
-  lines_[static_cast<size_t>(job.plan)].open = nullptr;
+  of_plan_[static_cast<size_t>(job.plan)].line(job.device).open = nullptr;
   Device& device = *devices_[static_cast<size_t>(job.device)];
   job.submitted = now_ns();
   job.state = State::kSubmitted;
   // Its tables may be old. A job that is not pinned runs on the CPU when its turn comes.
-  if (device.failed.load(std::memory_order_relaxed)) return;
+  if (!device.well()) return;
   job.generation = device.parameters->enter(worker_);
   job.pinned = true;
   if (!lane(job).submit(job.place, job.plan, job.size, device.parameters->address(job.generation))) {
-    device.failed.store(true, std::memory_order_relaxed);
+    device.fail();
     unpin(job);
   }
 }
@@ -313,45 +395,46 @@ bool JobQueue::poll() {
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
-    for (size_t plan = 0; closed_gates_ != 0 && plan < lines_.size(); ++plan) worked |= unpark(static_cast<int>(plan));
+    for (size_t plan = 0; plan < of_plan_.size(); ++plan)
+      for (size_t d = 0; d < devices_.size(); ++d) worked |= unpark(static_cast<int>(plan), static_cast<int>(d));
   }
   const bool quiet = !arrived_;
   arrived_ = false;
   int64_t now = 0;
-  for (size_t plan = 0; plan < lines_.size(); ++plan) {
-    Line& line = lines_[plan];
-    if (!line.open) continue;
-    if (now == 0) now = now_ns();
-    if ((quiet && tunings_[plan].at_quiet) ||
-        now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
-      submit(*line.open);
-      worked = true;
+  for (OfPlan& of_plan : of_plan_)
+    for (Line& line : of_plan.lines) {
+      if (!line.open) continue;
+      if (now == 0) now = now_ns();
+      if ((quiet && of_plan.tuning.at_quiet) ||
+          now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
+        submit(*line.open);
+        worked = true;
+      }
     }
-  }
   return worked;
 }
 
 bool JobQueue::release_done() {
-  if (releasing_) return false;
   bool worked = false;
-  for (size_t plan = 0; plan < lines_.size(); ++plan) {
-    Line& line = lines_[plan];
-    while (!line.empty()) {
-      Job& job = *line.front();
-      if (job.state == State::kOpen) break;
-      Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;
-      if (state == Lane::State::kPending) {
-        if (now_ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
+  for (size_t plan = 0; plan < of_plan_.size(); ++plan)
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      Line& line = of_plan_[plan].lines[d];
+      while (!line.empty()) {
+        Job& job = *line.front();
+        if (job.state == State::kOpen) break;
+        Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;
+        if (state == Lane::State::kPending) {
+          if (now_ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
+        }
+        finish_front(static_cast<int>(plan), static_cast<int>(d), state);
+        worked = true;
       }
-      finish_front(static_cast<int>(plan), state);
-      worked = true;
     }
-  }
   return worked;
 }
 
-void JobQueue::finish_front(int plan, Lane::State state) {
-  Line& line = lines_[static_cast<size_t>(plan)];
+void JobQueue::finish_front(int plan, int device, Lane::State state) {
+  Line& line = of_plan_[static_cast<size_t>(plan)].line(device);
   Job& job = *line.front();
   releasing_ = true;
   State then = State::kQuarantine;
@@ -359,6 +442,7 @@ void JobQueue::finish_front(int plan, Lane::State state) {
     case Lane::State::kDone:
       unpin(job);
       release(job);
+      note_done(*devices_[static_cast<size_t>(device)]);
       then = State::kFree;
       break;
     case Lane::State::kPending:
@@ -369,7 +453,10 @@ void JobQueue::finish_front(int plan, Lane::State state) {
       break;
     case Lane::State::kFailed:
       events_[kFailedJobs] += 1;
-      devices_[static_cast<size_t>(job.device)]->failed.store(true, std::memory_order_relaxed);
+      if (job.pinned)
+        devices_[static_cast<size_t>(device)]->fail();
+      else
+        then = State::kFree;
       run_again(job);
       break;
   }
@@ -380,6 +467,10 @@ void JobQueue::finish_front(int plan, Lane::State state) {
   // Only now, because pushing packets may ask for a free job, and this job still holds its packets.
   job.state = then;
   releasing_ = false;
+}
+
+void JobQueue::note_done(Device& device) {
+  if (!device.well() && device.late.load() == 0) device.move(Device::Health::kHung, Device::Health::kBack);
 }
 
 void JobQueue::release(Job& job) {
@@ -395,7 +486,7 @@ void JobQueue::release(Job& job) {
   for (const Step& step : plan.steps()) step.element->add_counts(counts_.data() + step.first_counter);
 
   const uint8_t* row = lane(job).rows_out(job.place);
-  const Rows& rows = rows_[static_cast<size_t>(job.plan)];
+  const Rows& rows = of_plan_[static_cast<size_t>(job.plan)].rows;
   uint16_t codes[Batch::kCapacity];
   for (int done = 0; done < job.size;) {
     const int n = std::min(job.size - done, Batch::kCapacity);
@@ -507,6 +598,7 @@ void JobQueue::push_held(int plan, Held& held) {
 void JobQueue::quarantine(Job& job) {
   Quarantine& q = quarantines_[static_cast<size_t>(job.device)];
   ++quarantined_;
+  devices_[static_cast<size_t>(job.device)]->late.fetch_add(1);
   if (++q.places == options_.jobs) q.full_since = now_ns();
 }
 
@@ -515,23 +607,31 @@ bool JobQueue::look_at_quarantine() {
   for (size_t d = 0; d < devices_.size(); ++d) {
     Quarantine& q = quarantines_[d];
     if (q.places == 0) continue;
-    std::atomic<bool>& failed = devices_[d]->failed;
+    Device& device = *devices_[d];
+    if (!device.well()) {
+      // There is no hurry.
+      const int64_t now = now_ns();
+      if (now - q.looked < kHungPollNs) continue;
+      q.looked = now;
+    }
     for (Job& job : jobs_[d]) {
-      if (failed.load(std::memory_order_relaxed)) break;
+      if (device.failed()) break;
       if (job.state != State::kQuarantine || !job.pinned) continue;
       const Lane::State state = lane(job).poll(job.place);
-      if (state == Lane::State::kFailed) failed.store(true, std::memory_order_relaxed);
+      if (state == Lane::State::kFailed) device.fail();
       if (state != Lane::State::kDone) continue;
       unpin(job);
       job.state = State::kFree;
       --q.places;
       --quarantined_;
+      device.late.fetch_sub(1);
+      note_done(device);
       any = true;
     }
     if (q.places == options_.jobs &&
         now_ns() - q.full_since > kHopelessDeadlines * int64_t{options_.deadline_ms} * 1'000'000)
-      failed.store(true, std::memory_order_relaxed);
-    if (failed.load(std::memory_order_relaxed)) {
+      device.move(Device::Health::kWell, Device::Health::kHung);
+    if (device.failed()) {
       // Its places are not used again, so there is nothing to poll for.
       quarantined_ -= q.places;
       q.places = 0;
@@ -541,8 +641,9 @@ bool JobQueue::look_at_quarantine() {
 }
 
 void JobQueue::drain() {
-  for (Line& line : lines_)
-    if (line.open) submit(*line.open);
+  for (OfPlan& of_plan : of_plan_)
+    for (Line& line : of_plan.lines)
+      if (line.open) submit(*line.open);
   while (!idle()) {
     if (!poll()) __builtin_ia32_pause();
   }

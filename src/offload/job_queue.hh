@@ -24,10 +24,24 @@ namespace headrace::offload {
 
 /// A device as workers see it.
 struct Device {
+  /// kWell: gets jobs and tables. kHung: gets none, because it does not finish what it has. kBack: it has finished, and
+  /// gets jobs again when its tables are up to date. kFailed: for good.
+  ///
+  ///     kWell -> kHung -> kBack -> kWell,  all -> kFailed
+  enum class Health : uint8_t { kWell, kHung, kBack, kFailed };
+
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Parameters> parameters;
-  std::atomic<bool> failed{false};
-  bool stopped = false;  ///< it will never again write to packets
+  std::atomic<Health> health{Health::kWell};
+  std::atomic<int> late{0};  ///< late jobs of all workers that it has not finished
+  bool stopped = false;      ///< it will never again write to packets
+
+  bool well() const { return is(Health::kWell); }
+  bool came_back() const { return is(Health::kBack); }
+  bool failed() const { return is(Health::kFailed); }
+  bool is(Health h) const { return health.load(std::memory_order_relaxed) == h; }
+  bool move(Health from, Health to) { return health.compare_exchange_strong(from, to); }
+  void fail() { health.store(Health::kFailed); }
 };
 
 /// What a queue counts. The engine's handlers show the sums over workers.
@@ -53,8 +67,9 @@ struct Tuning {
   int job = 1;           ///< maximum packets per job
   int max_wait_us = 0;   ///< a job is submitted when its first packet has waited this long
   bool at_quiet = true;  ///< a job is submitted when the worker has found nothing new to receive
+  int device = 0;        ///< for packets whose flows have none on another device; the next one if it is not well
 
-  /// Sets `places`, `job`, `maxwait` or `quiet`; false if there is no such thing or the value is none for it.
+  /// Sets `places`, `job`, `maxwait`, `quiet` or `device`; false if there is no such thing or the value is none for it.
   bool set(std::string_view key, std::string_view value);
   std::string text() const;
 };
@@ -64,7 +79,7 @@ class JobQueue {
  public:
   static constexpr uint32_t kBuckets = 1024;
 
-  /// \param first_device the device that the worker uses as long as it has not failed
+  /// \param first_device the device that the worker uses as long as it is well
   /// \param entries those of all plans; their ids are positions here
   JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
            const std::vector<ChainEntry*>& entries, const OffloadOptions& options);
@@ -85,8 +100,8 @@ class JobQueue {
   /// The bit of a plan. All plans from the 64th on share one.
   static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, 63); }
   /// Change it while the worker stands. Values beyond what the lanes were made for are cut off.
-  Tuning& tuning(int plan) { return tunings_[static_cast<size_t>(plan)]; }
-  /// True if the device still works on jobs that were run again on the CPU; poll() must then be called now and then.
+  Tuning& tuning(int plan) { return of_plan_[static_cast<size_t>(plan)].tuning; }
+  /// True if a device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until all jobs are done and released.
   void drain();
@@ -108,29 +123,32 @@ class JobQueue {
   ///     kFree -> kOpen -> kSubmitted, pinned -> kFree                 done
   ///                                          -> kQuarantine, pinned   late; -> kFree when the device is done with it
   ///                                          -> kQuarantine           the device has failed: for ever
-  ///                    -> kSubmitted, not pinned -> kQuarantine       the device had failed before
+  ///                    -> kSubmitted, not pinned -> kFree             the device was not well: it never got the job
   enum class State : uint8_t { kFree, kOpen, kSubmitted, kQuarantine };
   /// Packets that wait, each with a number, linked by Packet::next().
   struct Held {
     Packet* first = nullptr;
     Packet* last = nullptr;
+    size_t size = 0;
 
     bool empty() const { return first == nullptr; }
     void push_back(Packet* p, uint16_t number) {
       p->set_next(nullptr, number);
       (first ? last->set_next(p, last->tag()) : void(first = p));
       last = p;
+      ++size;
     }
     void append(const Held& other) {
       if (other.empty()) return;
       (first ? last->set_next(other.first, last->tag()) : void(first = other.first));
       last = other.last;
+      size += other.size;
     }
     /// Moves packets with the number of the first one to `batch`, as many as there are next to each other and have
     /// room; returns their number.
     uint16_t take(Batch& batch) {
       const uint16_t number = first->tag();
-      for (; first && !batch.full() && first->tag() == number; first = first->next()) batch.push_back(first);
+      for (; first && !batch.full() && first->tag() == number; first = first->next(), --size) batch.push_back(first);
       return number;
     }
     void kill() {
@@ -158,7 +176,7 @@ class JobQueue {
     std::vector<uint16_t> untouched;  // for each slot, the code that means that nothing was done
     Held behind;                      // packets for the CPU, with their steps
   };
-  /// The jobs of one plan, in order of submission.
+  /// The jobs of one plan on one device, in order of submission.
   struct Line {
     std::vector<Job*> ring;
     size_t head = 0, size = 0;
@@ -166,7 +184,7 @@ class JobQueue {
     uint64_t released = 0;   // all jobs up to this sequence number are released
     uint64_t untracked = 0;  // the last job whose packets' buckets were not recorded
     Held parked;             // packets with the ids of their entries; what arrives later goes behind them
-    std::vector<uint64_t> last_of_bucket;
+    int shunned_for = -1;  // the device that the parked packets could not go to, because of others of their flows here
 
     bool empty() const { return size == 0; }
     Job* front() const { return ring[head]; }
@@ -177,24 +195,46 @@ class JobQueue {
       --size;
     }
   };
+  /// Where the last packet of a bucket went. All packets of a bucket that are on devices are in one line.
+  struct Bucket {
+    uint64_t sequence = 0;  // of its job
+    uint32_t device = 0;    // of the line
+    uint32_t parked = 0;    // packets
+  };
+  struct OfPlan {
+    explicit OfPlan(const Plan& plan) : rows(plan) {}
+    Line& line(int device) { return lines[static_cast<size_t>(device)]; }
 
-  void send(const ChainEntry& entry, Packet** packets, int n);
+    Rows rows;
+    Tuning tuning;
+    std::vector<Line> lines;  // by device
+    std::vector<Bucket> buckets;
+  };
+
+  /// \param only the device for those that go to one, whatever is parked; -1: the plan's, or where others of their flows
+  /// are
+  void send(const ChainEntry& entry, Packet** packets, int n, int only = -1);
+  /// Sends a packet of a bucket of which others are parked, or on a device other than `device`, behind these.
+  void send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device);
   /// \param buckets the packets' buckets; null: they are not recorded
-  void to_device(const ChainEntry& entry, Packet** packets, const uint16_t* buckets, int n);
+  void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// Gets buffers for what a device makes of the slots [first, first + n).
   void provide_outputs(Job& job, int first, int n);
   int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
-  Job* free_job(int plan);
-  Job* open_job(int plan);
-  void park(const ChainEntry& entry, Packet** packets, int n);
-  bool unpark(int plan);
+  Job* free_job(int plan, int device);
+  Job* open_job(int plan, int device);
+  void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
+  bool unpark(int plan, int device);
+  /// True if no packet of the plan is parked or in a job.
+  static bool rests(const OfPlan& of_plan);
+  void update_gate(int plan);
   static uint16_t bucket_of(const Packet& p) { return static_cast<uint16_t>((flow_bucket(p) >> 7) % kBuckets); }
   void submit(Job& job);
   bool release_done();
-  void finish_front(int plan, Lane::State state);
+  void finish_front(int plan, int device, Lane::State state);
   void release(Job& job);
   /// Gives packets' results of one number to the shaders that they come from.
   static void release_results(const Plan& plan, const uint8_t* results, Packet* const* packets, const uint16_t* codes,
@@ -208,27 +248,30 @@ class JobQueue {
   void unpin(Job& job);
   void quarantine(Job& job);
   bool look_at_quarantine();
-  /// The first device, from the worker's own on, that has not failed and has places outside quarantine; -1 if none.
-  int usable_device() const;
+  /// True if the device is well and has places outside quarantine.
+  bool usable(int device) const;
+  /// The first usable device from `first` on; -1 if none.
+  int usable_device(int first) const;
+  /// Notes that a hung device has finished something, perhaps the last of what it owed.
+  static void note_done(Device& device);
   Lane& lane(const Job& job) { return *lanes_[static_cast<size_t>(job.device)]; }
 
   const int worker_;
-  const int first_device_;
   const std::vector<Plan>& plans_;
   std::vector<std::unique_ptr<Device>>& devices_;
   const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
+  const bool tracks_all_;               // with several devices: the buckets of all packets
   std::vector<std::vector<Job>> jobs_;  // by device
   std::vector<Lane*> lanes_;            // by device: this worker's
   /// Late jobs of a device that has not failed.
   struct Quarantine {
     int places = 0;
     int64_t full_since = 0;  // since when, if all places are in quarantine
+    int64_t looked = 0;      // when, if the device hangs
   };
   std::vector<Quarantine> quarantines_;  // by device
-  std::vector<Rows> rows_;               // by plan
-  std::vector<Line> lines_;              // by plan
-  std::vector<Tuning> tunings_;          // by plan
+  std::vector<OfPlan> of_plan_;
   uint64_t closed_gates_ = 0;
   int quarantined_ = 0;     // places, on all devices
   bool arrived_ = false;    // packets, since the last poll

@@ -28,15 +28,16 @@ bool ReferenceOptions::set(std::string_view text) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos) return false;
     const std::string_view key = item.substr(0, equals), value = item.substr(equals + 1);
-    const bool good = key == "threads"   ? read_number(value, 0, 64, wanted.threads)
-                      : key == "delay"   ? read_number(value, 0, 1'000'000, wanted.delay_us)
-                      : key == "gbps"    ? read_number(value, 0.0, 1e6, wanted.gbps)
-                      : key == "memory"  ? read_number(value, 0, 1'000'000, wanted.memory_mb)
-                      : key == "late"    ? read_number(value, uint64_t{0}, kAnyJob, wanted.late_every)
-                      : key == "late-by" ? read_number(value, 0, 60'000, wanted.late_ms)
-                      : key == "hang"    ? read_number(value, uint64_t{0}, kAnyJob, wanted.hang_at)
-                      : key == "fail"    ? read_number(value, uint64_t{0}, kAnyJob, wanted.fail_at)
-                                         : false;
+    const bool good = key == "threads"    ? read_number(value, 0, 64, wanted.threads)
+                      : key == "delay"    ? read_number(value, 0, 1'000'000, wanted.delay_us)
+                      : key == "gbps"     ? read_number(value, 0.0, 1e6, wanted.gbps)
+                      : key == "memory"   ? read_number(value, 0, 1'000'000, wanted.memory_mb)
+                      : key == "late"     ? read_number(value, uint64_t{0}, kAnyJob, wanted.late_every)
+                      : key == "late-by"  ? read_number(value, 0, 60'000, wanted.late_ms)
+                      : key == "hang"     ? read_number(value, uint64_t{0}, kAnyJob, wanted.hang_at)
+                      : key == "hang-for" ? read_number(value, 0, 60'000, wanted.hang_ms)
+                      : key == "fail"     ? read_number(value, uint64_t{0}, kAnyJob, wanted.fail_at)
+                                          : false;
     if (!good) return false;
   }
   *this = wanted;
@@ -56,6 +57,7 @@ std::string ReferenceOptions::text() const {
   add("late", late_every, usual.late_every);
   add("late-by", late_ms, usual.late_ms);
   add("hang", hang_at, usual.hang_at);
+  add("hang-for", hang_ms, usual.hang_ms);
   add("fail", fail_at, usual.fail_at);
   return all;
 }

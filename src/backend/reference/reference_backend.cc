@@ -183,9 +183,16 @@ bool ReferenceBackend::look(int place, uint32_t& seen, Seen& job) const {
 bool ReferenceBackend::plan_job(Seen& job) {
   const uint64_t number = jobs_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (options_.fail_at && number >= options_.fail_at) failed_.store(true, std::memory_order_release);
-  if (failed_.load(std::memory_order_acquire) || (options_.hang_at && number >= options_.hang_at)) return false;
+  const bool hangs = options_.hang_at && number >= options_.hang_at;
+  if (failed_.load(std::memory_order_acquire) || (hangs && options_.hang_ms == 0)) return false;
   const int64_t now = now_ns();
   job.ready = now + int64_t{options_.delay_us} * 1000;
+  if (hangs) {
+    int64_t end = 0;
+    const int64_t mine = now + int64_t{options_.hang_ms} * 1'000'000;
+    if (hang_end_ns_.compare_exchange_strong(end, mine)) end = mine;
+    job.ready = std::max(job.ready, end);
+  }
   if (options_.gbps > 0) {
     const auto low = static_cast<uint32_t>(job.word);
     const Plan& plan = (*plans_)[low >> Doorbell::kSlotBits];

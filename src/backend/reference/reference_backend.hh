@@ -87,6 +87,7 @@ class ReferenceBackend final : public Backend {
   std::atomic<uint32_t> rings_{0};  // of all doorbells
   std::atomic<uint64_t> jobs_{0};
   std::atomic<int64_t> link_free_ns_{0};  // when the link has carried all jobs so far
+  std::atomic<int64_t> hang_end_ns_{0};   // 0: has not hung yet
   std::atomic<bool> failed_{false}, stop_{false};
   std::vector<std::thread> threads_;
   struct Place {

@@ -232,6 +232,34 @@ TEST_P(OffloadLive, ALateJobOfAWorkerWithoutTrafficDoesNotHoldUpdatesBack) {
   expect_everything_came();
 }
 
+TEST_P(OffloadLive, ADeviceThatHangsForAWhileIsUsedAgain) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that hangs when told";
+  OffloadOptions o = options(Mode::kDevice);
+  o.deadline_ms = 5;
+  o.reference.hang_at = 20;
+  o.reference.hang_ms = 150;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  const int64_t end = milliseconds() + 20000;
+  bool hung = false;
+  uint64_t before = 0;
+  r->run([&] {
+    const bool hangs = r->engine()->describe().find("device 0: hung") != std::string::npos;
+    if (hangs) {
+      hung = true;
+      before = r->engine()->event(offload::kJobs);
+      // It has to be brought up to date.
+      r->write("rt.set", "1.0.0.0/8 0");
+    }
+    return milliseconds() < end && !(hung && !hangs && r->engine()->event(offload::kJobs) > before + 20);
+  });
+  EXPECT_TRUE(hung);
+  EXPECT_GT(r->engine()->event(offload::kJobs), before + 20);
+  EXPECT_EQ((*devices_)[0].reused, 0);
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+}
+
 /// What the machine has, or two: every worker uses the one it was given, and all packets come back in order.
 TEST_P(OffloadLive, AllDevices) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
@@ -297,8 +325,9 @@ TEST_P(OffloadLive, HotSwap) {
   }
 }
 
-/// Everything at once: packets and jobs of random sizes, rewritten twice, delays, lost jobs, deadlines, hung and failed
-/// devices, modes and tables that change, swaps. HEADRACE_STRESS_PACKETS makes it long: so many have to pass.
+/// Everything at once: packets and jobs of random sizes, rewritten twice, delays, lost jobs, deadlines, devices that hang
+/// for a while or for ever, or fail, modes, devices and tables that change, swaps. HEADRACE_STRESS_PACKETS makes it long:
+/// so many have to pass.
 TEST_P(OffloadLive, Stress) {
   const char* const wanted = std::getenv("HEADRACE_STRESS_PACKETS");
   const double packets = wanted ? std::atof(wanted) : 0;
@@ -325,7 +354,7 @@ TEST_P(OffloadLive, Stress) {
       if (any) o.deadline_ms = 5;
       if (any) o.reference.late_every = 1 + random() % 100, o.reference.late_ms = 20;
       if (random() % 4 == 0) o.reference.fail_at = 1 + random() % 200;
-      if (any && random() % 2) o.reference.hang_at = 1 + random() % 200;
+      if (any && random() % 2) o.reference.hang_at = 1 + random() % 200, o.reference.hang_ms = random() % 2 ? 0 : 40;
     }
     const bool loses = has_controls() && random() % 2;
     if (loses) {
@@ -349,7 +378,7 @@ TEST_P(OffloadLive, Stress) {
     bool swapped = false;
     r->run([&] {
       ++n;
-      switch (random() % 4) {
+      switch (random() % 5) {
         case 0:
           r->write("rt.set", fmt::format("1.0.0.0/8 {}", 0));
           break;
@@ -358,6 +387,10 @@ TEST_P(OffloadLive, Stress) {
           break;
         case 2:
           if (!on_cpu()) r->write("offload_mode", random() % 2 ? "fixed=0.5" : random() % 2 ? "device" : "cpu");
+          break;
+        case 3:
+          if (r->engine() && o.devices == 2)
+            r->write("offload_tuning", fmt::format("worker={} device={}", random() % kWorkers, random() % 2));
           break;
         default:
           if (random() % 16) break;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "flow_elements.hh"
@@ -69,8 +71,17 @@ class OffloadQueue : public ::testing::Test {
     }
     EXPECT_EQ(came, next_);
   }
-  bool failed(int d) {
-    return r().router().engine()->describe().find(fmt::format("device {}: failed", d)) != std::string::npos;
+  bool failed(int d) { return is(d, "failed"); }
+  bool hung(int d) { return is(d, "hung"); }
+  bool is(int d, const char* state) {
+    return r().router().engine()->describe().find(fmt::format("device {}: {}", d, state)) != std::string::npos;
+  }
+  offload::JobQueue& queue() { return r().router().engine()->queue(0); }
+  /// The packets of `flow` that came.
+  size_t came(uint32_t flow) {
+    return static_cast<size_t>(std::count_if(seen().begin(), seen().end(), [flow](const Capture::Seen& s) {
+      return s.packet->anno_u32(kFlowAnno) == flow;
+    }));
   }
 
   /// As the handler does, but without bringing the tables up to date, for which held jobs would be waited.
@@ -535,7 +546,7 @@ TEST_F(OffloadQueue, TuningsChangeWhilePacketsFlow) {
   make(kChain, options(Mode::kDevice, 64, 8));
   device().hold = true;
   // The handler would wait for the jobs that are held.
-  offload::Tuning& tuning = r().router().engine()->queue(0).tuning(0);
+  offload::Tuning& tuning = queue().tuning(0);
   tuning.job = 2;
   tuning.places = 3;
   send(1, 10);
@@ -593,12 +604,107 @@ TEST_F(OffloadQueue, TuningsAreReadAndWritten) {
   ASSERT_TRUE(r().write("offload_tuning", "chain=1 job=16 places=2 maxwait=5 quiet=false")) << r().errors();
   ASSERT_TRUE(r().write("offload_tuning", "worker=0 maxwait=7"));
   const std::string tunings =
-      "worker=0 chain=0 places=7 job=64 maxwait=7 quiet=true\nworker=0 chain=1 places=2 job=16 maxwait=7 quiet=false\n";
+      "worker=0 chain=0 places=7 job=64 maxwait=7 quiet=true device=0\n"
+      "worker=0 chain=1 places=2 job=16 maxwait=7 quiet=false device=0\n";
   EXPECT_EQ(r().read("offload_tuning"), tunings);
   for (const char* wrong : {"chain=2 job=1", "worker=1 job=1", "job=0", "job=x", "quiet=maybe", "jobs=3", "job",
-                            "maxwait=-1", "job=8 places=0"})
+                            "maxwait=-1", "job=8 places=0", "device=1", "device=x"})
     EXPECT_FALSE(r().write("offload_tuning", wrong)) << wrong;
   EXPECT_EQ(r().read("offload_tuning"), tunings);
+}
+
+// --- Several devices
+
+TEST_F(OffloadQueue, ASlowDeviceHoldsOnlyItsFlows) {
+  make(kChain, options(Mode::kDevice, 4, 4), 2);
+  device(0).hold = true;
+  send(1, 8);
+  queue().tuning(0).device = 1;
+  send(2, 8);
+  EXPECT_EQ(device(1).submitted, 2) << "nothing of this flow is on the slow device";
+  send(1, 4);
+  EXPECT_EQ(device(0).submitted, 3) << "this flow stays";
+  while (came(2) < 8) poll(r());
+  // More of the slow flow than the slow device takes rests no source while they are few.
+  send(1, 8);
+  EXPECT_EQ(device(0).submitted, 4);
+  EXPECT_EQ(queue().closed_gates(), 0u);
+  send(3, 4);
+  while (came(3) < 4) poll(r());
+  EXPECT_EQ(came(1), 0u);
+  send(1, 20);
+  EXPECT_NE(queue().closed_gates(), 0u) << "they are many";
+  device(0).hold = false;
+  r().router().drain();
+  EXPECT_EQ(queue().closed_gates(), 0u);
+  expect_all_in_order();
+  send(1, 4);
+  EXPECT_EQ(device(1).slots, 16) << "now the flow goes where the others go";
+  EXPECT_EQ(device(0).slots, 40);
+  EXPECT_EQ(count(offload::kCpuPackets), 0u);
+  r().router().drain();
+}
+
+TEST_F(OffloadQueue, ParkedPacketsGoToTheNewDevice) {
+  make(kChain, options(Mode::kDevice, 4, 2), 2);
+  device(0).hold = true;
+  send(1, 8);
+  send(2, 3);
+  send(1, 3);
+  send(3, 3);
+  EXPECT_NE(queue().closed_gates(), 0u);
+  queue().tuning(0).device = 1;
+  while (came(2) + came(3) < 6) poll(r());
+  EXPECT_EQ(came(1), 0u);
+  EXPECT_EQ(device(1).slots, 6);
+  EXPECT_EQ(queue().closed_gates(), 0u);
+  device(0).hold = false;
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(device(0).slots, 11);
+}
+
+TEST_F(OffloadQueue, AnyWayBetweenDevicesKeepsOrder) {
+  // Random flows, devices that stop and go on, hang and come back, and changes of device and mode.
+  std::mt19937 random(5);
+  const char* const modes[] = {"device", "device", "fixed=1", "fixed=0.5", "cpu"};
+  for (int round = 0; round < 60; ++round) {
+    router_.reset();
+    next_.clear();
+    const int devices = 2 + round % 2;
+    OffloadOptions o = options(Mode::kDevice, 1 + static_cast<int>(random() % 8), 1 + static_cast<int>(random() % 4));
+    if (round % 3 == 0) o.deadline_ms = 1;
+    make(kChain, o, devices);
+    for (int step = 0; step < 200; ++step) {
+      const auto d = static_cast<int>(random() % static_cast<unsigned>(devices));
+      switch (random() % 12) {
+        case 0:
+          queue().tuning(0).device = d;
+          break;
+        case 1:
+          device(d).hold = !device(d).hold;
+          break;
+        case 2:
+          set_mode(modes[random() % 5]);
+          break;
+        case 3:
+          if (round % 4 == 1 && random() % 8 == 0) device(d).fail_from = device(d).submitted.load();
+          break;
+        case 4:
+        case 5:
+          poll(r());
+          break;
+        default:
+          send(1 + static_cast<uint32_t>(random() % 8), 1 + static_cast<int>(random() % 20));
+      }
+    }
+    for (int d = 0; d < devices; ++d) device(d).hold = false;
+    r().router().drain();
+    expect_all_in_order();
+    EXPECT_EQ(queue().closed_gates(), 0u);
+    for (int d = 0; d < devices; ++d) EXPECT_EQ(device(d).reused, 0);
+    if (HasFailure()) FAIL() << "round " << round;
+  }
 }
 
 // --- Failure
@@ -718,12 +824,12 @@ TEST_F(OffloadQueue, ADeviceThatHangsIsGivenUp) {
   device(0).hold = true;
   send(1, 100);
   while (device(1).submitted == 0) poll(r());  // the other device works
-  for (int i = 0; i < 5000 && !failed(0); ++i) {
+  for (int i = 0; i < 5000 && !hung(0); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     poll(r());
   }
-  EXPECT_TRUE(failed(0));
-  EXPECT_FALSE(failed(1));
+  EXPECT_TRUE(hung(0));
+  EXPECT_FALSE(hung(1));
   r().router().drain();
   expect_all_in_order();
   // Nobody waits for it any more.
@@ -751,6 +857,40 @@ TEST_F(OffloadQueue, ADeviceThatWasSlowForAWhileIsUsedAgain) {
   expect_all_in_order();
   EXPECT_GT(device(0).submitted, before);
   EXPECT_FALSE(failed(0));
+}
+
+TEST_F(OffloadQueue, ADeviceThatHungIsUsedAgainWithNewTables) {
+  OffloadOptions o = options(Mode::kDevice, 4, 2);
+  o.deadline_ms = 5;
+  make("Idle -> first :: Strip(14) -> t :: OffloadTwins -> cap :: Capture; t[1] -> [1] cap;", o, 2);
+  ASSERT_TRUE(r().write("t.set", "1"));
+  device(0).hold = true;
+  send(1, 8);
+  const int64_t begin = now_ns();
+  while (!hung(0) && now_ns() - begin < 20'000'000'000) poll(r());
+  ASSERT_TRUE(hung(0));
+  ASSERT_TRUE(r().write("t.set", "2")) << r().errors();
+  ASSERT_TRUE(r().write("t.set", "3")) << r().errors();
+  send(2, 8);
+  r().router().drain();
+  EXPECT_EQ(device(0).submitted, 2);
+  EXPECT_EQ(device(1).slots, 8);
+  device(0).hold = false;
+  while (is(0, "hung") && now_ns() - begin < 40'000'000'000) {
+    poll(r());
+    // The worker's task does this.
+    ASSERT_TRUE(r().write("t.set", "3")) << r().errors();
+  }
+  EXPECT_FALSE(hung(0));
+  send(3, 8);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(device(0).submitted, 4);
+  EXPECT_EQ(device(1).slots, 8);
+  for (const Capture::Seen& s : seen()) {
+    EXPECT_EQ(s.port, 0) << "the tables do not agree";
+    EXPECT_EQ(s.packet->anno_u8(anno_offset::kPaint), s.packet->anno_u32(kFlowAnno) == 1 ? 1 : 3);
+  }
 }
 
 TEST_F(OffloadQueue, ARouterThatGoesTakesItsPacketsAlong) {
