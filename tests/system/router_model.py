@@ -132,6 +132,8 @@ class Router:
     def _fragments(self, packet, copied):
         # Scapy copies all options to each fragment, and lets the last one end at a multiple of 8 bytes, too.
         length = header_length(packet)
+        # Without the payload, which Scapy would take apart with every layer that some test has loaded.
+        ip = IP(packet[:length])
         pieces, data = [], packet[length:]
         while data:
             offset = len(packet) - length - len(data)
@@ -139,7 +141,6 @@ class Router:
             room = self.mtu - 20 - len(options)
             if len(data) > room:
                 room = room // 8 * 8
-            ip = IP(packet)
             pieces.append(ip_packet(data[:room], options, src=ip.src, dst=ip.dst, id=ip.id, ttl=ip.ttl, proto=ip.proto,
                                     tos=ip.tos, frag=ip.frag + offset // 8,
                                     flags="MF" if len(data) > room or ip.flags.MF else 0))

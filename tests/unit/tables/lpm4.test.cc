@@ -324,7 +324,7 @@ TEST(Lpm4, MemoryIsCounted) {
 class Lpm4Churn : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
-  constexpr int kChanges = 100000;
+  constexpr int kChanges = 40000;
   const bool is_wide = GetParam();
   std::mt19937 random(is_wide ? 11 : 10);
   Lpm4 table;

@@ -201,7 +201,7 @@ enum class Space { kDense, kDeep, kEverywhere };
 class Lpm6Churn : public ::testing::TestWithParam<Space> {};
 
 TEST_P(Lpm6Churn, AgreesWithTheDefinitionAfterEachChange) {
-  constexpr int kChanges = 20000;
+  constexpr int kChanges = 10000;
   std::mt19937_64 random(2);
   const auto draw = [&](int& length) -> Lpm6Key {
     switch (GetParam()) {

@@ -30,7 +30,7 @@ RegexTable::Limits generous() {
 
 TEST(RegexTable, RandomExpressionsAgainstVectorscanAndPcre2) {
   size_t compiled = 0, refused = 0, not_by_vectorscan = 0, found = 0, missed = 0;
-  for (uint64_t seed = 1; seed <= 500; ++seed) {
+  for (uint64_t seed = 1; seed <= 250; ++seed) {
     RegexMaker maker(seed);
     const std::string expression = maker.expression();
     const RegexFlags flags = maker.flags();
@@ -71,9 +71,9 @@ TEST(RegexTable, RandomExpressionsAgainstVectorscanAndPcre2) {
   }
   printf("%zu expressions also by Vectorscan (%s), which missed %zu; %zu only by PCRE2; %zu refused; %zu matches\n",
          compiled, hs_version(), missed, not_by_vectorscan, refused, found);
-  EXPECT_GT(compiled, 150u);
-  EXPECT_GT(not_by_vectorscan, 120u);
-  EXPECT_GT(found, 7000u);
+  EXPECT_GT(compiled, 75u);
+  EXPECT_GT(not_by_vectorscan, 60u);
+  EXPECT_GT(found, 3500u);
   EXPECT_LE(missed, found / 500);
 }
 
