@@ -5,8 +5,8 @@
 namespace headrace {
 
 void Ip4Family::write_hop(Hop& hop, Address gateway, int port) {
-  __atomic_store_n(&hop.gateway, gateway.host_order(), __ATOMIC_RELAXED);
-  __atomic_store_n(&hop.port, static_cast<uint16_t>(port), __ATOMIC_RELAXED);
+  const Hop fresh{gateway.host_order(), static_cast<uint16_t>(port), 0};
+  __atomic_store(&hop, &fresh, __ATOMIC_RELAXED);
 }
 
 /// Spreads prefixes evenly over outputs (the finaliser of MurmurHash3, A. Appleby).

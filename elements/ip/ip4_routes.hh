@@ -83,10 +83,9 @@ void IPLookupShader<Self>::shade_batch(Packet* const* packets, int n, Next* next
       nexts[i] = kDrop;
       continue;
     }
-    const IpNextHop& hop = hops[indices[i]];
-    const uint32_t gateway = load_shared(&hop.gateway);
-    if (gateway) packets[i]->set_anno_u32(anno_offset::kDstIp, __builtin_bswap32(gateway));
-    nexts[i] = load_shared(&hop.port);
+    const IpNextHop hop = load_shared(hops + indices[i]);
+    if (hop.gateway) packets[i]->set_anno_u32(anno_offset::kDstIp, __builtin_bswap32(hop.gateway));
+    nexts[i] = hop.port;
   }
 }
 

@@ -12,8 +12,8 @@ template <typename Family>
 class RouteTable;
 struct Ip4Family;
 
-/// Where packets of a route go. Gateway in host order, 0: the destination is on the link.
-struct IpNextHop {
+/// Where packets of a route go. Gateway in host order, 0: the destination is on the link. Read and written as one word.
+struct alignas(8) IpNextHop {
   uint32_t gateway;
   uint16_t port;
   uint16_t unused;

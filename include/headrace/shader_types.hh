@@ -48,7 +48,9 @@ HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
   return *static_cast<const volatile T*>(word);
 #else
-  return __atomic_load_n(word, __ATOMIC_RELAXED);
+  T value;
+  __atomic_load(word, &value, __ATOMIC_RELAXED);
+  return value;
 #endif
 }
 

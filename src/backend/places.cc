@@ -9,7 +9,7 @@ void PlaceLane::counts(int job, uint64_t* counts, int n) {
 }
 
 uint64_t PlaceLane::next(int job, int plan, int slots, uint64_t parameters) {
-  Job& j = jobs_[static_cast<size_t>(job)];
+  Job& j = job_at(job);
   ++j.sequence;
   j.polls = 0;
   __atomic_store_n(&places_.bell(job).parameters, Doorbell::parameters_word(j.sequence, parameters), __ATOMIC_RELAXED);

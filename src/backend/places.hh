@@ -32,9 +32,9 @@ struct Places {
 };
 
 /// A lane whose jobs lie in places. Their rows come back to where they were.
-class PlaceLane : public Lane {
+class alignas(128) PlaceLane : public Lane {
  public:
-  PlaceLane(const Places& places, int jobs) : places_(places), jobs_(static_cast<size_t>(jobs)) {}
+  PlaceLane(const Places& places, int jobs) : places_(places), jobs_(static_cast<size_t>(jobs + kGroup - 1) / kGroup) {}
 
   uint8_t* rows_in(int job) override { return places_.rows(job); }
   const uint8_t* rows_out(int job) override { return places_.rows(job); }
@@ -47,15 +47,24 @@ class PlaceLane : public Lane {
   };
 
   bool done(int job) const {
-    return __atomic_load_n(places_.done(job), __ATOMIC_ACQUIRE) == jobs_[static_cast<size_t>(job)].sequence;
+    const Job& handed_over = jobs_[static_cast<size_t>(job / kGroup)].of[job % kGroup];
+    return __atomic_load_n(places_.done(job), __ATOMIC_ACQUIRE) == handed_over.sequence;
   }
+  Job& job_at(int job) { return jobs_[static_cast<size_t>(job / kGroup)].of[job % kGroup]; }
   /// Fills the doorbell for the next job, without ringing: the word `job` is the caller's to store.
   uint64_t next(int job, int plan, int slots, uint64_t parameters);
   /// Hands a job over: the device that reads the word sees all that was written before.
   void ring(int job, uint64_t word) { __atomic_store_n(&places_.bell(job).job, word, __ATOMIC_RELEASE); }
 
   const Places places_;
-  std::vector<Job> jobs_;
+
+ private:
+  static constexpr int kGroup = 16;
+  /// In cache lines of their own: each poll writes to them, and other workers' lanes are near.
+  struct alignas(128) Jobs {
+    Job of[kGroup];
+  };
+  std::vector<Jobs> jobs_;
 };
 
 }  // namespace headrace::offload

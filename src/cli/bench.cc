@@ -310,7 +310,7 @@ int bench_command(int argc, char** argv) {
   }
   apply_traffic(baseline, options);
 
-  size_packet_pool(options.workers, options.offload);
+  size_packet_pool(options.workers, options.offload, configuration);
   Result best;
   double best_baseline = 0;
   std::vector<double> rates;

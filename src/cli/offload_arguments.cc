@@ -62,9 +62,11 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
       "LIST");
 }
 
-void size_packet_pool(int workers, const OffloadOptions& options) {
+void size_packet_pool(int workers, const OffloadOptions& options, const lang::Configuration& configuration) {
   using Mode = OffloadOptions::Mode;
-  const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed;
+  const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed ||
+                      std::any_of(configuration.elements.begin(), configuration.elements.end(),
+                                  [](const lang::ElementDecl& e) { return e.class_name == "Offload"; });
   const int64_t under_way = device ? int64_t{options.job_size(false)} * options.jobs : 0;
   // What a source cycles through, what caches of free buffers hold, what is on a device, and output buffers there.
   const int64_t wanted = int64_t{workers} * (16384 + 2 * under_way);

@@ -321,7 +321,7 @@ int run_command(int argc, char** argv) {
   if (options.pin && runtime_options.threads <= static_cast<int>(cpus.size())) runtime_options.cpus = cpus;
   runtime_options.control_thread = true;
   if (!plan_scheduling("headrace run", runtime_options)) return kFailed;
-  size_packet_pool(runtime_options.threads, options.offload);
+  size_packet_pool(runtime_options.threads, options.offload, configuration);
   Runtime runtime(runtime_options);
   const auto begin = std::chrono::steady_clock::now();
   LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload},

@@ -211,21 +211,32 @@ bool Engine::behind() {
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
   const std::lock_guard guard(updating_);
-  Status status;
+  std::vector<DeviceUpdate> updates;
   for (std::unique_ptr<Device>& device : devices_)
-    if (device->well() || device->came_back()) status &= update(*device, errors);
+    if (device->well() || device->came_back()) updates.push_back({device.get()});
+  Status status;
+  // Side by side: a device that has to finish jobs first does not keep the others waiting.
+  while (!updates.empty()) {
+    std::erase_if(updates, [&](DeviceUpdate& update) {
+      const std::optional<Status> done = go_on(update, errors);
+      if (done) status &= *done;
+      return done.has_value();
+    });
+    // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
+    if (!updates.empty() && standing_.load() == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
   // Under the lock: the next one to hold it must not take workers for standing that we are about to let go.
   if (standing) standing_.fetch_sub(1);
   return status;
 }
 
-Status Engine::update(Device& device, Errors& errors) {
-  int64_t since = now_ns();  // workers run, or stand
-  bool stood = false, hangs = false;
-  const Status status = device.parameters->update(errors, [&](int generation) {
+std::optional<Status> Engine::go_on(DeviceUpdate& update, Errors& errors) {
+  Device& device = *update.device;
+  bool hangs = false;
+  const std::optional<Status> status = device.parameters->go_on(update.parameters, errors, [&](int generation) {
     if (!device.well() && !device.came_back()) return Parameters::Settled::kFailed;
     const bool stand = standing_.load() > 0;
-    if (std::exchange(stood, stand) != stand) since = now_ns();
+    if (update.since == 0 || std::exchange(update.stood, stand) != stand) update.since = now_ns();
     if (stand) {
       // Standing workers do not notice that their jobs are done. They stand as long as we hold the lock, even if
       // another thread, which waits for the lock, made them stand.
@@ -233,15 +244,13 @@ Status Engine::update(Device& device, Errors& errors) {
       for (std::unique_ptr<JobQueue>& q : queues_) used |= q->uses(device, generation);
       if (!used) return Parameters::Settled::kNow;
     }
-    const int64_t patience = stand ? kSettleNs : kSettleRunningNs;
-    // With fewer CPUs than threads, a worker may need this thread's CPU to make progress.
-    if (!stand) std::this_thread::sleep_for(std::chrono::microseconds(20));
-    hangs = now_ns() - since >= patience;
+    hangs = now_ns() - update.since >= (stand ? kSettleNs : kSettleRunningNs);
     return hangs ? Parameters::Settled::kNever : Parameters::Settled::kWait;
   });
+  if (!status) return status;
   // A device that was not updated would answer from old tables.
   using Health = Device::Health;
-  if (status.ok())
+  if (status->ok())
     device.move(Health::kBack, Health::kWell);
   else if (!hangs || !(device.move(Health::kWell, Health::kHung) || device.move(Health::kBack, Health::kHung)))
     device.fail();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,15 @@ class Engine final : public ChainGate {
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
   Status open_devices(Errors& errors);
-  Status update(Device& device, Errors& errors);
+  /// The update of one device.
+  struct DeviceUpdate {
+    Device* device;
+    Parameters::Update parameters{};
+    int64_t since = 0;   // workers run, or stand
+    bool stood = false;  // they stand
+  };
+  /// Nothing, if it has to be called again.
+  std::optional<Status> go_on(DeviceUpdate& update, Errors& errors);
   /// Changes tunings as the text says: "worker=1 chain=0 job=256"; without worker or chain those of all.
   Status tune(std::string_view text, Errors& errors);
   void arrive(ChainEntry& entry, Batch& batch) override;

@@ -21,6 +21,9 @@ constexpr int64_t kHopelessDeadlines = 4;
 /// How often a device that hangs is asked for its late jobs.
 constexpr int64_t kHungPollNs = 1'000'000;
 
+/// Packets with more different codes are sorted.
+constexpr int kMostPasses = 6;
+
 }  // namespace
 
 JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
@@ -54,7 +57,9 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   tuning.max_wait_us = INT_MAX;  // the entries have their own
   tuning.device = first_device;
   int counters = 1;
+  size_t exits = 0;
   for (const Plan& plan : plans) {
+    exits = std::max(exits, plan.exits().size());
     OfPlan& of_plan = of_plan_.emplace_back(plan);
     of_plan.tuning = tuning;
     of_plan.lines.resize(devices.size());
@@ -63,6 +68,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     counters = std::max(counters, plan.counters());
   }
   counts_.resize(static_cast<size_t>(counters));
+  next_of_code_.resize(exits);
 }
 
 JobQueue::~JobQueue() {
@@ -94,9 +100,11 @@ bool JobQueue::usable(int device) const {
 }
 
 int JobQueue::usable_device(int first) const {
-  const int n = static_cast<int>(devices_.size());
-  for (int i = 0; i < n; ++i)
-    if (const int d = (first + i) % n; usable(d)) return d;
+  if (usable(first)) return first;
+  // The workers of a device that is not well spread over the others.
+  const int others = static_cast<int>(devices_.size()) - 1;
+  for (int i = 0; i < others; ++i)
+    if (const int d = (first + 1 + (worker_ + i) % others) % (others + 1); usable(d)) return d;
   return -1;
 }
 
@@ -483,7 +491,12 @@ void JobQueue::release(Job& job) {
   events_[kJobPackets] += static_cast<uint64_t>(job.size);
 
   lane(job).counts(job.place, counts_.data(), plan.counters());
-  for (const Step& step : plan.steps()) step.element->add_counts(counts_.data() + step.first_counter);
+  for (const Step& step : plan.steps()) {
+    // Most shaders counted nothing: their counters are of drops and errors.
+    const uint64_t* const counts = counts_.data() + step.first_counter;
+    const uint64_t* const end = counts + step.element->counter_count();
+    if (std::any_of(counts, end, [](uint64_t n) { return n != 0; })) step.element->add_counts(counts);
+  }
 
   const uint8_t* row = lane(job).rows_out(job.place);
   const Rows& rows = of_plan_[static_cast<size_t>(job.plan)].rows;
@@ -534,7 +547,17 @@ void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet*
 }
 
 void JobQueue::dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left) {
-  while (left > 0) {
+  // Each pass takes out the packets of one code.
+  for (int passes = 0; left > 0; ++passes) {
+    if (passes == kMostPasses) {
+      sort_by_code(slots, codes, left);
+      for (int begin = 0, end = 0; begin < left; begin = end) {
+        Batch out;
+        for (; end < left && codes[end] == codes[begin]; ++end) out.push_back(slots[end]);
+        dispatch(plan, codes[begin], out);
+      }
+      return;
+    }
     const uint16_t code = codes[0];
     Batch out;
     int rest = 0, taken = 0;
@@ -552,6 +575,27 @@ void JobQueue::dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, i
     out.resize(taken);
     dispatch(plan, code, out);
   }
+}
+
+void JobQueue::sort_by_code(Packet** slots, uint16_t* codes, int n) {
+  // By counting; `next` has room for every code of a plan.
+  uint16_t* const next = next_of_code_.data();
+  uint16_t different[Batch::kCapacity];
+  int found = 0;
+  for (int i = 0; i < n; ++i)
+    if (next[codes[i] - kExit]++ == 0) different[found++] = codes[i];
+  uint16_t at = 0;
+  for (int i = 0; i < found; ++i) at += std::exchange(next[different[i] - kExit], at);
+  Packet* sorted_slots[Batch::kCapacity];
+  uint16_t sorted_codes[Batch::kCapacity];
+  for (int i = 0; i < n; ++i) {
+    const uint16_t to = next[codes[i] - kExit]++;
+    sorted_slots[to] = slots[i];
+    sorted_codes[to] = codes[i];
+  }
+  std::copy_n(sorted_slots, n, slots);
+  std::copy_n(sorted_codes, n, codes);
+  for (int i = 0; i < found; ++i) next[different[i] - kExit] = 0;
 }
 
 void JobQueue::dispatch(const Plan& plan, uint16_t code, Batch& batch) {

@@ -101,6 +101,8 @@ class JobQueue {
   static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, 63); }
   /// Change it while the worker stands. Values beyond what the lanes were made for are cut off.
   Tuning& tuning(int plan) { return of_plan_[static_cast<size_t>(plan)].tuning; }
+  /// The device for packets of `plan` whose flows have none on another; -1: the CPU.
+  int device_for(int plan) const { return usable_device(of_plan_[static_cast<size_t>(plan)].tuning.device); }
   /// True if a device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until all jobs are done and released.
@@ -241,6 +243,8 @@ class JobQueue {
                               const uint16_t* untouched, int n);
   /// Sends packets where their codes say; packets with the same code go together.
   void dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left);
+  /// Sorts by code; those with the same code keep their order.
+  void sort_by_code(Packet** slots, uint16_t* codes, int n);
   void dispatch(const Plan& plan, uint16_t exit, Batch& batch);
   /// Runs a job's packets on the CPU, because the device did not process them. They are unchanged.
   void run_again(Job& job);
@@ -250,7 +254,7 @@ class JobQueue {
   bool look_at_quarantine();
   /// True if the device is well and has places outside quarantine.
   bool usable(int device) const;
-  /// The first usable device from `first` on; -1 if none.
+  /// `first`, or another device if it is not usable; -1 if none is.
   int usable_device(int first) const;
   /// Notes that a hung device has finished something, perhaps the last of what it owed.
   static void note_done(Device& device);
@@ -279,6 +283,7 @@ class JobQueue {
   std::array<SingleWriter<uint64_t>, kEvents> events_{};
   Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;
+  std::vector<uint16_t> next_of_code_;  // zero but in sort_by_code()
 };
 
 }  // namespace headrace::offload

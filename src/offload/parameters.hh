@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,26 +40,39 @@ class Parameters final : private Mirror {
   /// (kFailed). Errors: out of memory (with figures), kNever.
   template <typename Settle>
   Status update(Errors& errors, Settle&& settle) {
+    Update update;
+    for (;;)
+      if (const std::optional<Status> status = go_on(update, errors, settle)) return *status;
+  }
+  /// An update under way.
+  struct Update {
+    int64_t begin = 0;  ///< 0: has not begun
+    bool spare = true;  ///< the device may have memory for the third generation
+  };
+  /// The same without waiting for jobs: nothing, if it has to be called again.
+  template <typename Settle>
+  std::optional<Status> go_on(Update& update, Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);
-    if (!looks_behind()) return {};
-    const int64_t begin = now_ns();
-    bool spare = true;
-    for (;;) {
-      bool never = true;
-      for (int next = 0; next < kGenerations; ++next) {
-        if (next == current_.load(std::memory_order_relaxed)) continue;
-        if (next == kSpare && blocks_[next].address == 0 && (!spare || (!never && now_ns() - begin < kPatienceNs)))
-          continue;
-        const Settled settled = busy(next) ? settle(next) : Settled::kNow;
-        if (settled == Settled::kFailed) return {};
-        never = never && settled == Settled::kNever;
-        if (settled != Settled::kNow) continue;
-        if (next != kSpare) return fill(next, errors);
-        if (fill_spare()) return {};
-        spare = false;
-      }
-      if (never) return errors.error("the device does not finish its jobs");
+    if (update.begin == 0) {
+      if (!looks_behind()) return Status();
+      update.begin = now_ns();
     }
+    bool never = true;
+    for (int next = 0; next < kGenerations; ++next) {
+      if (next == current_.load(std::memory_order_relaxed)) continue;
+      if (next == kSpare && blocks_[next].address == 0 &&
+          (!update.spare || (!never && now_ns() - update.begin < kPatienceNs)))
+        continue;
+      const Settled settled = busy(next) ? settle(next) : Settled::kNow;
+      if (settled == Settled::kFailed) return Status();
+      never = never && settled == Settled::kNever;
+      if (settled != Settled::kNow) continue;
+      if (next != kSpare) return fill(next, errors);
+      if (fill_spare()) return Status();
+      update.spare = false;
+    }
+    if (never) return errors.error("the device does not finish its jobs");
+    return std::nullopt;
   }
 
   /// Pins the current generation for a job of `worker` and returns it. Call leave() when the device is done with the

@@ -14,9 +14,13 @@ constexpr int kMaxData = 1024;
 /// How many packets ahead memory is prefetched.
 constexpr int kAhead = 6;
 
-inline void prefetch(const Packet* p) {
+/// A packet and its window, which is likely to begin at byte `begin` of a packet with the usual headroom.
+template <int kWindow>
+inline void prefetch(const Packet* p, int begin) {
   __builtin_prefetch(p, 1);
-  __builtin_prefetch(p->buffer() + Packet::kDefaultHeadroom, 1);
+  const uint8_t* const window = p->buffer() + static_cast<int>(Packet::kDefaultHeadroom) + begin;
+  __builtin_prefetch(window, 1);
+  if constexpr (kWindow > 32) __builtin_prefetch(window + kWindow - 1, 1);
 }
 
 /// Bytes in front of a packet that elements may still want: headers that were stripped.
@@ -61,6 +65,8 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
   const PacketPool& pool = PacketPool::instance();
   for (int i = 0; i < n; ++i, rows += stride) {
     Packet* p = packets[i];
+    // Another worker, or a queue, may have had the packets last.
+    if (i + kAhead < n) prefetch<kWindow>(packets[i + kAhead], begin);
     RowHeader h = p->row_header();
     // A device reads payloads only in the pool's memory.
     if (h.data + begin < 0 || h.data > kMaxData || (with_address && !pool.contains(p))) [[unlikely]] {
@@ -100,9 +106,13 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, P
   const bool with_output = kMore && self.plan_->rewrites();
   const uint8_t* for_host = self.for_host_.data();
   uint8_t any = 0;
+  const auto fetch = [&](int i) {
+    prefetch<kWindow>(packets[i], begin);
+    if (with_output && outputs[i]) prefetch<kWindow>(outputs[i], begin);
+  };
+  for (int i = 0; i < std::min(n, kAhead); ++i) fetch(i);
   for (int i = 0; i < n; ++i, rows += stride) {
-    if (i + kAhead < n) prefetch(packets[i + kAhead]);
-    if (with_output && i + kAhead < n && outputs[i + kAhead]) prefetch(outputs[i + kAhead]);
+    if (i + kAhead < n) fetch(i + kAhead);
     RowHeader h;
     __builtin_memcpy(&h, rows, sizeof h);
     // An invalid code would be a fault of the device; the packet is still unchanged.

@@ -213,6 +213,15 @@ def test_lines_of_a_run_fit_a_terminal(headrace, workers):
     assert re.search(r"^in  t +[\d,]{5,} +[\d,]+ +[\d.]+ [kM]pps +[\d.]+ [kMG]bps$", out, re.M)
 
 
+def test_packets_in_jobs_have_buffers(headrace):
+    def buffers(element, *options):
+        text = f"TrafficSource(uniform, LIMIT 1, STOP true) -> {element} Strip(14) -> TrafficSink"
+        out = headrace("run", "-w", 3, "--backend", "reference", *options, "-e", text).stdout
+        return int(re.search(r"([\d,]+) buffers", out)[1].replace(",", ""))
+
+    assert buffers("Offload(MODE device) ->") == buffers("", "--mode", "device") > buffers("")
+
+
 def test_a_run_that_received_nothing_says_so(headrace):
     out = headrace("run", "-d", "0.1", "-q", "-e", "TrafficSource(uniform, LIMIT 0, ACTIVE false) -> TrafficSink", status=None)
     if out.returncode == 0:

@@ -15,7 +15,7 @@ offload::Lane::State ResidentLane::poll(int job) {
   if (done(job)) return State::kDone;
   if (device_->failed()) return State::kFailed;
   kernel_.wake();
-  if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenChecks == 0) kernel_.check();
+  if (++job_at(job).polls % kPollsBetweenChecks == 0) kernel_.check();
   return State::kPending;
 }
 
@@ -69,7 +69,7 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
   const unsigned shared =
       job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride, program_.stage_bytes);
-  const auto sequence = jobs_[static_cast<size_t>(job)].sequence;
+  const auto sequence = job_at(job).sequence;
   bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
   if (ok && slots > 0)
     ok = device_->check(
@@ -90,7 +90,7 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
 offload::Lane::State StreamLane::poll(int job) {
   if (done(job)) return State::kDone;
   if (device_->failed()) return State::kFailed;
-  if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenChecks == 0) {
+  if (++job_at(job).polls % kPollsBetweenChecks == 0) {
     device_->use();
     const CUresult state = device_->driver().cuStreamQuery(streams_[job % kStreams].get());
     if (state != CUresult::kNotReady) device_->check(state, "running jobs");

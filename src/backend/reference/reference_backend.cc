@@ -73,7 +73,7 @@ class ReferenceBackend::ReferenceLane final : public PlaceLane {
       if (done(job)) return State::kDone;
     }
     if (backend_.failed_.load(std::memory_order_acquire)) return State::kFailed;
-    if (++jobs_[static_cast<size_t>(job)].polls % kPollsBetweenYields == 0) sched_yield();
+    if (++job_at(job).polls % kPollsBetweenYields == 0) sched_yield();
     return State::kPending;
   }
 

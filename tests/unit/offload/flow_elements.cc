@@ -28,11 +28,12 @@ Status FlowSource::configure(Args& args) {
       .read("RARE", rare_)
       .read("LONGEST", longest_)
       .read("STOP", stop_)
+      .read("WORKERS", workers_)
       .complete();
 }
 
 Status FlowSource::initialize(Errors&) {
-  const int workers = router().worker_count();
+  const int workers = workers_ > 0 ? workers_ : router().worker_count();
   unfinished_ = workers;
   for (int w = 0; w < workers; ++w) {
     senders_.push_back(std::make_unique<Sender>());

@@ -13,11 +13,11 @@ namespace headrace::testing {
 /// Sends frames of UDP in IPv4, each with its flow's number, its number in the flow, and the epoch in which it was
 /// made. Every worker has flows of its own.
 ///
-///     FlowSource([keywords FLOWS, LIMIT, BURST, RARE, LONGEST, STOP])
+///     FlowSource([keywords FLOWS, LIMIT, BURST, RARE, LONGEST, STOP, WORKERS])
 ///
 /// FLOWS: of each worker. LIMIT: packets of each worker; -1 for no limit. RARE: one packet in so many has IP options,
 /// another is too long for a link of 100 bytes. LONGEST: frames have 64 to so many bytes, at random. STOP: stop the
-/// router when every worker has sent its share.
+/// router when every worker has sent its share. WORKERS: how many send; the others have nothing to do.
 class FlowSource final : public Element {
  public:
   static constexpr Ports kPorts{"0/1"};
@@ -48,6 +48,7 @@ class FlowSource final : public Element {
   int rare_ = 0;
   uint32_t longest_ = 0;
   bool stop_ = false;
+  int workers_ = 0;
   std::atomic<bool> active_{true};
   std::atomic<uint32_t> epoch_{0};
   std::atomic<int> unfinished_{0};

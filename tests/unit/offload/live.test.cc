@@ -288,22 +288,23 @@ TEST_P(OffloadLive, AllDevices) {
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 TEST_P(OffloadLive, HotSwap) {
   // Only one of them with a route table, which takes ThreadSanitizer seconds to fill.
-  const auto by_rules = [](const char* rules) {
-    std::string text = forwarder("RARE 30");
+  const auto by_rules = [](const char* source, const char* rules) {
+    std::string text = forwarder(source);
     const std::string lookup = "RadixIPLookup(1.0.0.0/8 0)";
     return text.replace(text.find(lookup), lookup.size(), fmt::format("IPClassifier({})", rules));
   };
-  const std::string first = forwarder("RARE 30");
-  std::string second = by_rules("dst net 1.0.0.0/8, tcp, -");
-  second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
-  const std::string third = by_rules("tcp, dst net 1.0.0.0/8, -");
-  // With all packets or some on a device; then with jobs that are late, on two devices.
-  for (const int variant : {0, 1, 2}) {
+  // With all packets or some on a device; beside a worker that sleeps; with jobs that are late, on two devices.
+  for (const int variant : {0, 1, 2, 3}) {
+    const char* const source = variant == 2 ? "RARE 30, WORKERS 2" : "RARE 30";
+    const std::string first = forwarder(source);
+    std::string second = by_rules(source, "dst net 1.0.0.0/8, tcp, -");
+    second.replace(second.find("n :: Counter"), 12, "p :: Paint(7)");
+    const std::string third = by_rules(source, "tcp, dst net 1.0.0.0/8, -");
     OffloadOptions o = options(variant == 1 ? Mode::kFixed : Mode::kDevice);
     o.fraction = 0.5;
     o.reference.delay_us = 50;
     o.job = 64;
-    if (variant == 2) {
+    if (variant == 3) {
       if (!has_controls()) break;
       devices(2);
       o.devices = 2;
