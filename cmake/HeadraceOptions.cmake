@@ -48,6 +48,8 @@ endif()
 if(HEADRACE_WERROR)
   target_compile_options(headrace_options INTERFACE -Werror)
 endif()
+# Else a change anywhere moves the loops of all elements within their cache lines, which made routers 4 % faster or slower.
+target_compile_options(headrace_options INTERFACE "$<$<CONFIG:Release>:-falign-functions=64;-falign-loops=32>")
 target_link_options(headrace_options INTERFACE -Wl,--as-needed)
 
 if(HEADRACE_SANITIZE)

@@ -15,14 +15,6 @@ using anno_offset::kExtraLength;
 using anno_offset::kExtraPackets;
 using anno_offset::kFirstTimestamp;
 
-ToIPSummaryDump::~ToIPSummaryDump() {
-  if (!file_) return;
-  if (file_ == stdout)
-    std::fflush(file_);
-  else
-    std::fclose(file_);
-}
-
 Status ToIPSummaryDump::configure(Args& args) {
   std::string fields = "timestamp ip_src";
   args.read_mp("FILENAME", filename_, FileName{}).read("CONTENTS", fields, AnyArg{}).read("DATA", fields, AnyArg{});
@@ -61,17 +53,12 @@ std::vector<RegionInfo> ToIPSummaryDump::annotations() const {
 }
 
 Status ToIPSummaryDump::initialize(Errors& errors) {
-  if (filename_ == "-") {
-    file_ = stdout;
-  } else {
-    file_ = std::fopen(filename_.c_str(), "wbe");
-    if (!file_) return errors.error("{}: {}", filename_, std::strerror(errno));
-  }
+  if (const int error = file_.open(filename_, name())) return errors.error("{}: {}", filename_, std::strerror(error));
   if (input_is_pull(0)) {
     task_.initialize(true);
     signal_ = Signal::upstream_nonempty(this, 0, &task_);
   }
-  if (header_) write(header());
+  if (header_) file_.add(header());
   return {};
 }
 
@@ -165,15 +152,14 @@ void ToIPSummaryDump::append(Packet* p, std::string& out) const {
   p->set_anno_u32(kExtraLength, extra_length);
 }
 
-void ToIPSummaryDump::write(const std::string& out) {
-  std::lock_guard guard(lock_);
-  std::fwrite(out.data(), 1, out.size(), file_);
-}
-
 void ToIPSummaryDump::push(int, Batch& batch) {
   std::string out;
-  for (Packet* p : batch) append(p, out);
-  write(out);
+  uint32_t ends[Batch::kCapacity];
+  for (int i = 0; i < batch.size(); ++i) {
+    append(batch[i], out);
+    ends[i] = static_cast<uint32_t>(out.size());
+  }
+  file_.add(out, {ends, static_cast<size_t>(batch.size())});
   if (noutputs() > 0)
     output(0).push(batch);
   else
@@ -194,14 +180,12 @@ void ToIPSummaryDump::add_note(std::string_view text) {
   if (line.back() != '\n') line += '\n';
   std::string out;
   append_line(line, out);
-  write(out);
+  file_.add(out);
 }
 
 void ToIPSummaryDump::add_handlers(Handlers& handlers) {
-  handlers.button("flush", [this] {
-    std::lock_guard guard(lock_);
-    std::fflush(file_);
-  });
+  handlers.button("flush", [this] { file_.flush(); });
+  handlers.read("lost", [this] { return std::to_string(file_.lost()); });
 }
 
 }  // namespace headrace

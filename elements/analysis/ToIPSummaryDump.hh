@@ -1,11 +1,10 @@
 #pragma once
-#include <cstdio>
 #include <headrace/element.hh>
 #include <headrace/touches_machine.hh>
-#include <mutex>
 #include <vector>
 
 #include "elements/analysis/summary_field.hh"
+#include "tables/files/log_file.hh"
 
 namespace headrace {
 
@@ -35,13 +34,13 @@ namespace headrace {
 /// CAREFUL_TRUNC false: a packet with less data than its IP length is not bad. Default true.
 /// EXTRA_LENGTH false: ignores the extra-length annotation. Default true.
 ///
-/// Handlers: `flush` (w) writes buffered data.
+/// Handlers: `flush` (w) writes buffered data; `lost` (r) packets whose lines are not in the file, because the disk was
+/// full or the reader of a pipe went away.
 class ToIPSummaryDump final : public Element, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-1"};
   static constexpr Processing kProcessing{"a/h"};
 
-  ~ToIPSummaryDump() override;
   Status configure(Args& args) override;
   std::vector<RegionInfo> annotations() const override;
   Status initialize(Errors& errors) override;
@@ -58,7 +57,6 @@ class ToIPSummaryDump final : public Element, public TouchesMachine {
   void append(Packet* p, std::string& out) const;
   void append_one(const Packet& p, std::string& out) const;
   void append_line(std::string_view line, std::string& out) const;
-  void write(const std::string& out);
 
   std::string filename_;
   std::string banner_;
@@ -71,8 +69,7 @@ class ToIPSummaryDump final : public Element, public TouchesMachine {
   bool extra_length_ = true;
   std::vector<const summary::Field*> fields_;
 
-  std::FILE* file_ = nullptr;
-  std::mutex lock_;  // of file_: a batch's lines stay together
+  LogFile file_;
   Task task_{this};
   Signal signal_;
 };

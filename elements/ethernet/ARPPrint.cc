@@ -65,11 +65,14 @@ Status ARPPrint::configure(Args& args) {
 
 Status ARPPrint::initialize(Errors& errors) {
   if (file_name_.empty()) return {};
-  file_.reset(std::fopen(file_name_.c_str(), "wb"));
-  return file_ ? Status() : errors.error("{}: {}", file_name_, std::strerror(errno));
+  const int error = file_.open(file_name_, name());
+  return error == 0 ? Status() : errors.error("{}: {}", file_name_, std::strerror(error));
 }
 
-void ARPPrint::add_handlers(Handlers& handlers) { handlers.value("active", active_); }
+void ARPPrint::add_handlers(Handlers& handlers) {
+  handlers.value("active", active_);
+  handlers.read("lost", [this] { return std::to_string(file_.lost()); });
+}
 
 std::string ARPPrint::line(const Packet& p) const {
   std::string text = label_.empty() ? "" : label_ + ": ";
@@ -90,9 +93,9 @@ std::string ARPPrint::line(const Packet& p) const {
 Packet* ARPPrint::act(Packet* p, Emitter&) {
   if (!active_ || !p->has_network_header()) return p;
   std::string text = line(*p);
-  if (file_) {
+  if (file_.is_open()) {
     text += '\n';
-    std::fwrite(text.data(), 1, text.size(), file_.get());
+    file_.add(text);
   } else {
     chatter_line(std::move(text));
   }

@@ -1,9 +1,8 @@
 #pragma once
-#include <cstdio>
 #include <headrace/element.hh>
-#include <memory>
 
 #include "headrace/headers.hh"
+#include "tables/files/log_file.hh"
 
 namespace headrace {
 
@@ -19,7 +18,7 @@ namespace headrace {
 /// ACTIVE false: prints nothing. Default true.
 /// OUTFILE: a file that gets the lines instead.
 ///
-/// Handlers: `active` (rw).
+/// Handlers: `active` (rw); `lost` (r) lines that OUTFILE does not hold, because the disk was full.
 class ARPPrint final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1"};
@@ -30,9 +29,6 @@ class ARPPrint final : public SimpleElement {
   Packet* act(Packet* p, Emitter& emit) override;
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   std::string line(const Packet& p) const;
 
   std::string label_;
@@ -40,7 +36,7 @@ class ARPPrint final : public SimpleElement {
   bool timestamp_ = true;
   bool ether_ = false;
   bool active_ = true;
-  std::unique_ptr<std::FILE, Close> file_;
+  LogFile file_;
 };
 
 HEADRACE_ELEMENT(ARPPrint)

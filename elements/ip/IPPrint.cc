@@ -109,10 +109,6 @@ void append_unreachable(const uint8_t* icmp, int length, std::string& line) {
 
 }  // namespace
 
-IPPrint::~IPPrint() {
-  if (file_) std::fclose(file_);
-}
-
 bool IPPrint::parse_contents(const std::string& word, Contents& contents) {
   bool on;
   std::string upper = word;
@@ -151,8 +147,8 @@ Status IPPrint::configure(Args& args) {
 
 Status IPPrint::initialize(Errors& errors) {
   if (file_name_.empty()) return {};
-  file_ = std::fopen(file_name_.c_str(), "wbe");
-  return file_ ? Status() : errors.error("{}: {}", file_name_, std::strerror(errno));
+  const int error = file_.open(file_name_, name());
+  return error == 0 ? Status() : errors.error("{}: {}", file_name_, std::strerror(error));
 }
 
 void IPPrint::append_icmp(const Packet& p, int length, std::string& line) const {
@@ -254,9 +250,9 @@ std::string IPPrint::describe(const Packet& p) const {
 Packet* IPPrint::act(Packet* p, Emitter&) {
   if (!active_ || !p->has_network_header()) return p;
   std::string line = describe(*p);
-  if (file_) {
+  if (file_.is_open()) {
     line += '\n';
-    std::fwrite(line.data(), 1, line.size(), file_);
+    file_.add(line);
   } else {
     chatter_line(std::move(line));
   }
@@ -270,6 +266,9 @@ std::vector<RegionInfo> IPPrint::annotations() const {
   return all;
 }
 
-void IPPrint::add_handlers(Handlers& handlers) { handlers.value("active", active_, {}, Handler::kCalm); }
+void IPPrint::add_handlers(Handlers& handlers) {
+  handlers.value("active", active_, {}, Handler::kCalm);
+  handlers.read("lost", [this] { return std::to_string(file_.lost()); });
+}
 
 }  // namespace headrace

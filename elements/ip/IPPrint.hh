@@ -1,6 +1,7 @@
 #pragma once
-#include <cstdio>
 #include <headrace/element.hh>
+
+#include "tables/files/log_file.hh"
 
 namespace headrace {
 
@@ -22,12 +23,11 @@ namespace headrace {
 /// OUTFILE: a file to print to. Default: standard error.
 /// ACTIVE false: prints nothing. Default true.
 ///
-/// Handlers: `active` (rw).
+/// Handlers: `active` (rw); `lost` (r) lines that OUTFILE does not hold, because the disk was full.
 class IPPrint final : public SimpleElement {
  public:
   static constexpr Ports kPorts{"1/1"};
 
-  ~IPPrint() override;
   Status configure(Args& args) override;
   std::vector<RegionInfo> annotations() const override;
   Status initialize(Errors& errors) override;
@@ -57,7 +57,7 @@ class IPPrint final : public SimpleElement {
   bool swap_ = true;
   bool active_ = true;
   std::string file_name_;
-  std::FILE* file_ = nullptr;
+  LogFile file_;
 };
 
 HEADRACE_ELEMENT(IPPrint)

@@ -5,7 +5,7 @@
 namespace headrace {
 
 void Ip4Family::write_hop(Hop& hop, Address gateway, int port) {
-  const Hop fresh{gateway.host_order(), static_cast<uint16_t>(port), 0};
+  Hop fresh{gateway.host_order(), static_cast<uint16_t>(port), 0};
   __atomic_store(&hop, &fresh, __ATOMIC_RELAXED);
 }
 

@@ -49,8 +49,8 @@ HEADRACE_SHADER int32_t payload_end(const PacketBytes& p, const TransportPlace& 
 /// For other protocols it is everything that IP carries. Padding of the link is left out, and so is anything after
 /// UDP's length. Invalid lengths shorten the payload or leave none; they never give bytes outside the packet. (Only a
 /// stripped network header is read where it was.)
-HEADRACE_SHADER PayloadBytes l4_payload(const PacketBytes& p) {
-  const TransportPlace place = find_transport(p);
+/// \param place what find_transport(p) returned
+HEADRACE_SHADER PayloadBytes l4_payload(const PacketBytes& p, const TransportPlace& place) {
   const PayloadBytes payload =
       detail::bytes_between(p, place.at + detail::transport_length(p, place), detail::payload_end(p, place));
   // The marked header may lie before the current start of the packet.
@@ -60,5 +60,6 @@ HEADRACE_SHADER PayloadBytes l4_payload(const PacketBytes& p) {
   }
   return payload;
 }
+HEADRACE_SHADER PayloadBytes l4_payload(const PacketBytes& p) { return l4_payload(p, find_transport(p)); }
 
 }  // namespace headrace

@@ -79,7 +79,7 @@ PacketFacts::PacketFacts(const PacketBytes& packet) {
     src_port_ = half(transport_);
     dst_port_ = half(transport_ + 2);
   }
-  const PayloadBytes payload = l4_payload(packet);
+  const PayloadBytes payload = l4_payload(packet, place);
   payload_ = {reinterpret_cast<const char*>(payload.data), payload.length};
 }
 
