@@ -104,7 +104,7 @@ TEST(Script, FunctionErrors) {
     Errors errors;
     std::string value;
     Element* s = r.router().find("s");
-    EXPECT_FALSE(r.router().call_read(s, *s->handlers().find(name), parameters, value, errors).ok()) << name;
+    EXPECT_FALSE(r.router().call_read(*s->handlers().find(name), parameters, value, errors).ok()) << name;
     return errors.str();
   };
   EXPECT_EQ(error_of("add", "1 x"), "expected list of numbers\n");
@@ -183,7 +183,7 @@ TEST(Script, StatusOfWrites) {
   Errors errors;
   std::string value;
   Element* s = r.router().find("s");
-  EXPECT_TRUE(r.router().call_read(s, *s->handlers().find("run"), "", value, errors).ok());
+  EXPECT_TRUE(r.router().call_read(*s->handlers().find("run"), "", value, errors).ok());
   EXPECT_EQ(value, "-22");
   EXPECT_EQ(errors.str(), "While calling 't.run':\n  oops\n");
 }

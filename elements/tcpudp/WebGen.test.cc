@@ -444,7 +444,7 @@ TEST(WebGen, SeveralThreads) {
     Element* element = nullptr;
     std::string value;
     const Handler* h = router->find_handler(handler, nullptr, element, errors);
-    if (h) (void)router->call_read(element, *h, "", value, errors);
+    if (h) (void)router->call_read(*h, "", value, errors);
     return value;
   };
   EXPECT_GT(std::stoi(read("w.completed")), 0);

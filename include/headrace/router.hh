@@ -79,9 +79,8 @@ class Router {
   const Handler* find_handler(std::string_view name, const Element* context, Element*& element, Errors& errors) const;
   /// Calls a write handler with workers at a quiescent point, unless it is marked thread-safe. Not on a thread without
   /// thread_id().
-  Status call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors);
-  Status call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
-                   Errors& errors) const;
+  Status call_write(const Handler& handler, const std::string& value, Errors& errors);
+  Status call_read(const Handler& handler, const std::string& parameters, std::string& value, Errors& errors) const;
   Handlers& root_handlers() { return root_handlers_; }
   const Handlers& root_handlers() const { return root_handlers_; }
 

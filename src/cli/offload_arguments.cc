@@ -94,6 +94,11 @@ nlohmann::ordered_json offload_report(const Router& router) {
   };
   j["doorbell_to_release_us"] = latency(engine->doorbell_latency());
   j["arrival_to_release_us"] = latency(engine->arrival_latency());
+  nlohmann::ordered_json chains = nlohmann::ordered_json::array();
+  for (int p = 0; p < static_cast<int>(engine->plans().size()); ++p)
+    chains.push_back({{"doorbell_to_release_us", latency(engine->doorbell_latency(p))},
+                      {"arrival_to_release_us", latency(engine->arrival_latency(p))}});
+  j["chains"] = chains;
   j["in_effect"] = engine->describe();
   return j;
 }

@@ -19,7 +19,7 @@ Status print_handler(const Router& router, Element* element, const std::string& 
   if (!handler) return errors.error("no '{}' handler", full_name(element, name));
   if (!handler->read) return errors.error("'{}' is a write handler", full_name(element, name));
   std::string value;
-  const Status status = router.call_read(element, *handler, "", value, errors);
+  const Status status = router.call_read(*handler, "", value, errors);
   if (headed) print("{}:\n", full_name(element, name));
   if (!value.empty() && value.back() != '\n') value += '\n';
   write_output(value);

@@ -255,7 +255,7 @@ bool print_handler_values(const std::vector<std::string>& names, const Router& r
     Element* element = nullptr;
     std::string value;
     const Handler* h = router.find_handler(name, nullptr, element, errors);
-    if (h && router.call_read(element, *h, "", value, errors))
+    if (h && router.call_read(*h, "", value, errors))
       print("{}: {}{}", name, value, value.ends_with('\n') ? "" : "\n");
     else
       good = false;

@@ -214,7 +214,7 @@ void ControlSession::read_or_write(Router& router, const Rights& rights, bool wr
   if (!write) {
     if (!h->read) return answer(out, kPermission, fmt::format("Handler '{}' write-only", name));
     std::string value;
-    if (!router.call_read(element, *h, command_.data, value, errors))
+    if (!router.call_read(*h, command_.data, value, errors))
       return answer(out, kUnspecified, fmt::format("Read handler '{}' error", name), errors);
     answer(out, kOk, fmt::format("Read handler '{}' OK", name));
     fmt::format_to(std::back_inserter(out), "DATA {}\r\n", value.size());
@@ -224,7 +224,7 @@ void ControlSession::read_or_write(Router& router, const Rights& rights, bool wr
   if (!h->write) return answer(out, kPermission, fmt::format("Handler '{}' read-only", name));
   if (!rights.write) return answer(out, kPermission, fmt::format("Permission denied for '{}'", name));
   // `h` may be gone afterwards: a handler can replace the configuration.
-  const Status status = router.call_write(element, *h, command_.data, errors);
+  const Status status = router.call_write(*h, command_.data, errors);
   if (!status.ok() || errors.error_count() > 0)
     answer(out, kHandlerError, fmt::format("Write handler '{}' error", name), errors);
   else if (errors.warning_count() > 0)

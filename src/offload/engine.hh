@@ -60,8 +60,9 @@ class Engine final : public ChainGate {
   std::string summary() const;
   const OffloadOptions& options() const { return options_; }
   uint64_t event(Event e) const;
-  Histogram doorbell_latency() const;
-  Histogram arrival_latency() const;
+  /// Of one plan or, with -1, of all.
+  Histogram doorbell_latency(int plan = -1) const;
+  Histogram arrival_latency(int plan = -1) const;
   void reset_statistics();
   void add_handlers(Handlers& handlers);
 

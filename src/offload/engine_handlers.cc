@@ -55,15 +55,19 @@ uint64_t Engine::event(Event e) const {
   return sum;
 }
 
-Histogram Engine::doorbell_latency() const {
+Histogram Engine::doorbell_latency(int plan) const {
   Histogram all;
-  for (const auto& q : queues_) all.add(q->doorbell_latency());
+  for (const auto& q : queues_)
+    for (int p = 0; p < static_cast<int>(plans_.size()); ++p)
+      if (plan < 0 || plan == p) all.add(q->doorbell_latency(p));
   return all;
 }
 
-Histogram Engine::arrival_latency() const {
+Histogram Engine::arrival_latency(int plan) const {
   Histogram all;
-  for (const auto& q : queues_) all.add(q->arrival_latency());
+  for (const auto& q : queues_)
+    for (int p = 0; p < static_cast<int>(plans_.size()); ++p)
+      if (plan < 0 || plan == p) all.add(q->arrival_latency(p));
   return all;
 }
 
@@ -93,12 +97,17 @@ void Engine::add_handlers(Handlers& handlers) {
   });
   handlers.read("offload_latency", [this] {
     std::string text;
-    const Histogram doorbell = doorbell_latency(), arrival = arrival_latency();
-    for (const auto& [name, h] :
-         {std::pair<const char*, const Histogram*>{"doorbell", &doorbell}, {"arrival", &arrival}})
+    const auto add = [&text](const std::string& name, const Histogram& h) {
       text += fmt::format("{}: p50 {:.1f} us, p99 {:.1f}, p99.9 {:.1f}, max {:.1f}\n", name,
-                          static_cast<double>(h->quantile(0.5)) * 1e-3, static_cast<double>(h->quantile(0.99)) * 1e-3,
-                          static_cast<double>(h->quantile(0.999)) * 1e-3, static_cast<double>(h->max()) * 1e-3);
+                          static_cast<double>(h.quantile(0.5)) * 1e-3, static_cast<double>(h.quantile(0.99)) * 1e-3,
+                          static_cast<double>(h.quantile(0.999)) * 1e-3, static_cast<double>(h.max()) * 1e-3);
+    };
+    add("doorbell", doorbell_latency());
+    add("arrival", arrival_latency());
+    for (int p = 0; plans_.size() > 1 && p < static_cast<int>(plans_.size()); ++p) {
+      add(fmt::format("chain {} doorbell", p), doorbell_latency(p));
+      add(fmt::format("chain {} arrival", p), arrival_latency(p));
+    }
     return text;
   });
 }

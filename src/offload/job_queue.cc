@@ -485,8 +485,9 @@ void JobQueue::release(Job& job) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const RowLayout& layout = plan.row();
   const int64_t now = now_ns();
-  doorbell_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0)));
-  arrival_latency_.add(static_cast<uint64_t>(std::max<int64_t>(now - job.first_arrival, 0)));
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
+  of_plan.doorbell_latency.add(static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0)));
+  of_plan.arrival_latency.add(static_cast<uint64_t>(std::max<int64_t>(now - job.first_arrival, 0)));
   events_[kJobs] += 1;
   events_[kJobPackets] += static_cast<uint64_t>(job.size);
 
@@ -499,7 +500,7 @@ void JobQueue::release(Job& job) {
   }
 
   const uint8_t* row = lane(job).rows_out(job.place);
-  const Rows& rows = of_plan_[static_cast<size_t>(job.plan)].rows;
+  const Rows& rows = of_plan.rows;
   uint16_t codes[Batch::kCapacity];
   for (int done = 0; done < job.size;) {
     const int n = std::min(job.size - done, Batch::kCapacity);
@@ -706,8 +707,10 @@ bool JobQueue::uses(const Device& device, int generation) {
 
 void JobQueue::reset_statistics() {
   for (SingleWriter<uint64_t>& n : events_) n = 0;
-  doorbell_latency_.clear();
-  arrival_latency_.clear();
+  for (OfPlan& of_plan : of_plan_) {
+    of_plan.doorbell_latency.clear();
+    of_plan.arrival_latency.clear();
+  }
 }
 
 }  // namespace headrace::offload

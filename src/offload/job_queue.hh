@@ -113,9 +113,9 @@ class JobQueue {
 
   /// Any thread.
   uint64_t event(Event e) const { return events_[e]; }
-  /// Nanoseconds from doorbell to release, and from the first packet's arrival to release.
-  const Histogram& doorbell_latency() const { return doorbell_latency_; }
-  const Histogram& arrival_latency() const { return arrival_latency_; }
+  /// Nanoseconds that jobs of a plan took from doorbell to release, and from the first packet's arrival to release.
+  const Histogram& doorbell_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].doorbell_latency; }
+  const Histogram& arrival_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].arrival_latency; }
   void reset_statistics();
 
  private:
@@ -211,6 +211,7 @@ class JobQueue {
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
+    Histogram doorbell_latency, arrival_latency;
   };
 
   /// \param only the device for those that go to one, whatever is parked; -1: the plan's, or where others of their flows
@@ -281,7 +282,6 @@ class JobQueue {
   bool arrived_ = false;    // packets, since the last poll
   bool releasing_ = false;  // pushing a job's packets: packets that arrive must not release other jobs
   std::array<SingleWriter<uint64_t>, kEvents> events_{};
-  Histogram doorbell_latency_, arrival_latency_;
   std::vector<uint64_t> counts_;
   std::vector<uint16_t> next_of_code_;  // zero but in sort_by_code()
 };

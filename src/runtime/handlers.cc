@@ -139,7 +139,7 @@ Status HandlerCall::bind(Router& router, const Element* context, bool for_write,
 std::string HandlerCall::name() const { return element_ ? element_->name() + "." + handler_->name : handler_->name; }
 
 Status HandlerCall::read(std::string& value, Errors& errors) const {
-  return router_->call_read(element_, *handler_, value_, value, errors);
+  return router_->call_read(*handler_, value_, value, errors);
 }
 
 Status HandlerCall::write(Errors& errors, std::string_view extra) const {
@@ -148,7 +148,7 @@ Status HandlerCall::write(Errors& errors, std::string_view extra) const {
     if (!value.empty()) value += ' ';
     value += extra;
   }
-  return router_->call_write(element_, *handler_, value, errors);
+  return router_->call_write(*handler_, value, errors);
 }
 
 }  // namespace headrace

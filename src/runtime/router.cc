@@ -335,17 +335,15 @@ const Handler* Router::find_handler(std::string_view name, const Element* contex
   return h;
 }
 
-Status Router::call_read(Element* element, const Handler& handler, const std::string& parameters, std::string& value,
+Status Router::call_read(const Handler& handler, const std::string& parameters, std::string& value,
                          Errors& errors) const {
-  (void)element;
   if (!handler.read) return errors.error("handler '{}' is not readable", handler.name);
   if (!parameters.empty() && !(handler.flags & Handler::kParameters))
     return errors.error("read handler '{}' does not take parameters", handler.name);
   return handler.read(parameters, value, errors);
 }
 
-Status Router::call_write(Element* element, const Handler& handler, const std::string& value, Errors& errors) {
-  (void)element;
+Status Router::call_write(const Handler& handler, const std::string& value, Errors& errors) {
   if (!handler.write) return errors.error("handler '{}' is not writable", handler.name);
   if (thread_id() < 0)
     return errors.error("handler '{}' was written on a thread that does not belong to the router", handler.name);

@@ -165,8 +165,7 @@ class Fixture {
     Errors errors;
     std::string value;
     const Handler* h = router_->find_handler(name, nullptr, element, errors);
-    const bool done = h && (h->read ? router_->call_read(element, *h, "", value, errors)
-                                    : router_->call_write(element, *h, "", errors));
+    const bool done = h && (h->read ? router_->call_read(*h, "", value, errors) : router_->call_write(*h, "", errors));
     if (!done) fail(errors.str());
     return value;
   }

@@ -232,7 +232,7 @@ class Fixture {
     Errors errors;
     std::string value;
     const Handler* h = router_->find_handler(name, nullptr, element, errors);
-    if (!h || !router_->call_read(element, *h, "", value, errors)) fail(errors.str());
+    if (!h || !router_->call_read(*h, "", value, errors)) fail(errors.str());
     return value;
   }
 
@@ -240,7 +240,7 @@ class Fixture {
     Element* element = nullptr;
     Errors errors;
     const Handler* h = router_->find_handler(name, nullptr, element, errors);
-    if (!h || !router_->call_write(element, *h, "", errors)) fail(errors.str());
+    if (!h || !router_->call_write(*h, "", errors)) fail(errors.str());
   }
 
   Runtime runtime_;

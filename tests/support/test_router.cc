@@ -42,8 +42,7 @@ std::string TestRouter::read(const std::string& handler) {
   Errors errors;
   std::string value;
   const Handler* h = router_->find_handler(handler.substr(0, space), nullptr, element, errors);
-  if (h)
-    (void)router_->call_read(element, *h, space == std::string::npos ? "" : handler.substr(space + 1), value, errors);
+  if (h) (void)router_->call_read(*h, space == std::string::npos ? "" : handler.substr(space + 1), value, errors);
   EXPECT_EQ(errors.str(), "") << "reading " << handler;
   return value;
 }
@@ -51,7 +50,7 @@ std::string TestRouter::read(const std::string& handler) {
 bool TestRouter::write(const std::string& handler, const std::string& value) {
   Element* element = nullptr;
   const Handler* h = router_->find_handler(handler, nullptr, element, errors_);
-  return h && router_->call_write(element, *h, value, errors_).ok();
+  return h && router_->call_write(*h, value, errors_).ok();
 }
 
 void TestRouter::push(const std::string& element, std::string_view bytes, int port) {

@@ -19,7 +19,7 @@ src/control        headrace/ base/ runtime/ control/
 src/cli            headrace/ base/ lang/ offload/ runtime/ cli/ io/dpdk_arguments.hh elements/devices/Traffic
 bench/device       headrace/ tables/ runtime/ backend/ io/ cli/ bench/device/
 elements/*         headrace/ tables/ elements/
-elements/analysis  headrace/ elements/ src/base/argument_text.hh src/io/input_file.hh
+elements/analysis  headrace/ tables/ elements/ src/base/argument_text.hh src/io/input_file.hh
 elements/control   headrace/ elements/ runtime/ control/
 elements/devices   headrace/ tables/ elements/ src/io/
 '

@@ -305,14 +305,14 @@ bool LiveRouter::swap(const std::string& text) {
 bool LiveRouter::write(const std::string& handler, const std::string& value) {
   Element* element = nullptr;
   const Handler* h = router_->find_handler(handler, nullptr, element, errors_);
-  return h && router_->call_write(element, *h, value, errors_).ok();
+  return h && router_->call_write(*h, value, errors_).ok();
 }
 
 std::string LiveRouter::read(const std::string& handler) {
   Element* element = nullptr;
   std::string value;
   const Handler* h = router_->find_handler(handler, nullptr, element, errors_);
-  if (h) (void)router_->call_read(element, *h, "", value, errors_);
+  if (h) (void)router_->call_read(*h, "", value, errors_);
   return value;
 }
 

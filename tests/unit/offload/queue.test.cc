@@ -589,6 +589,11 @@ TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
   device().hold = false;
   r().router().drain();
   expect_all_in_order();
+  const offload::Engine& engine = *r().router().engine();
+  EXPECT_EQ(engine.arrival_latency(0).count(), 25u);
+  EXPECT_EQ(engine.arrival_latency(1).count(), 1u);
+  EXPECT_EQ(engine.doorbell_latency().count(), 26u);
+  EXPECT_NE(r().read("offload_latency").find("\nchain 1 arrival: p50 "), std::string::npos);
 }
 
 TEST_F(OffloadQueue, TuningsChangeWhilePacketsFlow) {

@@ -46,7 +46,7 @@ class HotSwap : public ::testing::Test {
     const Handler* h = router_->find_handler(name.substr(0, space), nullptr, element, errors_);
     EXPECT_TRUE(h) << name;
     const std::string parameters = space == std::string::npos ? "" : name.substr(space + 1);
-    if (h) (void)router_->call_read(element, *h, parameters, value, errors_);
+    if (h) (void)router_->call_read(*h, parameters, value, errors_);
     return value;
   }
   struct Account {
@@ -155,7 +155,7 @@ TEST_F(HotSwap, DevicesGetWhatChangedInSharedTablesBeforeTheSwap) {
       EXPECT_TRUE(next) << errors_.str();
       Element* rt = nullptr;
       const Handler* set = router_->find_handler("rt.set", nullptr, rt, errors_);
-      EXPECT_TRUE(router_->call_write(rt, *set, "1.0.0.0/8 1", errors_).ok()) << errors_.str();
+      EXPECT_TRUE(router_->call_write(*set, "1.0.0.0/8 1", errors_).ok()) << errors_.str();
       (void)runtime_->replace(std::move(next));
     }
     return ++step < 2000 && read("c1.count") == "0";
@@ -217,7 +217,7 @@ TEST_F(HotSwap, RoutesThatWereAddedStayWhereTheArgumentsAreTheSame) {
   const auto add = [&](const std::string& route) {
     Element* element = nullptr;
     const Handler* h = router_->find_handler("r.add", nullptr, element, errors_);
-    EXPECT_TRUE(router_->call_write(element, *h, route, errors_).ok());
+    EXPECT_TRUE(router_->call_write(*h, route, errors_).ok());
   };
   run([&] {
     if (step == 0) {
@@ -270,7 +270,7 @@ TEST_F(HotSwap, NothingRunsBeforeTheSwap) {
         Element* element = nullptr;
         std::string value;
         const Handler* h = next->find_handler(std::string(name) + ".count", nullptr, element, errors_);
-        (void)next->call_read(element, *h, "", value, errors_);
+        (void)next->call_read(*h, "", value, errors_);
         EXPECT_EQ(value, "0") << name;
       }
       (void)runtime_->replace(std::move(next));

@@ -101,7 +101,7 @@ class Quiescent : public ::testing::Test {
   Status write(const std::string& name, Errors& errors) {
     Element* element = nullptr;
     const Handler* h = router_->find_handler(name, nullptr, element, errors);
-    return h ? router_->call_write(element, *h, "", errors) : Status::failed();
+    return h ? router_->call_write(*h, "", errors) : Status::failed();
   }
 
   Errors errors_;
