@@ -196,7 +196,8 @@ __device__ void move_window(uint8_t* window, uint32_t bytes, uint8_t* stage, uin
 }
 
 /// Takes the packets of the slots of a warp for which `go` holds through the warp's stage, one after the other. With
-/// each in the stage, all lanes call `work(owner, header)`; it returns whether this lane is the packet's own.
+/// each in the stage, all lanes call `work(owner, header, window, window_at)`: the lane whose packet it is, its header,
+/// and its row's window, which lies at offset `window_at` of the stage.
 template <typename Layout, typename Work>
 __device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout, Work&& work) {
   uint32_t todo = __ballot_sync(~0u, go);

@@ -236,7 +236,7 @@ std::optional<Status> Engine::go_on(DeviceUpdate& update, Errors& errors) {
   const std::optional<Status> status = device.parameters->go_on(update.parameters, errors, [&](int generation) {
     if (!device.well() && !device.came_back()) return Parameters::Settled::kFailed;
     const bool stand = standing_.load() > 0;
-    if (update.since == 0 || std::exchange(update.stood, stand) != stand) update.since = now_ns();
+    if (std::exchange(update.stood, stand) != stand || update.since == 0) update.since = now_ns();
     if (stand) {
       // Standing workers do not notice that their jobs are done. They stand as long as we hold the lock, even if
       // another thread, which waits for the lock, made them stand.

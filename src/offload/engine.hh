@@ -69,6 +69,8 @@ class Engine final : public ChainGate {
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
   Status open_devices(Errors& errors);
+  /// Of all workers.
+  Histogram sum(const Histogram& (JobQueue::*latency)(int) const, int plan) const;
   /// The update of one device.
   struct DeviceUpdate {
     Device* device;

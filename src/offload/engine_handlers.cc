@@ -55,21 +55,17 @@ uint64_t Engine::event(Event e) const {
   return sum;
 }
 
-Histogram Engine::doorbell_latency(int plan) const {
+Histogram Engine::sum(const Histogram& (JobQueue::*latency)(int) const, int plan) const {
   Histogram all;
   for (const auto& q : queues_)
     for (int p = 0; p < static_cast<int>(plans_.size()); ++p)
-      if (plan < 0 || plan == p) all.add(q->doorbell_latency(p));
+      if (plan < 0 || plan == p) all.add((*q.*latency)(p));
   return all;
 }
 
-Histogram Engine::arrival_latency(int plan) const {
-  Histogram all;
-  for (const auto& q : queues_)
-    for (int p = 0; p < static_cast<int>(plans_.size()); ++p)
-      if (plan < 0 || plan == p) all.add(q->arrival_latency(p));
-  return all;
-}
+Histogram Engine::doorbell_latency(int plan) const { return sum(&JobQueue::doorbell_latency, plan); }
+
+Histogram Engine::arrival_latency(int plan) const { return sum(&JobQueue::arrival_latency, plan); }
 
 void Engine::reset_statistics() {
   for (const auto& q : queues_) q->reset_statistics();

@@ -34,22 +34,16 @@ class Parameters final : private Mirror {
   /// True if something that shaders see has changed since the last update. Says so too while an update is under way.
   bool behind();
 
-  /// Brings the device up to date if it is behind(). `settle(generation)` is called while jobs of old generations are in
-  /// flight. It tells whether the device has finished those of this one although their workers have not noticed (kNow),
-  /// may still finish them (kWait), will never finish them (kNever), or has failed meanwhile and needs no tables
-  /// (kFailed). Errors: out of memory (with figures), kNever.
-  template <typename Settle>
-  Status update(Errors& errors, Settle&& settle) {
-    Update update;
-    for (;;)
-      if (const std::optional<Status> status = go_on(update, errors, settle)) return *status;
-  }
   /// An update under way.
   struct Update {
     int64_t begin = 0;  ///< 0: has not begun
     bool spare = true;  ///< the device may have memory for the third generation
   };
-  /// The same without waiting for jobs: nothing, if it has to be called again.
+  /// Brings the device up to date if it is behind(), without waiting for jobs: returns nothing if it has to be called
+  /// again. `settle(generation)` is called while jobs of old generations are in flight. It tells whether the device has
+  /// finished those of this one although their workers have not noticed (kNow), may still finish them (kWait), will
+  /// never finish them (kNever), or has failed meanwhile and needs no tables (kFailed). Errors: out of memory (with
+  /// figures), kNever.
   template <typename Settle>
   std::optional<Status> go_on(Update& update, Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);

@@ -7,9 +7,11 @@
 ///     [ RowHeader 16 | addresses | results | annotations, 4 bytes each | window: bytes around the packet's beginning ]
 ///
 /// There are addresses only if shaders of the plan scan payloads, which a device reads in place, or rewrite packets: 8
-/// bytes with that of the packet's buffer and, if shaders rewrite packets, another 8 with that of an output buffer (0 if
-/// there is none), in whose upper 16 bits a device says from which byte on it has written. There are results only if shaders of the plan have any: for each shader with a result that a packet can pass,
-/// one after the other, the number of its step plus 1 (0: no such shader was passed) in 4 bytes, and its Result.
+/// bytes with that of the packet's buffer and, if shaders rewrite packets, another 8 with that of an output buffer (0
+/// if there is none), in whose upper 16 bits a device says from which byte on it has written.
+///
+/// There are results only if shaders of the plan have any: for each shader with a result that a packet can pass, one
+/// after the other, the number of its step plus 1 (0: no such shader was passed) in 4 bytes, and its Result.
 ///
 /// The row goes to the device and comes back in the same format. If a shader needs something that the row does not
 /// hold, it stops the slot, unchanged, before its element; the host continues there.

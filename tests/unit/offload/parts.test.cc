@@ -220,8 +220,15 @@ class OffloadParameters : public ::testing::Test {
     memory_ = std::make_unique<offload::ReferenceMemory>(limit);
     parameters_ = std::make_unique<offload::Parameters>(*memory_, plans_, images_, 2);
   }
+  /// An update, with `settle` asked until it is done.
+  template <typename Settle>
+  Status update(Settle&& settle) {
+    offload::Parameters::Update update;
+    for (;;)
+      if (const std::optional<Status> status = parameters_->go_on(update, errors_, settle)) return *status;
+  }
   Status update() {
-    return parameters_->update(errors_, [](int) {
+    return update([](int) {
       ADD_FAILURE() << "nobody uses it";
       return offload::Parameters::Settled::kNever;
     });
@@ -266,7 +273,7 @@ TEST_F(OffloadParameters, AJobKeepsItsGeneration) {
       return settled;
     };
   };
-  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNever)).ok());
+  EXPECT_TRUE(update(count_and_say(offload::Parameters::Settled::kNever)).ok());
   EXPECT_EQ(asked, 1);
   EXPECT_GT(parameters_->bytes(), usual);
   const int last = parameters_->enter(1);
@@ -275,30 +282,28 @@ TEST_F(OffloadParameters, AJobKeepsItsGeneration) {
   EXPECT_EQ(color(last), 3);
   // There is no fourth.
   ASSERT_TRUE(router_->write("p.color", "4"));
-  EXPECT_FALSE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNever)).ok());
+  EXPECT_FALSE(update(count_and_say(offload::Parameters::Settled::kNever)).ok());
   EXPECT_EQ(asked, 3);
   EXPECT_NE(errors_.str().find("the device does not finish its jobs"), std::string::npos) << errors_.str();
   EXPECT_EQ(color(job), 1);
   EXPECT_EQ(color(later), 2);
   // Waits until one is left, or until the device is known to be done with it.
   asked = 0;
-  EXPECT_TRUE(parameters_
-                  ->update(errors_,
-                           [&](int generation) {
-                             if (++asked == 5) parameters_->leave(generation == job ? 0 : 1, generation);
-                             return offload::Parameters::Settled::kWait;
-                           })
-                  .ok());
+  const auto leave_later = [&](int generation) {
+    if (++asked == 5) parameters_->leave(generation == job ? 0 : 1, generation);
+    return offload::Parameters::Settled::kWait;
+  };
+  EXPECT_TRUE(update(leave_later).ok());
   EXPECT_GE(asked, 5);
   EXPECT_EQ(color(parameters_->enter(0)), 4);
   EXPECT_EQ(color(last), 3);
   ASSERT_TRUE(router_->write("p.color", "5"));
-  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNow)).ok());
+  EXPECT_TRUE(update(count_and_say(offload::Parameters::Settled::kNow)).ok());
   EXPECT_EQ(parameters_->updates(), 5u);
   // The third goes when its jobs are done.
   parameters_->leave(1, last);
   ASSERT_TRUE(router_->write("p.color", "6"));
-  EXPECT_TRUE(parameters_->update(errors_, count_and_say(offload::Parameters::Settled::kNow)).ok());
+  EXPECT_TRUE(update(count_and_say(offload::Parameters::Settled::kNow)).ok());
   EXPECT_EQ(parameters_->bytes(), usual);
 }
 
