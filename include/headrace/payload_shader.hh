@@ -103,17 +103,20 @@ HEADRACE_SHADER uint64_t output_of(const Slot& slot) {
   return address_in(slot, RowLayout::kOutputAt) & ((uint64_t{1} << 48) - 1);
 }
 
-/// The address of the buffer in which a row's packet lies.
-HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
-  return slot.header.rewritten ? output_of(slot) : address_in(slot, RowLayout::kAddressAt);
-}
-
 /// The first byte of a packet's buffer that belongs to the packet or to a header that was stripped.
 HEADRACE_SHADER uint32_t first_byte(const RowHeader& h) {
   uint32_t first = h.data;
   if (h.network < first) first = h.network;
   if (h.mac < first) first = h.mac;
   return first;
+}
+
+/// The address of the buffer in which a row's packet lies.
+HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
+#if defined(__CUDA_ARCH__)
+  if (slot.home_from <= first_byte(slot.header)) return reinterpret_cast<uintptr_t>(slot.home);
+#endif
+  return slot.header.rewritten ? output_of(slot) : address_in(slot, RowLayout::kAddressAt);
 }
 
 /// True if a stage has room for the packet, and all of it is in one buffer: a header that was stripped before the packet
@@ -195,6 +198,18 @@ __device__ void move_window(uint8_t* window, uint32_t bytes, uint8_t* stage, uin
   }
 }
 
+/// Copies bytes [first, end) of a packet's buffer, in whole pieces of 16: all lanes of a warp together.
+inline __device__ void copy_bytes(uint8_t* to, const uint8_t* from, uint32_t first, uint32_t end) {
+#pragma unroll 4
+  for (uint32_t at = (first & ~15u) + 16 * (threadIdx.x & 31); at < end; at += 16 * 32)
+    *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(from + at);
+}
+
+/// Notes that a slot's home has its packet from byte `first` on.
+inline __device__ void note_at_home(Slot& slot, uint32_t first) {
+  if (first < slot.home_from) slot.home_from = first;
+}
+
 /// Takes the packets of the slots of a warp for which `go` holds through the warp's stage, one after the other. With
 /// each in the stage, all lanes call `work(owner, header, window, window_at)`: the lane whose packet it is, its header,
 /// and its row's window, which lies at offset `window_at` of the stage.
@@ -203,7 +218,7 @@ __device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout,
   uint32_t todo = __ballot_sync(~0u, go);
   if (todo == 0) return;
   // A packet may have been rewritten just now, by other lanes.
-  if (__any_sync(~0u, go && slot.header.rewritten != 0)) __threadfence();
+  if (__any_sync(~0u, go && slot.header.rewritten != 0 && slot.home == nullptr)) __threadfence();
   __syncwarp();
   const RowHeader& h = slot.header;
   const uint64_t buffer = go ? address_of(slot) : 0;
@@ -278,7 +293,12 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
     go = false;
   }
   detail::FoundBy<S> found{};
+  // The next shader that reads this packet finds it on the device.
+  const bool keep = slot.home != nullptr && slot.more && slot.home_from > detail::first_byte(slot.header);
+  uint8_t* const home = keep ? slot.home : nullptr;
   detail::for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
+    if (uint8_t* const to = reinterpret_cast<uint8_t*>(detail::from_lane(reinterpret_cast<uintptr_t>(home), owner)))
+      detail::copy_bytes(to, slot.stage, detail::first_byte(h), h.data + h.length);
     PacketBytes packet;
     packet.data = slot.stage + h.data;
     packet.length = h.length;
@@ -289,11 +309,13 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
     if ((threadIdx.x & 31) == static_cast<uint32_t>(owner)) found = theirs_found;
   });
   if (!go) return next;
+  if (keep) detail::note_at_home(slot, detail::first_byte(slot.header));
   return detail::shade_or_resume<S>(slot, layout, first_counter, result,
                                     [&](auto& view) { return shader->shade(view, found); });
 }
 
-/// The same for a shader that rewrites packets: what a team has made of a packet in the stage goes to the output buffer.
+/// The same for a shader that rewrites packets: what a team has made of a packet in the stage goes to the output buffer,
+/// or stays on the device until the plan's end if other shaders may read it.
 template <typename S, typename Layout>
 __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
                              int result = 0) {
@@ -312,14 +334,14 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
       found = theirs_found;
       stopped = edit.stopped();
     }
-    const uint64_t to = detail::from_lane(output, owner);
+    const uint64_t to =
+        detail::from_lane(slot.home != nullptr ? reinterpret_cast<uintptr_t>(slot.home) : output, owner);
     if (edit.stopped() || !edit.changed()) return;
     detail::move_window<detail::Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage,
                                              window_at);
     const uint32_t end = edit.position() + edit.length();
     const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();
-    for (uint32_t at = (first & ~15u) + 16 * (threadIdx.x & 31); at < end; at += 16 * 32)
-      *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(slot.stage + at);
+    detail::copy_bytes(reinterpret_cast<uint8_t*>(to), slot.stage, first, end);
     if (mine) {
       changed = true;
       data = edit.position();
@@ -331,6 +353,7 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
   if (!go || stopped) return kResume;
   if (changed) {
     detail::note_written(slot, written);
+    if (slot.home != nullptr) detail::note_at_home(slot, written);
     slot.header.data = static_cast<uint16_t>(data);
     slot.header.length = length;
   }
@@ -338,7 +361,26 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
                                     [&](auto& view) { return shader->shade(view, found); });
 }
 
+/// At the end of a plan in which several shaders read payloads: what is at home goes to the output buffers. All threads
+/// of a warp must call it.
+inline __device__ void deliver(const Slot& slot) {
+  uint32_t todo = __ballot_sync(~0u, slot.home != nullptr && slot.header.rewritten != 0);
+  __syncwarp();
+  const uint64_t home = reinterpret_cast<uintptr_t>(slot.home), output = todo != 0 ? detail::output_of(slot) : 0;
+  const uint32_t first = todo != 0 ? detail::load_bytes<2>(slot.row + RowLayout::kWrittenFromAt) : 0;
+  const uint32_t end = slot.header.data + slot.header.length;
+  for (; todo != 0; todo &= todo - 1) {
+    const int owner = __ffs(static_cast<int>(todo)) - 1;
+    detail::copy_bytes(reinterpret_cast<uint8_t*>(detail::from_lane(output, owner)),
+                       reinterpret_cast<const uint8_t*>(detail::from_lane(home, owner)), __shfl_sync(~0u, first, owner),
+                       __shfl_sync(~0u, end, owner));
+  }
+}
+
 #else
+
+/// A device of this process writes to output buffers at once.
+inline void deliver(const Slot&) {}
 
 /// Runs a slot of a shader that scans payloads as a device would, with a team as large as a warp.
 template <typename S, typename Layout>

@@ -12,7 +12,9 @@ uint64_t PlaceLane::next(int job, int plan, int slots, uint64_t parameters) {
   Job& j = job_at(job);
   ++j.sequence;
   j.polls = 0;
-  __atomic_store_n(&places_.bell(job).parameters, Doorbell::parameters_word(j.sequence, parameters), __ATOMIC_RELAXED);
+  j.plan_class = classes_[static_cast<size_t>(plan)];
+  __atomic_store_n(&places_.bell(job, j.plan_class).parameters, Doorbell::parameters_word(j.sequence, parameters),
+                   __ATOMIC_RELAXED);
   return Doorbell::job_word(j.sequence, static_cast<uint32_t>(plan), static_cast<uint32_t>(slots));
 }
 

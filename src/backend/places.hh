@@ -17,24 +17,19 @@ struct Places {
   size_t stride = 0;
   uint32_t rows_at = 0;
 
-  Doorbell& bell(int i) const { return *reinterpret_cast<Doorbell*>(at(i)); }
-  uint32_t* done(int i) const { return reinterpret_cast<uint32_t*>(at(i) + kDoneAt); }
+  Doorbell& bell(int i, PlanClass c) const { return *reinterpret_cast<Doorbell*>(at(i) + bell_at(c)); }
+  uint32_t* done(int i, PlanClass c) const { return reinterpret_cast<uint32_t*>(at(i) + done_at(c)); }
   uint8_t* counts(int i) const { return at(i) + kCountsAt; }
   uint8_t* rows(int i) const { return at(i) + rows_at; }
   uint8_t* at(int i) const { return host + static_cast<size_t>(i) * stride; }
-  /// The places from number `first` on.
-  Places from(int first) const {
-    Places rest = *this;
-    rest.host = at(first);
-    rest.address = address + static_cast<size_t>(first) * stride;
-    return rest;
-  }
 };
 
 /// A lane whose jobs lie in places. Their rows come back to where they were.
 class alignas(128) PlaceLane : public Lane {
  public:
-  PlaceLane(const Places& places, int jobs) : places_(places), jobs_(static_cast<size_t>(jobs + kGroup - 1) / kGroup) {}
+  /// \param classes of all plans
+  PlaceLane(const Places& places, int jobs, const std::vector<PlanClass>& classes)
+      : places_(places), classes_(classes), jobs_(static_cast<size_t>(jobs + kGroup - 1) / kGroup) {}
 
   uint8_t* rows_in(int job) override { return places_.rows(job); }
   const uint8_t* rows_out(int job) override { return places_.rows(job); }
@@ -44,17 +39,20 @@ class alignas(128) PlaceLane : public Lane {
   struct Job {
     uint32_t sequence = 0;  // of the last job handed over here
     uint32_t polls = 0;     // for it
+    PlanClass plan_class = kHeaderPlans;
   };
 
   bool done(int job) const {
     const Job& handed_over = jobs_[static_cast<size_t>(job / kGroup)].of[job % kGroup];
-    return __atomic_load_n(places_.done(job), __ATOMIC_ACQUIRE) == handed_over.sequence;
+    return __atomic_load_n(places_.done(job, handed_over.plan_class), __ATOMIC_ACQUIRE) == handed_over.sequence;
   }
   Job& job_at(int job) { return jobs_[static_cast<size_t>(job / kGroup)].of[job % kGroup]; }
   /// Fills the doorbell for the next job, without ringing: the word `job` is the caller's to store.
   uint64_t next(int job, int plan, int slots, uint64_t parameters);
   /// Hands a job over: the device that reads the word sees all that was written before.
-  void ring(int job, uint64_t word) { __atomic_store_n(&places_.bell(job).job, word, __ATOMIC_RELEASE); }
+  void ring(int job, uint64_t word) {
+    __atomic_store_n(&places_.bell(job, job_at(job).plan_class).job, word, __ATOMIC_RELEASE);
+  }
 
   const Places places_;
 
@@ -64,6 +62,7 @@ class alignas(128) PlaceLane : public Lane {
   struct alignas(128) Jobs {
     Job of[kGroup];
   };
+  const std::vector<PlanClass>& classes_;
   std::vector<Jobs> jobs_;
 };
 

@@ -45,20 +45,21 @@ class Plan;
 struct Program {
   struct Plan {
     RowLayout row;
-    int counters = 0;  ///< event counters of all its shaders
+    int counters = 0;                   ///< event counters of all its shaders
+    bool reads_payloads_again = false;  ///< a packet may meet several shaders that read or rewrite payloads
   };
   std::vector<Plan> plans;
   /// The same plans as objects, for a backend that runs them in this process.
   const std::vector<offload::Plan>* objects = nullptr;
-  /// CUDA C++ in which `headrace_run_plan(plan, slot, parameters)` runs a slot through a plan. Its #includes name
+  /// CUDA C++ in which `headrace_run_plan<class>(plan, slot, parameters)` runs a slot through a plan. Its #includes name
   /// embedded headers.
   std::string source;
   size_t parameter_bytes = 0;  ///< size of a parameter block
 };
 
-/// What must be known before lanes are created.
+/// What must be known before lanes are made.
 struct LaneOptions {
-  int workers = 1;
+  int workers = 1;      ///< that may get a lane
   int jobs = 8;         ///< jobs that a lane may have in flight
   int job_size = 1024;  ///< maximum packets per job
   Run run = Run::kResident;
@@ -84,15 +85,23 @@ class Lane {
   virtual State poll(int job) = 0;
 };
 
-/// One device. Call open() once, then use its lanes. It is destroyed when no worker uses a lane any more.
+/// One device. Call open() once, then make lanes and use them. It is destroyed when no worker uses a lane any more.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual DeviceMemory& memory() = 0;
-  /// Prepares the program and the lanes of all workers. Errors tell what is missing, with figures.
+  /// Prepares the program. Errors tell what is missing, with figures.
   virtual Status open(const Program& program, const LaneOptions& options, Errors& errors) = 0;
-  virtual Lane& lane(int worker) = 0;
+  /// A worker that is to get a lane, and the NUMA node of the lane's memory, -1 if it does not matter.
+  struct LaneFor {
+    int worker;
+    int node;
+  };
+  /// Makes lanes for workers that have none. Jobs of other workers may have to wait for it.
+  virtual Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) = 0;
+  /// Null if the worker has none.
+  virtual Lane* lane(int worker) = 0;
   /// Call when no worker uses a lane any more and before tables are released: jobs that are still there end or are
   /// forgotten. False if the device may still write to packets, because it is stuck.
   virtual bool stop() = 0;

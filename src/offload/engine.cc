@@ -98,18 +98,17 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
   }
-  if (!engine->open_devices(errors).ok()) return nullptr;
+  if (!engine->open_devices(worker_nodes, errors).ok()) return nullptr;
   if (engine->devices_.empty()) {
     for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, 0, entry->in_effect());
     return nullptr;
   }
-  std::vector<int> device_nodes;
-  for (const auto& device : engine->devices_) device_nodes.push_back(device->backend->numa_node());
-  engine->first_device_ = place_workers(worker_nodes, device_nodes, node_distance);
-  for (int w = 0; w < workers; ++w)
+  for (int w = 0; w < workers; ++w) {
+    const NearNode near(worker_nodes[static_cast<size_t>(w)]);
     engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->first_device_[static_cast<size_t>(w)],
                                                          engine->plans_, engine->devices_, engine->entries_,
                                                          engine->options_));
+  }
   const std::vector<uint64_t> gates = gates_of_nodes(engine->plans_, edges, resolved);
   for (size_t i = 0; i < elements.size(); ++i)
     if (gates[i] != 0) engine->feeders_.emplace_back(elements[i], gates[i]);
@@ -117,7 +116,7 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   return engine;
 }
 
-Status Engine::open_devices(Errors& errors) {
+Status Engine::open_devices(const std::vector<int>& worker_nodes, Errors& errors) {
   std::string why_not;
   std::vector<std::unique_ptr<Backend>> found = find_devices(options_, why_not);
   if (found.empty()) {
@@ -140,7 +139,32 @@ Status Engine::open_devices(Errors& errors) {
     devices_.push_back(std::move(device));
   }
   if (options_.deadline_ms == 0) options_.deadline_ms = deadline_ms;
+  std::vector<int> device_nodes;
+  for (const auto& device : devices_) device_nodes.push_back(device->backend->numa_node());
+  worker_nodes_ = worker_nodes;
+  first_device_ = place_workers(worker_nodes, device_nodes, node_distance);
+  // Lanes to other devices are opened when they are needed: each costs memory and the device's attention.
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    std::vector<Backend::LaneFor> all;
+    for (int w = 0; w < workers_; ++w)
+      if (first_device_[static_cast<size_t>(w)] == static_cast<int>(d))
+        all.push_back({w, worker_nodes[static_cast<size_t>(w)]});
+    if (!devices_[d]->backend->open_lanes(all, errors).ok()) return Status::failed();
+  }
   return {};
+}
+
+void Engine::open_wanted_lanes(Errors& errors) {
+  for (const auto& q : queues_) q->look_for_lanes();
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    std::vector<Backend::LaneFor> wanted;
+    for (int w = 0; w < workers_; ++w)
+      if (queue(w).wanted_lane() == static_cast<int>(d)) wanted.push_back({w, worker_nodes_[static_cast<size_t>(w)]});
+    if (wanted.empty()) continue;
+    // Without lanes these workers go on as they are, so that is no failure of whatever led here.
+    if (devices_[d]->well()) (void)devices_[d]->backend->open_lanes(wanted, errors);
+    for (const Backend::LaneFor& lane : wanted) queue(lane.worker).settle_wanted_lane();
+  }
 }
 
 Engine::~Engine() {
@@ -155,8 +179,8 @@ void Engine::start() {
       JobQueue& q = queue(w);
       const bool worked = q.poll();
       const bool idle = q.idle();
-      if (std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->came_back(); }))
-          [[unlikely]] {
+      if (q.wanted_lane() >= 0 || std::any_of(devices_.begin(), devices_.end(),
+                                              [](const auto& device) { return device->came_back(); })) [[unlikely]] {
         Errors errors(Errors::Output::kStderr);
         (void)entries_.front()->router().update_devices(errors);
       }
@@ -203,6 +227,8 @@ void Engine::drain(int worker) {
 }
 
 bool Engine::behind() {
+  const int worker = thread_id();
+  if (worker >= 0 && worker < workers_ && queue(worker).wanted_lane() >= 0) return true;
   return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
     return device->came_back() || (device->well() && device->parameters->behind());
   });
@@ -211,6 +237,7 @@ bool Engine::behind() {
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
   const std::lock_guard guard(updating_);
+  if (standing) open_wanted_lanes(errors);
   std::vector<DeviceUpdate> updates;
   for (std::unique_ptr<Device>& device : devices_)
     if (device->well() || device->came_back()) updates.push_back({device.get()});

@@ -44,7 +44,8 @@ class Engine final : public ChainGate {
   JobQueue& queue(int worker) { return *queues_[static_cast<size_t>(worker)]; }
   /// Call on the worker's thread. When it returns, all jobs of the worker are done and released.
   void drain(int worker);
-  /// True if something that shaders see has changed since the last update, or an update is under way.
+  /// True if something that shaders see has changed since the last update, an update is under way, or a worker would
+  /// like to use another device.
   bool behind();
   /// Brings all devices up to date after something that shaders see may have changed. When it returns, new jobs see it.
   /// \param standing no worker is running
@@ -68,7 +69,9 @@ class Engine final : public ChainGate {
 
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
-  Status open_devices(Errors& errors);
+  Status open_devices(const std::vector<int>& worker_nodes, Errors& errors);
+  /// Gives workers lanes that they would like to have. Call while workers stand.
+  void open_wanted_lanes(Errors& errors);
   /// Of all workers.
   Histogram sum(const Histogram& (JobQueue::*latency)(int) const, int plan) const;
   /// The update of one device.
@@ -94,6 +97,7 @@ class Engine final : public ChainGate {
   size_t images_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<int> first_device_;  // by worker
+  std::vector<int> worker_nodes_;
   std::vector<std::unique_ptr<JobQueue>> queues_;
   std::vector<std::unique_ptr<Task>> polls_;                       // by worker
   std::vector<std::unique_ptr<Timer>> wakeups_;                    // by worker

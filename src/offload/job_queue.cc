@@ -36,20 +36,10 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       options_(options),
       tracks_all_(devices.size() > 1),
       quarantines_(devices.size()) {
-  const bool rewrites = std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.rewrites(); });
-  for (size_t d = 0; d < devices.size(); ++d) {
-    std::vector<Job> jobs(static_cast<size_t>(options.jobs));
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      Job& job = jobs[i];
-      job.device = static_cast<int>(d);
-      job.place = static_cast<int>(i);
-      job.packets.resize(static_cast<size_t>(options.job));
-      if (rewrites) job.outputs.resize(static_cast<size_t>(options.job));
-      job.untouched.resize(static_cast<size_t>(options.job));
-    }
-    jobs_.push_back(std::move(jobs));
-    lanes_.push_back(&devices[d]->backend->lane(worker));
-  }
+  jobs_.resize(devices.size());
+  lanes_.resize(devices.size());
+  refused_lanes_.resize(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) use_lane(static_cast<int>(d));
   Tuning tuning;
   // Each other plan finds a place, however slow this one is.
   tuning.places = std::max(options.jobs - static_cast<int>(plans.size()) + 1, 1);
@@ -69,6 +59,31 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   }
   counts_.resize(static_cast<size_t>(counters));
   next_of_code_.resize(exits);
+}
+
+void JobQueue::use_lane(int device) {
+  const auto d = static_cast<size_t>(device);
+  Lane* const lane = devices_[d]->backend->lane(worker_);
+  if (!lane || lanes_[d]) return;
+  const bool rewrites = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return plan.rewrites(); });
+  std::vector<Job> jobs(static_cast<size_t>(options_.jobs));
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job& job = jobs[i];
+    job.device = device;
+    job.place = static_cast<int>(i);
+    job.packets.resize(static_cast<size_t>(options_.job));
+    if (rewrites) job.outputs.resize(static_cast<size_t>(options_.job));
+    job.untouched.resize(static_cast<size_t>(options_.job));
+  }
+  jobs_[d] = std::move(jobs);
+  lanes_[d] = lane;
+}
+
+void JobQueue::settle_wanted_lane() {
+  const int device = std::exchange(wanted_lane_, -1);
+  use_lane(device);
+  const auto d = static_cast<size_t>(device);
+  refused_lanes_[d] = devices_[d]->well() && !lanes_[d];
 }
 
 JobQueue::~JobQueue() {
@@ -96,16 +111,34 @@ bool JobQueue::idle() const { return std::all_of(of_plan_.begin(), of_plan_.end(
 
 bool JobQueue::usable(int device) const {
   const auto d = static_cast<size_t>(device);
-  return quarantines_[d].places < options_.jobs && devices_[d]->well();
+  return lanes_[d] && quarantines_[d].places < options_.jobs && devices_[d]->well();
+}
+
+int JobQueue::nth_device(int first, int n) const {
+  // The workers of a device that is not well spread over the others.
+  const int others = static_cast<int>(devices_.size()) - 1;
+  return n == 0 ? first : (first + 1 + (worker_ + n - 1) % others) % (others + 1);
 }
 
 int JobQueue::usable_device(int first) const {
-  if (usable(first)) return first;
-  // The workers of a device that is not well spread over the others.
-  const int others = static_cast<int>(devices_.size()) - 1;
-  for (int i = 0; i < others; ++i)
-    if (const int d = (first + 1 + (worker_ + i) % others) % (others + 1); usable(d)) return d;
+  for (int n = 0; n < static_cast<int>(devices_.size()); ++n)
+    if (const int d = nth_device(first, n); usable(d)) return d;
   return -1;
+}
+
+void JobQueue::look_for_lanes() {
+  for (const OfPlan& of_plan : of_plan_) {
+    const int first = of_plan.tuning.device;
+    if (usable(first)) [[likely]]
+      continue;
+    for (int n = 0; n < static_cast<int>(devices_.size()); ++n) {
+      const auto d = static_cast<size_t>(nth_device(first, n));
+      if (usable(static_cast<int>(d))) break;
+      if (!devices_[d]->well() || lanes_[d] || refused_lanes_[d]) continue;
+      wanted_lane_ = static_cast<int>(d);
+      return;
+    }
+  }
 }
 
 // --- Arrival
@@ -403,6 +436,7 @@ bool JobQueue::poll() {
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
+    look_for_lanes();
     for (size_t plan = 0; plan < of_plan_.size(); ++plan)
       for (size_t d = 0; d < devices_.size(); ++d) worked |= unpark(static_cast<int>(plan), static_cast<int>(d));
   }

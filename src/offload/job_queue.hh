@@ -103,6 +103,14 @@ class JobQueue {
   Tuning& tuning(int plan) { return of_plan_[static_cast<size_t>(plan)].tuning; }
   /// The device for packets of `plan` whose flows have none on another; -1: the CPU.
   int device_for(int plan) const { return usable_device(of_plan_[static_cast<size_t>(plan)].tuning.device); }
+  /// Call on the control thread while the worker stands: the queue may use its lane to the device, if it has one now.
+  void use_lane(int device);
+  /// Notes the device that the worker would use if it had a lane to it.
+  void look_for_lanes();
+  /// That device; -1: none.
+  int wanted_lane() const { return wanted_lane_; }
+  /// The wanted lane is there now, or there is none to be had.
+  void settle_wanted_lane();
   /// True if a device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until all jobs are done and released.
@@ -257,6 +265,8 @@ class JobQueue {
   bool usable(int device) const;
   /// `first`, or another device if it is not usable; -1 if none is.
   int usable_device(int first) const;
+  /// The devices in the order in which a worker tries them whose first one is `first`.
+  int nth_device(int first, int n) const;
   /// Notes that a hung device has finished something, perhaps the last of what it owed.
   static void note_done(Device& device);
   Lane& lane(const Job& job) { return *lanes_[static_cast<size_t>(job.device)]; }
@@ -268,7 +278,9 @@ class JobQueue {
   const OffloadOptions options_;
   const bool tracks_all_;               // with several devices: the buckets of all packets
   std::vector<std::vector<Job>> jobs_;  // by device
-  std::vector<Lane*> lanes_;            // by device: this worker's
+  std::vector<Lane*> lanes_;            // by device: this worker's, or null
+  int wanted_lane_ = -1;
+  std::vector<uint8_t> refused_lanes_;  // by device: there was none to be had
   /// Late jobs of a device that has not failed.
   struct Quarantine {
     int places = 0;

@@ -1,6 +1,8 @@
 #include "offload/placement.hh"
 
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@ namespace {
 constexpr int kSameNode = 10;
 constexpr int kOtherNode = 20;
 constexpr int kMostNodes = 64;
+constexpr unsigned long kNodeBits = 1024;  // the most nodes that any kernel is built for
 }  // namespace
 
 std::vector<int> place_workers(const std::vector<int>& workers, const std::vector<int>& devices,
@@ -45,6 +48,19 @@ int node_of_cpu(int cpu) {
   for (int node = 0; node < kMostNodes; ++node)
     if (access(fmt::format("/sys/devices/system/cpu/cpu{}/node{}", cpu, node).c_str(), F_OK) == 0) return node;
   return -1;
+}
+
+NearNode::NearNode(int node) {
+  static_assert(sizeof nodes_ * 8 == kNodeBits);
+  if (node < 0 || node >= kMostNodes) return;
+  // Where this is not allowed, or there is one node, memory comes from wherever it does.
+  if (syscall(SYS_get_mempolicy, &mode_, nodes_, kNodeBits, nullptr, 0) != 0) return;
+  const uint64_t wanted[16] = {uint64_t{1} << node};
+  changed_ = syscall(SYS_set_mempolicy, MPOL_PREFERRED, wanted, kNodeBits) == 0;
+}
+
+NearNode::~NearNode() {
+  if (changed_) syscall(SYS_set_mempolicy, mode_, nodes_, kNodeBits);
 }
 
 int node_distance(int from, int to) {

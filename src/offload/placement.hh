@@ -2,6 +2,7 @@
 /// \file
 /// Which device a worker uses first, on machines with several NUMA nodes.
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -16,6 +17,21 @@ std::vector<int> place_workers(const std::vector<int>& workers, const std::vecto
 
 /// The NUMA node of a CPU of this machine; -1 if unknown.
 int node_of_cpu(int cpu);
+/// While it lives, memory that the calling thread touches first comes from a node, as long as that has any.
+class NearNode {
+ public:
+  /// \param node -1: wherever the kernel thinks best
+  explicit NearNode(int node);
+  ~NearNode();
+  NearNode(const NearNode&) = delete;
+  NearNode& operator=(const NearNode&) = delete;
+
+ private:
+  bool changed_ = false;
+  int mode_ = 0;
+  uint64_t nodes_[16] = {};
+};
+
 /// The distance between two nodes of this machine, as the kernel reports it.
 int node_distance(int from, int to);
 

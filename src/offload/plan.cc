@@ -119,6 +119,13 @@ void Plan::find_writes() {
     // It brings the whole window up to date, so the whole window must have been in the stage.
     step.newer |= step.element->rewrites();
   }
+  for (size_t s = steps_.size(); s-- > 0;)
+    for (const uint16_t target : steps_[s].targets)
+      if (target < kExit) steps_[s].more |= steps_[target].more || steps_[target].reads_payload();
+}
+
+bool Plan::reads_payloads_again() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.reads_payload() && step.more; });
 }
 
 /// Steps that one packet can pass have different numbers; steps of different branches share them.

@@ -36,6 +36,9 @@ struct Step {
   std::vector<uint16_t> targets;
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
   bool newer = false;                         ///< a row's window may be newer than the packet's memory
+  bool more = false;                          ///< steps behind this one may read the payload
+
+  bool reads_payload() const { return element->scans() || element->rewrites(); }
 };
 
 /// Where packets enter: the connection (an index into the graph's edges), and the step that it leads to.
@@ -61,6 +64,8 @@ class Plan {
   int counters() const { return counters_; }
   /// True if one of its shaders scans payloads or rewrites packets.
   bool reads_payloads() const { return row_.address_size != 0; }
+  /// True if a packet may meet several of these.
+  bool reads_payloads_again() const;
   /// True if one of its shaders rewrites packets.
   bool rewrites() const { return row_.address_size == 16; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }

@@ -113,13 +113,13 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   if (step(0).element->result_size() > 0)
     last += ", " + formula(step(0).result, along([](const Step& s) { return s.result; }), false);
   if (scans) {
-    bool newer = false;
-    for (size_t i = 0; i < group.size; ++i) newer |= step(i).newer;
+    bool newer = false, more = false;
+    for (size_t i = 0; i < group.size; ++i) newer |= step(i).newer, more |= step(i).more;
     out += fmt::format(
-        "    s.newer = {};\n"
+        "    s.newer = {};\n    s.more = {};\n"
         "    const Next next = {}_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, {});\n"
         "    if (here) switch (next) {{\n",
-        newer, rewrites ? "rewrite" : "scan", type, image, last);
+        newer, more, rewrites ? "rewrite" : "scan", type, image, last);
   } else {
     out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, {})) {{\n", type,
                        image, last);
@@ -146,7 +146,7 @@ std::string program_source(const std::vector<Plan>& plans) {
   for (const Plan& plan : plans)
     for (const Step& step : plan.steps()) headers.insert(header_of(step));
   std::string out = "// Made by Headrace from a configuration: what its shaders do, for one packet at a time.\n\n";
-  out += "#include \"headrace/shader.hh\"\n";
+  out += "#include \"headrace/device/jobs.hh\"\n#include \"headrace/shader.hh\"\n";
   for (const std::string_view h : headers)
     if (!h.empty()) out += fmt::format("#include \"{}\"\n", h);
   out += "\nnamespace headrace {\n";
@@ -161,20 +161,27 @@ std::string program_source(const std::vector<Plan>& plans) {
                        r.window_begin, r.window_size, r.address_size, r.result_size, r.results);
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
     for (const Group& group : find_groups(plan)) write_group(out, plan, group);
+    if (plan.reads_payloads_again()) out += "  deliver(s);\n";
     out += fmt::format("}}\n\n}}  // namespace plan{}\n", i);
   }
   out += "\n}  // namespace headrace\n\n";
+  out += "template <headrace::PlanClass kClass>\n";
   out += "HEADRACE_SHADER void headrace_run_plan(int plan, headrace::Slot& slot, const uint8_t* parameters) {\n";
-  out += "  switch (plan) {\n";
-  for (size_t i = 0; i < plans.size(); ++i)
-    out += fmt::format("    case {}:\n      headrace::plan{}::run(slot, parameters);\n      break;\n", i, i);
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
+    out += c == kHeaderPlans ? "  if constexpr (kClass == headrace::kHeaderPlans) {\n" : "  } else {\n";
+    out += "    switch (plan) {\n";
+    for (size_t i = 0; i < plans.size(); ++i)
+      if (class_of(plans[i].row()) == c)
+        out += fmt::format("      case {}:\n        headrace::plan{}::run(slot, parameters);\n        break;\n", i, i);
+    out += "    }\n";
+  }
   out += "  }\n}\n";
   return out;
 }
 
 Program make_program(const std::vector<Plan>& plans, size_t images) {
   Program program;
-  for (const Plan& plan : plans) program.plans.push_back({plan.row(), plan.counters()});
+  for (const Plan& plan : plans) program.plans.push_back({plan.row(), plan.counters(), plan.reads_payloads_again()});
   program.objects = &plans;
   program.source = program_source(plans);
   program.parameter_bytes = images;

@@ -12,7 +12,7 @@ namespace headrace::offload {
 
 /// The source of all plans: for each plan, a function that runs a slot through its shaders, with comments that show
 /// names and arguments as in the configuration. It includes only embedded headers.
-/// `headrace_run_plan(plan, slot, parameters)` selects the plan.
+/// `headrace_run_plan<class>(plan, slot, parameters)` selects the plan.
 std::string program_source(const std::vector<Plan>& plans);
 
 /// The program, with what a backend needs to know about its plans.

@@ -55,7 +55,8 @@ class Workshop {
     std::string library;
     messages = compile(source + R"(
 extern "C" void headrace_test_slot(int plan, headrace::Slot* slot, const unsigned char* parameters) {
-  headrace_run_plan(plan, *slot, parameters);
+  headrace_run_plan<headrace::kHeaderPlans>(plan, *slot, parameters);
+  headrace_run_plan<headrace::kPayloadPlans>(plan, *slot, parameters);
 }
 )",
                        "-O1 -Wall -fPIC -shared " + std::string(kAsProgram), library);
@@ -185,13 +186,20 @@ class CarrierBackend final : public offload::Backend {
       if (!runner) return errors.error("the program does not compile:\n{}\n{}", messages, program.source);
       reference_->set_runner(runner);
     }
-    const Status status = inner_->open(program, options, errors);
-    for (int w = 0; status.ok() && w < options.workers; ++w)
-      lanes_.push_back(
-          std::make_unique<CarrierLane>(inner_->lane(w), *program.objects, static_cast<size_t>(options.jobs)));
+    lanes_.resize(static_cast<size_t>(options.workers));
+    plans_ = program.objects;
+    jobs_ = static_cast<size_t>(options.jobs);
+    return inner_->open(program, options, errors);
+  }
+  Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override {
+    const Status status = inner_->open_lanes(lanes, errors);
+    for (const LaneFor& lane : lanes)
+      if (status.ok())
+        lanes_[static_cast<size_t>(lane.worker)] =
+            std::make_unique<CarrierLane>(*inner_->lane(lane.worker), *plans_, jobs_);
     return status;
   }
-  offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
   int numa_node() const override { return inner_->numa_node(); }
   bool stop() override { return inner_->stop(); }
   int deadline_ms() const override { return inner_->deadline_ms(); }
@@ -200,6 +208,8 @@ class CarrierBackend final : public offload::Backend {
  private:
   std::unique_ptr<offload::Backend> inner_;
   offload::ReferenceBackend* reference_;
+  const std::vector<offload::Plan>* plans_ = nullptr;
+  size_t jobs_ = 0;
   std::vector<std::unique_ptr<CarrierLane>> lanes_;
 };
 

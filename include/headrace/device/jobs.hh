@@ -24,15 +24,25 @@ inline constexpr uint32_t kSharedParameters = 16384;
 /// a warp, each at the same offset in its row, access different banks.
 inline constexpr uint32_t kRowPadding = 4;
 
+/// Plans of one class share a kernel, which has registers, blocks, and doorbells of its own: jobs of the other class,
+/// which may take much longer, never keep it busy. Payload plans scan or rewrite packets, header plans do not.
+enum PlanClass : uint32_t { kHeaderPlans, kPayloadPlans };
+inline constexpr int kPlanClasses = 2;
+
+HEADRACE_SHADER constexpr PlanClass class_of(const RowLayout& row) {
+  return row.address_size != 0 ? kPayloadPlans : kHeaderPlans;
+}
+
 /// A plan, as the kernels see it.
 struct DevicePlan {
   uint32_t stride;    ///< bytes of a row, a multiple of 16
   uint32_t counters;  ///< of all its shaders together
-  uint32_t scans;     ///< not 0: a shader scans payloads
+  PlanClass plan_class;
 };
 
-/// A job place in pinned memory. It consists of this line, which only the host writes; a line with the number of the
-/// last finished job, which only the device writes; the counts; and the rows.
+/// A job place in pinned memory begins with a line that only the host writes, with one of these for each class of
+/// plans. A line follows that only the device writes, with the numbers of the last finished jobs of the classes; the
+/// counts; and the rows.
 struct Doorbell {
   static constexpr int kPlanBits = 12;
   static constexpr int kSlotBits = 20;
@@ -44,7 +54,7 @@ struct Doorbell {
   uint64_t parameters;
   /// The generation of the kernel that is to leave.
   uint64_t leave;
-  uint64_t unused[5];
+  uint64_t unused;
 
   static constexpr uint64_t job_word(uint32_t sequence, uint32_t plan, uint32_t slots) {
     return uint64_t{sequence} << 32 | plan << kSlotBits | slots;
@@ -53,9 +63,13 @@ struct Doorbell {
     return uint64_t{sequence & 0xffff} << 48 | address >> 4;
   }
 };
-static_assert(sizeof(Doorbell) == 64);
-inline constexpr uint32_t kDoneAt = 64;     ///< from the start of a place
+static_assert(sizeof(Doorbell) == 32 && kPlanClasses <= 2);
+inline constexpr uint32_t kDoneAt = 64;     ///< from the start of a place; 8 bytes per class
 inline constexpr uint32_t kCountsAt = 128;  ///< likewise; 8 bytes per counter
+HEADRACE_SHADER constexpr uint32_t bell_at(uint32_t plan_class) {
+  return static_cast<uint32_t>(sizeof(Doorbell)) * plan_class;
+}
+HEADRACE_SHADER constexpr uint32_t done_at(uint32_t plan_class) { return kDoneAt + 8 * plan_class; }
 
 /// Rows begin after the counts.
 HEADRACE_SHADER constexpr uint32_t rows_at(uint32_t counters) { return (kCountsAt + 8 * counters + 127) / 128 * 128; }
@@ -65,10 +79,15 @@ HEADRACE_SHADER constexpr uint32_t job_counts_bytes(uint32_t counters) { return 
 HEADRACE_SHADER constexpr uint32_t job_parameter_bytes(uint32_t bytes) {
   return bytes > kSharedParameters ? 0 : (bytes + 15) / 16 * 16;
 }
-HEADRACE_SHADER constexpr uint32_t job_stage_bytes(bool scans) { return scans ? kJobWarps * kStageBytes : 0; }
-HEADRACE_SHADER constexpr uint32_t job_shared_bytes(uint32_t counters, uint32_t parameter_bytes, uint32_t stride,
-                                                    uint32_t stage_bytes) {
-  return job_counts_bytes(counters) + stage_bytes + job_parameter_bytes(parameter_bytes) +
+/// For the packets that the warps of a block have in hand.
+HEADRACE_SHADER constexpr uint32_t job_stage_bytes(PlanClass plan_class) {
+  return plan_class == kPayloadPlans ? kJobWarps * kStageBytes : 0;
+}
+/// For the packets of a tile: Slot::home.
+inline constexpr size_t kHomeBytes = size_t{kJobThreads} * kStageBytes;
+HEADRACE_SHADER constexpr uint32_t job_shared_bytes(PlanClass plan_class, uint32_t counters, uint32_t parameter_bytes,
+                                                    uint32_t stride) {
+  return job_counts_bytes(counters) + job_stage_bytes(plan_class) + job_parameter_bytes(parameter_bytes) +
          kJobThreads * (stride + kRowPadding);
 }
 
@@ -93,26 +112,27 @@ HEADRACE_SHADER constexpr uint32_t team_mail_bytes(uint32_t counters) {
   return (static_cast<uint32_t>(sizeof(TeamMail)) + 8 * counters + 127) / 128 * 128;
 }
 /// Jobs of more slots are shared: a block alone runs fewer as fast.
-inline constexpr uint32_t kMostAlone = 256, kMostScansAlone = 16;
+HEADRACE_SHADER constexpr uint32_t most_alone(PlanClass plan_class) { return plan_class == kPayloadPlans ? 16 : 256; }
 /// Maximum number of blocks in a team.
 inline constexpr int kMostInTeam = 4;
 
-/// The parameter of `headrace_resident`. Addresses are the device's.
+/// The parameter of the resident kernels. Addresses are the device's.
 struct ResidentArguments {
-  uint64_t places;
+  uint64_t lanes;     ///< uint64_t[]: the first places of the lanes
   uint64_t plans;     ///< DevicePlan[]
   uint64_t activity;  ///< ResidentActivity
   uint64_t left;      ///< a word of pinned memory that becomes `generation` when the kernel begins to leave
   uint64_t mail;      ///< for each team, team_mail_bytes(counters) apart
+  uint64_t homes;     ///< kHomeBytes for each block, or 0: see Slot::home
   uint64_t place_stride;
   uint64_t idle_ns;  ///< the kernel leaves after so long without a job
-  uint32_t place_count;
+  uint32_t places_of_lane;
+  uint32_t place_count;  ///< of all lanes
   uint32_t rows_at;
-  uint32_t counters;  ///< the most that any plan has
+  uint32_t counters;  ///< the most that any plan of the kernel's class has
   uint32_t parameter_bytes;
-  uint32_t stage_bytes;  ///< room for payloads in a block's shared memory
-  uint32_t generation;   ///< not 0
-  uint32_t teams;        ///< the first block of each leads it
+  uint32_t generation;  ///< 0: to leave at once
+  uint32_t teams;       ///< the first block of each leads it
 };
 
 /// A piece of an update of tables: `bytes` bytes at `from` in the update's data go to address `to`, a multiple of 16.
@@ -122,18 +142,17 @@ struct UpdatePiece {
   uint32_t bytes;
 };
 
-/// The parameter of `headrace_stream`: one job.
+/// The parameter of the stream kernels: one job.
 struct StreamArguments {
   uint64_t rows;
   uint64_t counts;
   uint64_t parameters;
+  uint64_t homes;  ///< as for the resident kernels
   uint32_t plan;
   uint32_t slots;
   uint32_t stride;
   uint32_t counters;
   uint32_t parameter_bytes;
-  uint32_t stage_bytes;  ///< as for the resident kernel
-  uint32_t scans;        ///< as in DevicePlan
 };
 
 }  // namespace headrace

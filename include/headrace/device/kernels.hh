@@ -2,12 +2,13 @@
 /// \file
 /// The kernels that run jobs. Included after a generated program, which defines
 ///
+///     template <headrace::PlanClass kClass>
 ///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
 ///
-/// Two kernels load a tile of rows into shared memory, let each thread run one row through the plan, and store the
-/// tile. `headrace_stream` runs one job whose rows are in device memory. `headrace_resident` keeps running: its blocks
-/// poll doorbells in host memory, and read and write rows in host memory. `headrace_update` copies many small pieces of
-/// tables, each of which would take a copy of its own as long as all of them take together.
+/// Each class of plans has two kernels. They load a tile of rows into shared memory, let each thread run one row through
+/// the plan, and store the tile. `headrace_stream_*` runs one job whose rows are in device memory. `headrace_resident_*`
+/// keeps running: its blocks poll doorbells in host memory, and read and write rows in host memory. `headrace_update`
+/// copies many small pieces of tables, each of which would take a copy of its own as long as all of them take together.
 
 #include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
@@ -81,13 +82,15 @@ class Tile {
 };
 
 /// A block's shared memory: counts, stages for payloads, the parameter block if it is small enough, and a tile.
+template <PlanClass kClass>
 struct Shared {
   uint64_t* counts;
   unsigned char* stage;       // of this warp
   unsigned char* parameters;  // null: not copied to shared memory
   uint32_t* tile;
 
-  __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes, uint32_t stage_bytes) {
+  __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes) {
+    constexpr uint32_t stage_bytes = job_stage_bytes(kClass);
     unsigned char* const begin = reinterpret_cast<unsigned char*>(memory);
     counts = reinterpret_cast<uint64_t*>(begin);
     unsigned char* const stages = begin + job_counts_bytes(counters);
@@ -107,9 +110,18 @@ struct Shared {
   }
 };
 
+/// Where packets stay between shaders that read payloads: kStageBytes for each thread of a block. Null: nowhere.
+inline __device__ unsigned char* home_of(uint64_t homes, uint32_t block) {
+  return homes == 0
+             ? nullptr
+             : reinterpret_cast<unsigned char*>(homes) + size_t{kStageBytes} * (block * kJobThreads + threadIdx.x);
+}
+
 /// Runs the rows `first` to `end` - 1 of a job, one tile after every `step` rows. All threads of a block call it.
-inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
-                                uint32_t step, uint32_t stride, bool scans, const unsigned char* parameters) {
+template <PlanClass kClass>
+__device__ void run_rows(const Shared<kClass>& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
+                         uint32_t step, uint32_t stride, unsigned char* home, const unsigned char* parameters) {
+  constexpr bool kPayloads = kClass == kPayloadPlans;
   const Tile tile(shared.tile, stride);
   for (; first < end; first += step) {
     const uint32_t n = end - first < kJobThreads ? end - first : kJobThreads;
@@ -119,7 +131,7 @@ inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* r
     // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the
     // warps, and threads without a row take part, too.
     const uint32_t mine =
-        scans ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
+        kPayloads ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
     uint32_t* const row = tile.row(mine);
     Slot slot;
     slot.header = RowHeader{};
@@ -127,6 +139,8 @@ inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* r
     slot.row = reinterpret_cast<unsigned char*>(row);
     slot.counts = shared.counts;
     slot.stage = shared.stage;
+    slot.home = home;
+    slot.home_from = RowHeader::kNone;
     slot.stopped = false;
     if (mine < n) {
       const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
@@ -134,7 +148,7 @@ inline __device__ void run_rows(const Shared& shared, int plan, unsigned char* r
       memcpy(&slot.header, words, sizeof words);
     }
     slot.window_at = slot.header.data;
-    if (scans || mine < n) headrace_run_plan(plan, slot, parameters);
+    if (kPayloads || mine < n) headrace_run_plan<kClass>(plan, slot, parameters);
     if (mine < n) {
       uint32_t after[4];
       memcpy(after, &slot.header, sizeof after);
@@ -154,20 +168,23 @@ struct Call {
   unsigned char* place;  // null: leave
 };
 
-/// The doorbells of a block. In the first warp, lane l polls place l modulo 16: the lower half of the warp reads the
-/// words of a job, the upper half the word that asks the kernel to leave. Both are in one 32-byte sector of host
-/// memory.
+/// The doorbells of a block for jobs of one class. In the first warp, lane l polls place l modulo 16: the lower half of
+/// the warp reads the words of a job, the upper half the word that asks the kernel to leave. Both are in one 32-byte
+/// sector of host memory.
+template <PlanClass kClass>
 class Doorbells {
  public:
-  __device__ Doorbells(const ResidentArguments& a)
+  __device__ explicit Doorbells(const ResidentArguments& a)
       : arguments_(a),
         activity_(reinterpret_cast<ResidentActivity*>(a.activity)),
         half_(threadIdx.x >> 4 & 1),
         start_ns_(nanoseconds()) {
     const uint32_t place = blockIdx.x + (threadIdx.x & 15) * a.teams;
     mine_ = blockIdx.x < a.teams && place < a.place_count;
-    place_ = reinterpret_cast<unsigned char*>(a.places + place * a.place_stride);
-    if (mine_) seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + kDoneAt));
+    if (!mine_) return;
+    const uint64_t lane = reinterpret_cast<const uint64_t*>(a.lanes)[place / a.places_of_lane];
+    place_ = reinterpret_cast<unsigned char*>(lane + place % a.places_of_lane * a.place_stride);
+    seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + done_at(kClass)));
   }
 
   /// Waits for a job or for a reason to leave, and writes the answer to `call`. All lanes of the first warp call it.
@@ -176,7 +193,7 @@ class Doorbells {
       uint64_t first = 0, second = 0;
       // If one block leaves, all leave, even those with work: the next kernel cannot start before this one has ended.
       const bool leaving = load_relaxed(&activity_->leaving) == arguments_.generation;
-      if (mine_) load_acquire(place_ + 16 * half_, first, second);
+      if (mine_) load_acquire(place_ + bell_at(kClass) + 16 * half_, first, second);
       const uint32_t sequence = static_cast<uint32_t>(first >> 32);
       const bool ready = mine_ && half_ == 0 && sequence != seen_ && (sequence & 0xffff) == second >> 48;
       const bool asked = mine_ && half_ == 1 && first == arguments_.generation;
@@ -215,7 +232,7 @@ class Doorbells {
 
   const ResidentArguments& arguments_;
   ResidentActivity* activity_;
-  unsigned char* place_;
+  unsigned char* place_ = nullptr;
   uint32_t half_;
   uint64_t start_ns_;
   bool mine_;
@@ -304,31 +321,29 @@ class Team {
   unsigned long long* counts_;
 };
 
-}  // namespace headrace::device
-
-extern "C" __global__ void __launch_bounds__(headrace::kJobThreads) headrace_stream(const headrace::StreamArguments a) {
-  using namespace headrace;
-  extern __shared__ uint4 headrace_memory[];
-  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
+/// A block's part of a job of the stream run.
+template <PlanClass kClass>
+__device__ void run_stream(const StreamArguments& a, uint4* memory) {
+  const Shared<kClass> shared(memory, a.counters, a.parameter_bytes);
   const unsigned char* parameters = reinterpret_cast<const unsigned char*>(a.parameters);
   shared.prepare(a.counters, parameters, a.parameter_bytes);
   if (shared.parameters != nullptr) parameters = shared.parameters;
-  device::run_rows(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
-                   a.slots, gridDim.x * kJobThreads, a.stride, a.scans != 0, parameters);
+  run_rows<kClass>(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
+                   a.slots, gridDim.x * kJobThreads, a.stride, home_of(a.homes, blockIdx.x), parameters);
   for (uint32_t i = threadIdx.x; i < a.counters; i += kJobThreads)
     if (shared.counts[i] != 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(a.counts) + i, static_cast<unsigned long long>(shared.counts[i]));
 }
 
-extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
-    headrace_resident(const __grid_constant__ headrace::ResidentArguments a) {
-  using namespace headrace;
-  extern __shared__ uint4 headrace_memory[];
-  __shared__ device::Call call;
-  const device::Shared shared(headrace_memory, a.counters, a.parameter_bytes, a.stage_bytes);
+/// What a block of the resident run does until it leaves.
+template <PlanClass kClass>
+__device__ void stay(const ResidentArguments& a, uint4* memory) {
+  if (a.generation == 0) return;
+  __shared__ Call call;
+  const Shared<kClass> shared(memory, a.counters, a.parameter_bytes);
   const DevicePlan* const plans = reinterpret_cast<const DevicePlan*>(a.plans);
-  device::Doorbells doorbells(a);
-  device::Team team(a);
+  Doorbells<kClass> doorbells(a);
+  Team team(a);
   for (;;) {
     if (threadIdx.x < 32) {
       if (team.leads())
@@ -337,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
         team.wait(&call);
     }
     __syncthreads();
-    const device::Call job = call;
+    const Call job = call;
     if (job.place == nullptr) {
       if (team.leads() && threadIdx.x == 0) team.share(job);
       return;
@@ -346,14 +361,14 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     const uint32_t plan = low >> Doorbell::kSlotBits;
     const uint32_t slots = low & ((1u << Doorbell::kSlotBits) - 1);
     const DevicePlan layout = plans[plan];
-    const bool together = team.size() > 1 && slots > (layout.scans ? kMostScansAlone : kMostAlone);
+    const bool together = team.size() > 1 && slots > most_alone(kClass);
     if (together && team.leads() && threadIdx.x == 0) team.share(job);
     const unsigned char* parameters = reinterpret_cast<const unsigned char*>(job.parameters);
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
-    const device::Part part = together ? team.part(slots) : device::Part{0, slots};
-    device::run_rows(shared, static_cast<int>(plan), job.place + a.rows_at, part.begin, part.end, kJobThreads,
-                     layout.stride, layout.scans != 0, parameters);
+    const Part part = together ? team.part(slots) : Part{0, slots};
+    run_rows<kClass>(shared, static_cast<int>(plan), job.place + a.rows_at, part.begin, part.end, kJobThreads,
+                     layout.stride, home_of(a.homes, blockIdx.x), parameters);
     if (!team.leads()) {
       team.finish(shared.counts, layout.counters);
       continue;
@@ -363,10 +378,34 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     for (uint32_t i = threadIdx.x; i < layout.counters; i += kJobThreads) counts[i] = shared.counts[i];
     __syncthreads();
     if (threadIdx.x == 0) {
-      device::store_release(reinterpret_cast<uint32_t*>(job.place + kDoneAt), static_cast<uint32_t>(job.job >> 32));
-      device::store_relaxed(&reinterpret_cast<ResidentActivity*>(a.activity)->last_ns, device::nanoseconds());
+      store_release(reinterpret_cast<uint32_t*>(job.place + done_at(kClass)), static_cast<uint32_t>(job.job >> 32));
+      store_relaxed(&reinterpret_cast<ResidentActivity*>(a.activity)->last_ns, nanoseconds());
     }
   }
+}
+
+extern __shared__ uint4 job_memory[];
+
+}  // namespace headrace::device
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_stream_headers(const headrace::StreamArguments a) {
+  headrace::device::run_stream<headrace::kHeaderPlans>(a, headrace::device::job_memory);
+}
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_stream_payloads(const headrace::StreamArguments a) {
+  headrace::device::run_stream<headrace::kPayloadPlans>(a, headrace::device::job_memory);
+}
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_resident_headers(const __grid_constant__ headrace::ResidentArguments a) {
+  headrace::device::stay<headrace::kHeaderPlans>(a, headrace::device::job_memory);
+}
+
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+    headrace_resident_payloads(const __grid_constant__ headrace::ResidentArguments a) {
+  headrace::device::stay<headrace::kPayloadPlans>(a, headrace::device::job_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)

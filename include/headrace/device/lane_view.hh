@@ -104,7 +104,10 @@ struct Slot {
   uint16_t window_at;  ///< header.data when the slot came: the origin of the window
   bool stopped;        ///< the shader needed something that the row does not hold
   bool newer;          ///< shaders before this one may have written to the window: memory is older
+  bool more;           ///< shaders behind this one may read the payload, too
   uint8_t* stage;      ///< on a device: where this thread's warp loads a packet
+  uint8_t* home;       ///< likewise: where this slot's packet stays between shaders that read payloads; null: nowhere
+  uint32_t home_from;  ///< the byte of the packet's buffer from which on it is there
   // Mistakes of shaders, which only the host checks for.
   bool changed;         ///< this shader has written or counted
   Fault fault;          ///< the first one

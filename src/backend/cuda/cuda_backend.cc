@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "backend/cuda/compile.hh"
 #include "backend/cuda/device_memory.hh"
 #include "backend/cuda/lane.hh"
 #include "backend/cuda/packet_memory.hh"
+#include "offload/placement.hh"
 
 namespace headrace::cuda {
 namespace {
@@ -28,7 +30,8 @@ class CudaBackend final : public offload::Backend {
 
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
-  offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override;
+  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
   bool stop() override;
   int numa_node() const override { return device_->numa_node(); }
   std::string describe() const override;
@@ -36,59 +39,66 @@ class CudaBackend final : public offload::Backend {
  private:
   Status check_limits(const Program& program, const LaneOptions& options, Errors& errors);
   Status load(const Image& image, Errors& errors);
-  Status make_places(const LaneOptions& options, Errors& errors);
-  Status make_stream_lanes(const LaneOptions& options, Errors& errors);
-  Status make_resident_lanes(const LaneOptions& options, Errors& errors);
-  Places places_of(int worker, const LaneOptions& options) const;
+  Status open_kernels(Errors& errors);
+  /// Memory for the places of one worker.
+  Status make_places(const LaneFor& lane, Errors& errors);
+  bool make_lane(int worker);
+  bool find_kernels(CUmodule module);
   bool warm_up();
-  bool can_write_values();
-  int blocks_that_fit(CUfunction function);
+  bool can_write_values(const Places& places);
+  /// The most blocks that the resident kernel of each class may have.
+  std::array<unsigned, kPlanClasses> most_blocks();
   Status failed(Errors& errors) const { return errors.error("CUDA device {} has failed", device_->ordinal()); }
 
   std::shared_ptr<Device> device_;
   const CudaOptions options_;
   CudaMemory memory_;
   CUmodule module_ = nullptr;
-  CUfunction stream_function_ = nullptr;
-  CUfunction resident_function_ = nullptr;
   CUfunction update_function_ = nullptr;
   StreamProgram program_;
-  uint32_t stride_ = 0;  // longest row of any plan
-  uint32_t shared_bytes_ = 0;
-  size_t place_count_ = 0;
-  Places places_;
-  PinnedMemory place_memory_;
-  DeviceBuffer there_;  // the same for the stream run
+  LaneOptions options_of_lanes_;
+  /// What all plans of one class have in common.
+  struct OfClass {
+    bool used = false;
+    uint32_t stride = 16;   // of the longest row
+    uint32_t counters = 0;  // of the plan that has most
+    uint32_t shared_bytes = 0;
+    bool homes = false;  // packets stay on the device between shaders
+    CUfunction stream = nullptr, resident = nullptr;
+    int registers = 0, local_bytes = 0;
+  };
+  std::array<OfClass, kPlanClasses> of_class_;
+  std::vector<PlanClass> classes_;  // of plans
+  Places layout_;                   // of each lane's places
   DeviceBuffer plans_;
+  DeviceBuffer lane_list_;  // addresses of the lanes' places
+  DeviceBuffer homes_;      // for the resident run: see Slot::home
+  /// By worker.
+  struct LaneMemory {
+    PinnedMemory places;
+    DeviceBuffer there;  // the same for the stream run
+    DeviceBuffer homes;  // for it: see Slot::home
+  };
+  std::unique_ptr<LaneMemory[]> lane_memory_;
   std::shared_ptr<PacketMemory> packets_;  // where a plan scans payloads
-  std::unique_ptr<ResidentKernel> kernel_;
-  std::vector<std::unique_ptr<offload::Lane>> lanes_;
+  ResidentLane::Kernels kernels_;
+  std::vector<std::unique_ptr<CudaLane>> lanes_;
   Run run_ = Run::kResident;
   std::string note_;
   std::string compiled_;
-  int registers_ = 0, local_bytes_ = 0;
 };
 
 CudaBackend::~CudaBackend() {
   lanes_.clear();
-  kernel_.reset();
-  if (device_->failed()) return;
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return;
-  device_->use();
-  packets_.reset();
-  there_.reset();
-  plans_.reset();
-  place_memory_.reset();
-  if (module_ != nullptr) device_->driver().cuModuleUnload(module_);
+  for (auto& kernel : kernels_) kernel.reset();
+  if (module_ != nullptr) device_->unload(module_);
 }
 
 bool CudaBackend::stop() {
-  if (kernel_ != nullptr) {
-    kernel_->pause();
-  } else {
-    for (const auto& lane : lanes_) static_cast<StreamLane&>(*lane).pause();
-  }
+  for (const auto& kernel : kernels_)
+    if (kernel != nullptr) kernel->pause();
+  for (const auto& lane : lanes_)
+    if (auto* const stream = dynamic_cast<StreamLane*>(lane.get())) stream->pause();
   return !device_->failed();
 }
 
@@ -105,18 +115,16 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
     run_ = Run::kStream;
     note_ = " (a display limits the time of kernels, so none can stay)";
   }
-  // Everything below may wait for a kernel that stays; the new one starts when this ends.
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return failed(errors);
   device_->copy_rates();
-  if (program_.stage_bytes != 0) {
+  if (of_class_[kPayloadPlans].used) {
     packets_ = PacketMemory::share(device_, errors);
     if (packets_ == nullptr) return Status::failed();
   }
-  if (!load(image, errors) || !make_places(options, errors)) return Status::failed();
-  if (!warm_up()) return failed(errors);
+  if (!load(image, errors)) return Status::failed();
   memory_.update_by(update_function_);
-  return run_ == Run::kResident ? make_resident_lanes(options, errors) : make_stream_lanes(options, errors);
+  lanes_.resize(static_cast<size_t>(options.workers));
+  lane_memory_ = std::make_unique<LaneMemory[]>(lanes_.size());
+  return open_kernels(errors);
 }
 
 Status CudaBackend::check_limits(const Program& program, const LaneOptions& options, Errors& errors) {
@@ -128,65 +136,57 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
       return errors.error("a row of {} bytes, kernels take multiples of 16 up to {}", plan.row.stride, kMaxStride);
   if (options.job_size < 1 || options.job_size >= 1 << Doorbell::kSlotBits)
     return errors.error("a job has 1 to {} packets, not {}", (1 << Doorbell::kSlotBits) - 1, options.job_size);
+  options_of_lanes_ = options;
   program_ = StreamProgram();
   program_.parameter_bytes = static_cast<uint32_t>(program.parameter_bytes);
-  stride_ = 16;
+  program_.tiles = static_cast<size_t>((options.job_size + kJobThreads - 1) / kJobThreads);
+  classes_.clear();
+  of_class_ = {};
+  uint32_t stride = 16, counters = 0;
   for (const Program::Plan& plan : program.plans) {
-    const bool scans = plan.row.address_size != 0;
-    program_.plans.push_back({static_cast<uint32_t>(plan.row.stride), static_cast<uint32_t>(plan.counters), scans});
-    if (scans) program_.stage_bytes = job_stage_bytes(true);
-    stride_ = std::max(stride_, program_.plans.back().stride);
-    program_.counters = std::max(program_.counters, program_.plans.back().counters);
+    const PlanClass c = class_of(plan.row);
+    const DevicePlan p{static_cast<uint32_t>(plan.row.stride), static_cast<uint32_t>(plan.counters), c};
+    program_.plans.push_back(p);
+    classes_.push_back(c);
+    OfClass& of_class = of_class_[c];
+    of_class.used = true;
+    of_class.homes |= plan.reads_payloads_again;
+    of_class.stride = std::max(of_class.stride, p.stride);
+    of_class.counters = std::max(of_class.counters, p.counters);
+    stride = std::max(stride, p.stride);
+    counters = std::max(counters, p.counters);
   }
-  shared_bytes_ = job_shared_bytes(program_.counters, program_.parameter_bytes, stride_, program_.stage_bytes);
+  layout_.rows_at = rows_at(counters);
+  // Whole lines, and not all places at the same offset of a page: they would share few sets of the CPU's caches.
+  layout_.stride = (layout_.rows_at + static_cast<size_t>(options.job_size) * stride + 127) / 128 * 128 + 128;
   const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
-  // The kernels have a few bytes of their own, the system another KiB.
-  if (shared_bytes_ + 2048 > room)
-    return errors.error(
-        "{} rows of {} bytes, {} counters and {} bytes of parameters need {} bytes of shared memory, a block of CUDA "
-        "device {} has {}",
-        kJobThreads, stride_, program_.counters, program_.parameter_bytes, shared_bytes_, device_->ordinal(), room);
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
+    OfClass& of_class = of_class_[c];
+    of_class.shared_bytes = job_shared_bytes(c, of_class.counters, program_.parameter_bytes, of_class.stride);
+    // The kernels have a few bytes of their own, the system another KiB.
+    if (of_class.used && of_class.shared_bytes + 2048 > room)
+      return errors.error(
+          "{} rows of {} bytes, {} counters and {} bytes of parameters need {} bytes of shared memory, a block of CUDA "
+          "device {} has {}",
+          kJobThreads, of_class.stride, of_class.counters, program_.parameter_bytes, of_class.shared_bytes,
+          device_->ordinal(), room);
+  }
   return {};
 }
 
 Status CudaBackend::load(const Image& image, Errors& errors) {
-  device_->use();
-  const Driver& driver = device_->driver();
-  if (const CUresult r = driver.cuModuleLoadData(&module_, image.bytes.data()); r != CUresult::kSuccess)
+  CUresult problem;
+  module_ = device_->load(
+      image.bytes, [this](CUmodule module) { return find_kernels(module) && warm_up(); }, problem);
+  if (problem != CUresult::kSuccess)
     return errors.error("CUDA device {} does not take the program ({}, driver {}.{}): {}", device_->ordinal(),
-                        compiled_, driver.version / 1000, driver.version % 1000 / 10, driver.text(r));
-  const auto find = [&](CUfunction& function, const char* name) {
-    return device_->check(driver.cuModuleGetFunction(&function, module_, name), name) &&
-           device_->check(
-               driver.cuFuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(shared_bytes_)),
-               "reserving shared memory");
-  };
-  if (!find(stream_function_, "headrace_stream") || !find(resident_function_, "headrace_resident"))
-    return failed(errors);
-  if (!device_->check(driver.cuModuleGetFunction(&update_function_, module_, "headrace_update"), "headrace_update"))
-    return failed(errors);
-  program_.function = stream_function_;
-  const CUfunction used = run_ == Run::kResident ? resident_function_ : stream_function_;
-  driver.cuFuncGetAttribute(&registers_, kFunctionRegisters, used);
-  driver.cuFuncGetAttribute(&local_bytes_, kFunctionLocalBytes, used);
-  return {};
-}
-
-Status CudaBackend::make_places(const LaneOptions& options, Errors& errors) {
-  places_.rows_at = rows_at(program_.counters);
-  // Whole lines, and not all places at the same offset of a page: they would share few sets of the CPU's caches.
-  places_.stride = (places_.rows_at + static_cast<size_t>(options.job_size) * stride_ + 127) / 128 * 128 + 128;
-  place_count_ = static_cast<size_t>(options.workers) * static_cast<size_t>(options.jobs);
-  const size_t bytes = places_.stride * place_count_;
-  if (!place_memory_.allocate(device_, bytes))
-    return errors.error("no pinned memory for {} workers x {} jobs of {} packets: {:.1f} MiB needed", options.workers,
-                        options.jobs, options.job_size, static_cast<double>(bytes) / kMiB);
-  places_.host = place_memory_.host();
-  places_.address = place_memory_.address();
+                        compiled_, device_->driver().version / 1000, device_->driver().version % 1000 / 10,
+                        device_->driver().text(problem));
+  if (module_ == nullptr || !find_kernels(module_)) return failed(errors);
   const size_t plans = std::max<size_t>(program_.plans.size(), 1) * sizeof(DevicePlan);
-  if (!plans_.allocate(device_, plans) || (run_ == Run::kStream && !there_.allocate(device_, bytes)))
-    return errors.error("CUDA device {} has not enough memory for jobs: {:.1f} MiB needed, {:.1f} of {:.1f} MiB free",
-                        device_->ordinal(), static_cast<double>(bytes + plans) / kMiB,
+  const size_t list = static_cast<size_t>(std::max(options_of_lanes_.workers, 1)) * sizeof(CUdeviceptr);
+  if (!plans_.allocate(device_, plans) || !lane_list_.allocate(device_, list))
+    return errors.error("CUDA device {} has not enough memory: {:.1f} of {:.1f} MiB free", device_->ordinal(),
                         static_cast<double>(memory_.free_bytes()) / kMiB,
                         static_cast<double>(memory_.total_bytes()) / kMiB);
   return memory_.upload(plans_.address(), program_.plans.data(), program_.plans.size() * sizeof(DevicePlan)).ok()
@@ -194,90 +194,195 @@ Status CudaBackend::make_places(const LaneOptions& options, Errors& errors) {
              : failed(errors);
 }
 
-/// The first launch of a kernel may reserve memory; a job without rows and an update without pieces get that over.
+bool CudaBackend::find_kernels(CUmodule module) {
+  const Driver& driver = device_->driver();
+  const auto find = [&](CUfunction& function, const char* name, uint32_t shared_bytes) {
+    if (!device_->check(driver.cuModuleGetFunction(&function, module, name), name)) return false;
+    int reserved = 0;
+    driver.cuFuncGetAttribute(&reserved, kFunctionMaxDynamicShared, function);
+    return reserved >= static_cast<int>(shared_bytes) ||
+           device_->check(
+               driver.cuFuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(shared_bytes)),
+               "reserving shared memory");
+  };
+  const char* const names[kPlanClasses][2] = {{"headrace_stream_headers", "headrace_resident_headers"},
+                                              {"headrace_stream_payloads", "headrace_resident_payloads"}};
+  for (size_t c = 0; c < of_class_.size(); ++c) {
+    OfClass& of_class = of_class_[c];
+    if (!of_class.used) continue;
+    if (!find(of_class.stream, names[c][0], of_class.shared_bytes) ||
+        !find(of_class.resident, names[c][1], of_class.shared_bytes))
+      return false;
+    program_.functions[c] = of_class.stream;
+    const CUfunction function = run_ == Run::kResident ? of_class.resident : of_class.stream;
+    driver.cuFuncGetAttribute(&of_class.registers, kFunctionRegisters, function);
+    driver.cuFuncGetAttribute(&of_class.local_bytes, kFunctionLocalBytes, function);
+  }
+  return find(update_function_, "headrace_update", 0);
+}
+
+/// The first launch of a kernel may reserve memory for its stack, and would wait for kernels that stay. Here each does
+/// nothing.
 bool CudaBackend::warm_up() {
-  StreamArguments arguments{};
-  arguments.stride = stride_;
-  arguments.stage_bytes = program_.stage_bytes;
-  void* values[] = {&arguments};
+  Stream stream;
+  if (!stream.create(device_)) return false;
+  const auto launch = [&](CUfunction function, uint32_t shared_bytes, void** values) {
+    return device_->check(device_->driver().cuLaunchKernel(function, 1, 1, 1, kJobThreads, 1, 1, shared_bytes,
+                                                           stream.get(), values, nullptr),
+                          "starting a kernel");
+  };
   CUdeviceptr nothing = 0;
   uint32_t none = 0;
   void* no_pieces[] = {&nothing, &none, &nothing};
-  Stream stream;
-  return stream.create(device_) &&
-         device_->check(device_->driver().cuLaunchKernel(update_function_, 1, 1, 1, kJobThreads, 1, 1, 0, stream.get(),
-                                                         no_pieces, nullptr),
-                        "starting a kernel") &&
-         device_->check(device_->driver().cuLaunchKernel(stream_function_, 1, 1, 1, kJobThreads, 1, 1, shared_bytes_,
-                                                         stream.get(), values, nullptr),
-                        "starting a kernel") &&
-         stream.synchronize();
+  bool ok = launch(update_function_, 0, no_pieces);
+  for (const OfClass& of_class : of_class_) {
+    if (!of_class.used) continue;
+    StreamArguments no_job{};
+    no_job.stride = of_class.stride;
+    ResidentArguments leave{};
+    void* no_rows[] = {&no_job};
+    void* no_places[] = {&leave};
+    ok = ok && launch(of_class.stream, of_class.shared_bytes, no_rows) &&
+         launch(of_class.resident, of_class.shared_bytes, no_places);
+  }
+  return ok && stream.synchronize();
 }
 
-bool CudaBackend::can_write_values() {
+bool CudaBackend::can_write_values(const Places& places) {
   const Driver& driver = device_->driver();
   if (driver.cuStreamWriteValue32 == nullptr) return false;
   Stream stream;
   // Into a done word that no job uses yet.
   const uint32_t probe = 0x5eed;
+  uint32_t* const done = places.done(0, kHeaderPlans);
   if (!stream.create(device_) ||
-      driver.cuStreamWriteValue32(stream.get(), places_.address + kDoneAt, probe, 0) != CUresult::kSuccess)
+      driver.cuStreamWriteValue32(stream.get(), places.address + done_at(kHeaderPlans), probe, 0) != CUresult::kSuccess)
     return false;
-  const bool works = stream.synchronize() && __atomic_load_n(places_.done(0), __ATOMIC_ACQUIRE) == probe;
-  *places_.done(0) = 0;
+  const bool works = stream.synchronize() && __atomic_load_n(done, __ATOMIC_ACQUIRE) == probe;
+  *done = 0;
   return works;
 }
 
-Places CudaBackend::places_of(int worker, const LaneOptions& options) const {
-  return places_.from(worker * options.jobs);
+std::array<unsigned, kPlanClasses> CudaBackend::most_blocks() {
+  std::array<unsigned, kPlanClasses> fit{}, most{};  // fit: on a multiprocessor, if there is nothing else
+  const auto processors = static_cast<unsigned>(device_->attribute(kMultiprocessorCount));
+  for (size_t c = 0; c < fit.size(); ++c) {
+    int blocks = 0;
+    if (of_class_[c].used)
+      device_->check(device_->driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                         &blocks, of_class_[c].resident, kJobThreads, of_class_[c].shared_bytes),
+                     "asking how many blocks fit");
+    fit[c] = static_cast<unsigned>(blocks);
+  }
+  // Half of the room is for the next generation of the router, which starts while this one ends. Even beside both,
+  // there must be room for a block that updates tables.
+  const auto half = [&](unsigned on_each) { return std::max((on_each * processors - 1) / 2, 1U); };
+  if (fit[0] == 0 || fit[1] == 0) {
+    for (size_t c = 0; c < fit.size(); ++c) most[c] = fit[c] == 0 ? 0 : half(fit[c]);
+    return most;
+  }
+  // Blocks of two classes share multiprocessors: so many of each on one fit, whichever comes first.
+  std::array<unsigned, kPlanClasses> on_each{1, 1};
+  const auto both_fit = [&] { return on_each[0] * fit[1] + on_each[1] * fit[0] <= fit[0] * fit[1]; };
+  if (!both_fit()) return {half(fit[0]) / 2 + 1, half(fit[1]) / 2 + 1};
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (const size_t c : {on_each[1] < on_each[0] ? size_t{1} : size_t{0}, on_each[1] < on_each[0] ? size_t{0} : 1}) {
+      ++on_each[c];
+      grown = both_fit();
+      if (grown) break;
+      --on_each[c];
+    }
+  }
+  for (size_t c = 0; c < fit.size(); ++c) most[c] = half(on_each[c]);
+  return most;
 }
 
-Status CudaBackend::make_stream_lanes(const LaneOptions& options, Errors& errors) {
-  program_.write_values = can_write_values();
-  for (int w = 0; w < options.workers; ++w) {
-    const Places places = places_of(w, options);
-    auto lane = std::make_unique<StreamLane>(device_, places, options.jobs,
-                                             there_.address() + (places.address - places_.address), program_);
-    if (!lane->open()) return failed(errors);
-    lanes_.push_back(std::move(lane));
+Status CudaBackend::open_kernels(Errors& errors) {
+  if (run_ != Run::kResident) return {};
+  const std::array<unsigned, kPlanClasses> most = most_blocks();
+  ResidentArguments arguments{};
+  arguments.plans = plans_.address();
+  arguments.place_stride = layout_.stride;
+  arguments.idle_ns = static_cast<uint64_t>(std::max(options_.resident_idle_us, 0)) * 1000;
+  arguments.rows_at = layout_.rows_at;
+  arguments.parameter_bytes = program_.parameter_bytes;
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
+    const OfClass& of_class = of_class_[c];
+    if (!of_class.used) continue;
+    arguments.counters = of_class.counters;
+    if (of_class.homes && !homes_.allocate(device_, most[c] * kHomeBytes))
+      return errors.error("CUDA device {} has not enough memory for packets between shaders: {} MiB needed",
+                          device_->ordinal(), most[c] * kHomeBytes >> 20);
+    arguments.homes = of_class.homes ? homes_.address() : 0;
+    kernels_[c] =
+        std::make_unique<ResidentKernel>(device_, of_class.resident, c, most[c], of_class.shared_bytes, arguments);
+    if (!kernels_[c]->open()) return failed(errors);
   }
   return {};
 }
 
-int CudaBackend::blocks_that_fit(CUfunction function) {
-  int blocks = 0;
-  device_->check(
-      device_->driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, kJobThreads, shared_bytes_),
-      "asking how many blocks fit");
-  return blocks * device_->attribute(kMultiprocessorCount);
+Status CudaBackend::make_places(const LaneFor& lane, Errors& errors) {
+  const size_t bytes = layout_.stride * static_cast<size_t>(options_of_lanes_.jobs);
+  LaneMemory& memory = lane_memory_[static_cast<size_t>(lane.worker)];
+  const offload::NearNode near(lane.node);
+  if (!memory.places.allocate(device_, bytes, lane.node))
+    return errors.error("no pinned memory for worker {} x {} jobs of {} packets: {:.1f} MiB needed", lane.worker,
+                        options_of_lanes_.jobs, options_of_lanes_.job_size, static_cast<double>(bytes) / kMiB);
+  const size_t homes =
+      of_class_[kPayloadPlans].homes ? program_.tiles * kHomeBytes * static_cast<size_t>(options_of_lanes_.jobs) : 0;
+  if (run_ == Run::kStream &&
+      (!memory.there.allocate(device_, bytes) || (homes > 0 && !memory.homes.allocate(device_, homes))))
+    return errors.error("CUDA device {} has not enough memory for jobs: {:.1f} MiB needed, {:.1f} of {:.1f} MiB free",
+                        device_->ordinal(), static_cast<double>(bytes + homes) / kMiB,
+                        static_cast<double>(memory_.free_bytes()) / kMiB,
+                        static_cast<double>(memory_.total_bytes()) / kMiB);
+  return {};
 }
 
-Status CudaBackend::make_resident_lanes(const LaneOptions& options, Errors& errors) {
-  // The other half is for the next generation of the router, which starts while this one ends. Even beside both, there
-  // must be room for a block that updates tables.
-  const size_t most = static_cast<size_t>(std::max((blocks_that_fit(resident_function_) - 1) / 2, 1));
-  const size_t teams = std::min(place_count_, most);
-  const size_t in_team = std::clamp<size_t>(most / teams, 1, kMostInTeam);
-  if (teams * kPlacesPerBlock < place_count_)
-    return errors.error(
-        "{} workers x {} jobs are too many for the resident kernel: CUDA device {} takes {}; use RUN stream",
-        options.workers, options.jobs, device_->ordinal(), most * kPlacesPerBlock);
-  ResidentArguments arguments{};
-  arguments.places = places_.address;
-  arguments.plans = plans_.address();
-  arguments.place_stride = places_.stride;
-  arguments.idle_ns = static_cast<uint64_t>(std::max(options_.resident_idle_us, 0)) * 1000;
-  arguments.place_count = static_cast<uint32_t>(place_count_);
-  arguments.rows_at = places_.rows_at;
-  arguments.counters = program_.counters;
-  arguments.parameter_bytes = program_.parameter_bytes;
-  arguments.stage_bytes = program_.stage_bytes;
-  arguments.teams = static_cast<uint32_t>(teams);
-  kernel_ = std::make_unique<ResidentKernel>(device_, resident_function_, static_cast<unsigned>(teams * in_team),
-                                             shared_bytes_, arguments, places_.host);
-  if (!kernel_->start()) return failed(errors);
-  for (int w = 0; w < options.workers; ++w)
-    lanes_.push_back(std::make_unique<ResidentLane>(device_, places_of(w, options), options.jobs, *kernel_));
+bool CudaBackend::make_lane(int worker) {
+  const LaneMemory& memory = lane_memory_[static_cast<size_t>(worker)];
+  Places places = layout_;
+  places.host = memory.places.host();
+  places.address = memory.places.address();
+  std::unique_ptr<CudaLane>& made = lanes_[static_cast<size_t>(worker)];
+  if (run_ == Run::kResident) {
+    made = std::make_unique<ResidentLane>(device_, places, options_of_lanes_.jobs, classes_, kernels_);
+    return true;
+  }
+  if (!program_.write_values) program_.write_values = can_write_values(places);
+  auto lane = std::make_unique<StreamLane>(device_, places, options_of_lanes_.jobs, classes_, memory.there.address(),
+                                           memory.homes.address(), program_);
+  if (!lane->open()) return false;
+  made = std::move(lane);
+  return true;
+}
+
+Status CudaBackend::open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) {
+  if (device_->failed()) return failed(errors);
+  const auto open = static_cast<size_t>(
+      std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane != nullptr; }));
+  const size_t places = (open + lanes.size()) * static_cast<size_t>(options_of_lanes_.jobs);
+  for (const auto& kernel : kernels_)
+    if (kernel != nullptr && kernel->most_places() < places)
+      return errors.error(
+          "{} workers x {} jobs are too many for the resident kernel: CUDA device {} takes {}; use RUN stream",
+          open + lanes.size(), options_of_lanes_.jobs, device_->ordinal(), kernel->most_places());
+  device_->use();
+  for (const LaneFor& lane : lanes)
+    if (!make_places(lane, errors)) return Status::failed();
+  for (const LaneFor& lane : lanes)
+    if (!make_lane(lane.worker)) return failed(errors);
+  std::vector<Places> all;
+  std::vector<CUdeviceptr> list;
+  for (const auto& lane : lanes_) {
+    if (lane == nullptr) continue;
+    all.push_back(lane->places());
+    list.push_back(all.back().address);
+  }
+  if (!memory_.upload(lane_list_.address(), list.data(), list.size() * sizeof list[0]).ok()) return failed(errors);
+  for (const auto& kernel : kernels_)
+    if (kernel != nullptr) kernel->serve(all, lane_list_.address(), options_of_lanes_.jobs);
   return {};
 }
 
@@ -290,18 +395,31 @@ std::string CudaBackend::describe() const {
   text += fmt::format("driver: {}.{}\n", driver.version / 1000, driver.version % 1000 / 10);
   text += fmt::format("link: {}\n", device_->link());
   text += fmt::format("copies: {:.1f} GB/s to the device, {:.1f} GB/s back\n", rates.to_device, rates.from_device);
-  text += fmt::format("program: {}, {} registers, {} bytes of stack, {} bytes of shared memory\n", compiled_,
-                      registers_, local_bytes_, shared_bytes_);
-  text += fmt::format("run: {}{}\n", run_ == Run::kResident ? "resident" : "stream", note_);
-  text += fmt::format("lanes: {}, {:.1f} MiB of pinned memory\n", lanes_.size(),
-                      static_cast<double>(place_memory_.size()) / kMiB);
-  if (kernel_ != nullptr) {
-    text += fmt::format("blocks: {} of {} threads in {} teams for {} job places\n", kernel_->blocks(), kJobThreads,
-                        kernel_->teams(), place_count_);
-    text += fmt::format("starts: {}\n", kernel_->starts());
-  } else if (!lanes_.empty()) {
-    text += fmt::format("done words: {}\n", program_.write_values ? "written by the stream" : "copied");
+  text += fmt::format("program: {}\n", compiled_);
+  size_t lanes = 0, pinned = 0;
+  for (size_t w = 0; w < lanes_.size(); ++w) {
+    lanes += lanes_[w] != nullptr;
+    pinned += lane_memory_[w].places.size();
   }
+  text += fmt::format("run: {}{}\n", run_ == Run::kResident ? "resident" : "stream", note_);
+  text += fmt::format("lanes: {}, {:.1f} MiB of pinned memory\n", lanes, static_cast<double>(pinned) / kMiB);
+  uint32_t starts = 0;
+  for (size_t c = 0; c < of_class_.size(); ++c) {
+    if (!of_class_[c].used) continue;
+    text += fmt::format("kernel for {}: {} registers, {} bytes of stack, {} bytes of shared memory",
+                        c == kHeaderPlans ? "headers" : "payloads", of_class_[c].registers, of_class_[c].local_bytes,
+                        of_class_[c].shared_bytes);
+    if (const ResidentKernel* const kernel = kernels_[c].get()) {
+      text += fmt::format(", {} blocks of {} threads in {} teams for {} job places", kernel->blocks(), kJobThreads,
+                          kernel->teams(), kernel->places());
+      starts += kernel->starts();
+    }
+    text += '\n';
+  }
+  if (run_ == Run::kResident)
+    text += fmt::format("starts: {}\n", starts);
+  else if (lanes > 0)
+    text += fmt::format("done words: {}\n", program_.write_values ? "written by the stream" : "copied");
   return text;
 }
 

@@ -80,7 +80,14 @@ Device::Device(const Driver& driver, int ordinal, CUdevice handle)
 }
 
 Device::~Device() {
-  if (context_ != nullptr) driver_.cuDevicePrimaryCtxRelease(handle_);
+  if (context_ == nullptr) return;
+  if (!failed()) {
+    use();
+    for (const Loaded& program : loaded_) driver_.cuModuleUnload(program.module);
+    for (const Pinned& p : pinned_) driver_.cuMemFreeHost(p.memory);
+    if (memory_stream_ != nullptr) driver_.cuStreamDestroy(memory_stream_);
+  }
+  driver_.cuDevicePrimaryCtxRelease(handle_);
 }
 
 int Device::attribute(CUdevice_attribute which) const {
@@ -119,6 +126,90 @@ Device::Quiet::Quiet(Device& device) : device_(device), lock_(device.quiet_) {
 
 Device::Quiet::~Quiet() {
   for (Staying* kernel : device_.staying_) kernel->resume();
+}
+
+CUdeviceptr Device::allocate(size_t bytes) {
+  const std::lock_guard guard(memory_);
+  if (failed()) return 0;
+  use();
+  if (memory_stream_ == nullptr &&
+      !check(driver_.cuStreamCreate(&memory_stream_, kStreamNonBlocking), "making a stream"))
+    return 0;
+  CUdeviceptr address = 0;
+  bytes = std::max<size_t>(bytes, 1);
+  if (driver_.cuMemAllocAsync(&address, bytes, memory_stream_) != CUresult::kSuccess) return 0;
+  if (!check(driver_.cuMemsetD8Async(address, 0, bytes, memory_stream_), "clearing memory")) return 0;
+  return wait([this] { return driver_.cuStreamQuery(memory_stream_); }, "clearing memory") ? address : 0;
+}
+
+void Device::release(CUdeviceptr address) {
+  const std::lock_guard guard(memory_);
+  if (address == 0 || failed()) return;
+  use();
+  check(driver_.cuMemFreeAsync(address, memory_stream_), "releasing memory");
+}
+
+void* Device::take_pinned(size_t& bytes, int node) {
+  const std::lock_guard guard(memory_);
+  if (failed()) return nullptr;
+  // Not one that is much too large, which another user may need.
+  auto best = pinned_.end();
+  for (auto it = pinned_.begin(); it != pinned_.end(); ++it)
+    if (it->node == node && it->bytes >= bytes && it->bytes <= 2 * bytes + 4096 &&
+        (best == pinned_.end() || it->bytes < best->bytes))
+      best = it;
+  void* memory = nullptr;
+  if (best != pinned_.end()) {
+    memory = best->memory;
+    bytes = best->bytes;
+    pinned_.erase(best);
+  } else {
+    const LongCalls calls(*this);
+    use();
+    if (driver_.cuMemHostAlloc(&memory, bytes, kHostPortable | kHostMapped) != CUresult::kSuccess) return nullptr;
+  }
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
+void Device::give_back_pinned(void* memory, size_t bytes, int node) {
+  const std::lock_guard guard(memory_);
+  if (!failed()) pinned_.push_back({memory, bytes, node});
+}
+
+CUmodule Device::load(const std::vector<char>& image, const std::function<bool(CUmodule)>& warm_up, CUresult& problem) {
+  problem = CUresult::kSuccess;
+  const std::lock_guard guard(quiet_);
+  const auto known = std::find_if(loaded_.begin(), loaded_.end(), [&](const Loaded& l) { return l.image == image; });
+  if (known != loaded_.end()) {
+    ++known->users;
+    known->used = ++uses_;
+    return known->module;
+  }
+  const LongCalls calls(*this);
+  const Quiet quiet(*this);
+  if (failed()) return nullptr;
+  use();
+  constexpr size_t kMostUnused = 4;
+  const auto unused = [](const Loaded& l) { return l.users == 0; };
+  while (static_cast<size_t>(std::count_if(loaded_.begin(), loaded_.end(), unused)) >= kMostUnused) {
+    const auto oldest = std::min_element(loaded_.begin(), loaded_.end(), [](const Loaded& a, const Loaded& b) {
+      return std::pair(a.users > 0, a.used) < std::pair(b.users > 0, b.used);
+    });
+    driver_.cuModuleUnload(oldest->module);
+    loaded_.erase(oldest);
+  }
+  Loaded program{image, nullptr, 1, ++uses_};
+  problem = driver_.cuModuleLoadData(&program.module, image.data());
+  if (problem != CUresult::kSuccess) return nullptr;
+  if (!warm_up(program.module)) return nullptr;
+  return loaded_.emplace_back(std::move(program)).module;
+}
+
+void Device::unload(CUmodule module) {
+  const std::lock_guard guard(quiet_);
+  for (Loaded& program : loaded_)
+    if (program.module == module) --program.users;
 }
 
 Device::CopyRates Device::copy_rates() {
@@ -181,45 +272,30 @@ std::string Device::link() const {
   return fmt::format("PCIe Gen{} x{} ({})", generation, width, place);
 }
 
-bool PinnedMemory::allocate(std::shared_ptr<Device> device, size_t bytes) {
-  device->use();
-  const Driver& driver = device->driver();
-  if (driver.cuMemHostAlloc(&host_, bytes, kHostPortable | kHostMapped) != CUresult::kSuccess) {
-    host_ = nullptr;
-    return false;
-  }
-  device_ = std::move(device);
+bool PinnedMemory::allocate(std::shared_ptr<Device> device, size_t bytes, int node) {
   size_ = bytes;
-  std::memset(host_, 0, bytes);
-  return device_->check(driver.cuMemHostGetDevicePointer(&address_, host_, 0), "mapping pinned memory");
+  node_ = node;
+  host_ = device->take_pinned(size_, node);
+  if (host_ == nullptr) return false;
+  device_ = std::move(device);
+  return device_->check(device_->driver().cuMemHostGetDevicePointer(&address_, host_, 0), "mapping pinned memory");
 }
 
 void PinnedMemory::reset() {
-  if (host_ != nullptr && !device_->failed()) {
-    device_->use();
-    device_->driver().cuMemFreeHost(host_);
-  }
+  if (host_ != nullptr) device_->give_back_pinned(host_, size_, node_);
   host_ = nullptr;
   device_.reset();
 }
 
 bool DeviceBuffer::allocate(std::shared_ptr<Device> device, size_t bytes) {
-  device->use();
-  const Driver& driver = device->driver();
-  if (driver.cuMemAlloc(&address_, bytes) != CUresult::kSuccess) {
-    address_ = 0;
-    return false;
-  }
+  address_ = device->allocate(bytes);
+  if (address_ == 0) return false;
   device_ = std::move(device);
-  return device_->check(driver.cuMemsetD8Async(address_, 0, bytes, nullptr), "clearing memory") &&
-         device_->check(driver.cuStreamSynchronize(nullptr), "clearing memory");
+  return true;
 }
 
 void DeviceBuffer::reset() {
-  if (address_ != 0 && !device_->failed()) {
-    device_->use();
-    device_->driver().cuMemFree(address_);
-  }
+  if (address_ != 0) device_->release(address_);
   address_ = 0;
   device_.reset();
 }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,8 +17,9 @@
 
 namespace headrace::cuda {
 
-/// Kernels of one owner. Calls that allocate, free or load wait for all kernels, without a limit, so before them a
-/// kernel that stays is asked to leave, and it is seen whether the others end.
+/// Kernels of one owner. Calls that load or unload programs wait for all kernels, without a limit, so before them a
+/// kernel that stays is asked to leave, and it is seen whether the others end. Calls that free memory would wait, too:
+/// memory is freed in the order of a stream, or kept.
 class Staying {
  public:
   virtual ~Staying() = default;
@@ -72,8 +74,40 @@ class Device {
     return false;
   }
 
+  /// Memory of the device, zeroed and aligned to 256; 0 if there is not enough. Waits for no kernel.
+  CUdeviceptr allocate(size_t bytes);
+  /// Nothing may use it any more.
+  void release(CUdeviceptr address);
+  /// Pinned memory, zeroed; it comes from what was given back, if that is large enough. Null if there is not enough.
+  /// \param bytes wanted; set to what the memory has
+  /// \param node the NUMA node that it should be on, -1: any
+  void* take_pinned(size_t& bytes, int node);
+  void give_back_pinned(void* memory, size_t bytes, int node);
+
+  /// The functions of a program, loaded. A program that was loaded before is there at once; a new one makes the kernels
+  /// that stay leave for a moment. It remains loaded for later users.
+  /// \param warm_up called in this moment, to launch what would wait for other kernels when first launched
+  /// Null if the driver does not take the program; `problem` is its answer.
+  CUmodule load(const std::vector<char>& image, const std::function<bool(CUmodule)>& warm_up, CUresult& problem);
+  void unload(CUmodule module);
+
+  /// True while a thread makes calls that may hold the driver's locks for long: workers then do without the driver.
+  bool driver_is_busy() const { return long_calls_.load(std::memory_order_relaxed) > 0; }
+  class LongCalls {
+   public:
+    explicit LongCalls(Device& device) : device_(device) { device_.long_calls_.fetch_add(1); }
+    ~LongCalls() { device_.long_calls_.fetch_sub(1); }
+    LongCalls(const LongCalls&) = delete;
+    LongCalls& operator=(const LongCalls&) = delete;
+
+   private:
+    Device& device_;
+  };
+
   void add(Staying* kernel);
   void remove(Staying* kernel);
+  /// While it is held, there is no Quiet.
+  std::unique_lock<std::recursive_mutex> not_quiet() { return std::unique_lock(quiet_); }
 
   /// While it lives, no kernel stays on the device, and none is stuck there unless the device has failed: look after
   /// making one.
@@ -112,10 +146,27 @@ class Device {
   std::string name_;
   int capability_ = 0;
   std::atomic<bool> failed_{false};
+  std::atomic<int> long_calls_{0};
   std::recursive_mutex quiet_;  // guards what stands below
   std::vector<Staying*> staying_;
   CopyRates rates_;
   bool measured_ = false;
+  struct Loaded {
+    std::vector<char> image;
+    CUmodule module = nullptr;
+    int users = 0;
+    uint64_t used = 0;  // last, in uses_
+  };
+  std::vector<Loaded> loaded_;
+  uint64_t uses_ = 0;
+  std::mutex memory_;  // guards what stands below
+  CUstream memory_stream_ = nullptr;
+  struct Pinned {
+    void* memory;
+    size_t bytes;
+    int node;
+  };
+  std::vector<Pinned> pinned_;  // given back
 };
 
 /// Pinned host memory that the device sees; zeroed.
@@ -126,7 +177,8 @@ class PinnedMemory {
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  bool allocate(std::shared_ptr<Device> device, size_t bytes);
+  /// \param node as in Device::take_pinned()
+  bool allocate(std::shared_ptr<Device> device, size_t bytes, int node = -1);
   void reset();
   uint8_t* host() const { return static_cast<uint8_t*>(host_); }
   CUdeviceptr address() const { return address_; }
@@ -137,6 +189,7 @@ class PinnedMemory {
   void* host_ = nullptr;
   CUdeviceptr address_ = 0;
   size_t size_ = 0;
+  int node_ = -1;
 };
 
 /// Memory of the device; zeroed.

@@ -16,18 +16,13 @@ constexpr unsigned kUpdateBlocks = 16;
 
 CudaMemory::~CudaMemory() {
   if (device_->failed()) return;
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return;
   device_->use();
   for (const CUevent event : sent_)
     if (event != nullptr) device_->driver().cuEventDestroy(event);
-  staging_.reset();
-  list_.reset();
 }
 
 Status CudaMemory::open(Errors& errors) {
   if (staging_.host() != nullptr) return {};
-  const Device::Quiet quiet(*device_);
   if (!staging_.allocate(device_, 2 * kPiece) || !list_.allocate(device_, 2 * kMostSmall * sizeof(UpdatePiece)))
     return errors.error("CUDA device {}: no {} KiB of pinned memory", device_->ordinal(), 2 * kPiece >> 10);
   bool ok = stream_.create(device_);
@@ -35,26 +30,12 @@ Status CudaMemory::open(Errors& errors) {
   return ok ? Status() : errors.error("CUDA device {} has failed", device_->ordinal());
 }
 
-uint64_t CudaMemory::allocate(size_t bytes) {
-  if (device_->failed() || stream_.get() == nullptr) return 0;
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return 0;
-  device_->use();
-  const Driver& driver = device_->driver();
-  CUdeviceptr address = 0;
-  if (driver.cuMemAlloc(&address, std::max<size_t>(bytes, 1)) != CUresult::kSuccess) return 0;
-  if (!device_->check(driver.cuMemsetD8Async(address, 0, bytes, stream_.get()), "clearing memory")) return 0;
-  return stream_.wait("clearing memory") ? address : 0;
-}
+uint64_t CudaMemory::allocate(size_t bytes) { return device_->allocate(bytes); }
 
 void CudaMemory::release(uint64_t address) {
-  if (address == 0 || device_->failed()) return;
-  // A piece that waits may be for this memory.
-  if (listed_ > started_ && !finish()) return;
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return;
-  device_->use();
-  device_->check(device_->driver().cuMemFree(address), "releasing memory");
+  // What was sent may be for this memory.
+  if (address == 0 || !finish()) return;
+  device_->release(address);
 }
 
 bool CudaMemory::flush() {

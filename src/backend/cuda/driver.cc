@@ -53,6 +53,8 @@ struct OpenedDriver {
     symbols.find(d.cuCtxSetCurrent, "cuCtxSetCurrent");
     symbols.find(d.cuMemAlloc, "cuMemAlloc_v2");
     symbols.find(d.cuMemFree, "cuMemFree_v2");
+    symbols.find(d.cuMemAllocAsync, "cuMemAllocAsync");
+    symbols.find(d.cuMemFreeAsync, "cuMemFreeAsync");
     symbols.find(d.cuMemGetInfo, "cuMemGetInfo_v2");
     symbols.find(d.cuMemHostAlloc, "cuMemHostAlloc");
     symbols.find(d.cuMemFreeHost, "cuMemFreeHost");

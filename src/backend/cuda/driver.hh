@@ -56,6 +56,8 @@ struct Driver {
 
   CUresult (*cuMemAlloc)(CUdeviceptr* address, size_t bytes);
   CUresult (*cuMemFree)(CUdeviceptr address);
+  CUresult (*cuMemAllocAsync)(CUdeviceptr* address, size_t bytes, CUstream stream);
+  CUresult (*cuMemFreeAsync)(CUdeviceptr address, CUstream stream);
   CUresult (*cuMemGetInfo)(size_t* free, size_t* total);
   CUresult (*cuMemHostAlloc)(void** address, size_t bytes, unsigned flags);
   CUresult (*cuMemFreeHost)(void* address);

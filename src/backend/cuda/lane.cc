@@ -14,8 +14,9 @@ bool ResidentLane::submit(int job, int plan, int slots, uint64_t parameters) {
 offload::Lane::State ResidentLane::poll(int job) {
   if (done(job)) return State::kDone;
   if (device_->failed()) return State::kFailed;
-  kernel_.wake();
-  if (++job_at(job).polls % kPollsBetweenChecks == 0) kernel_.check();
+  ResidentKernel& kernel = *kernels_[job_at(job).plan_class];
+  kernel.wake();
+  if (++job_at(job).polls % kPollsBetweenChecks == 0) kernel.check();
   return State::kPending;
 }
 
@@ -53,44 +54,50 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   if (device_->failed()) return false;
   device_->use();
   const DevicePlan& layout = program_.plans[static_cast<size_t>(plan)];
+  const PlanClass c = layout.plan_class;
   // The sequence number travels with the job, so that it can come back behind the rows.
-  places_.bell(job).job = next(job, plan, slots, parameters);
+  ring(job, next(job, plan, slots, parameters));
   std::memset(places_.counts(job), 0, layout.counters * sizeof(uint64_t));
 
   const Driver& driver = device_->driver();
   const CUstream stream = streams_[job % kStreams].get();
   const CUdeviceptr there = there_ + static_cast<size_t>(job) * places_.stride;
   const size_t end = places_.rows_at + static_cast<size_t>(slots) * layout.stride;
-  StreamArguments arguments{
-      there + places_.rows_at,      there + kCountsAt, parameters,      static_cast<uint32_t>(plan),
-      static_cast<uint32_t>(slots), layout.stride,     layout.counters, program_.parameter_bytes,
-      program_.stage_bytes,         layout.scans};
+  StreamArguments arguments{};
+  arguments.rows = there + places_.rows_at;
+  arguments.counts = there + kCountsAt;
+  arguments.parameters = parameters;
+  arguments.homes = homes_ == 0 ? 0 : homes_ + static_cast<size_t>(job) * program_.tiles * kHomeBytes;
+  arguments.plan = static_cast<uint32_t>(plan);
+  arguments.slots = static_cast<uint32_t>(slots);
+  arguments.stride = layout.stride;
+  arguments.counters = layout.counters;
+  arguments.parameter_bytes = program_.parameter_bytes;
   void* values[] = {&arguments};
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
-  const unsigned shared =
-      job_shared_bytes(layout.counters, program_.parameter_bytes, layout.stride, program_.stage_bytes);
+  const unsigned shared = job_shared_bytes(c, layout.counters, program_.parameter_bytes, layout.stride);
   const auto sequence = job_at(job).sequence;
   bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
   if (ok && slots > 0)
     ok = device_->check(
-        driver.cuLaunchKernel(program_.function, blocks, 1, 1, kJobThreads, 1, 1, shared, stream, values, nullptr),
+        driver.cuLaunchKernel(program_.functions[c], blocks, 1, 1, kJobThreads, 1, 1, shared, stream, values, nullptr),
         "starting a job");
   ok = ok && device_->check(driver.cuMemcpyDtoHAsync(places_.counts(job), there + kCountsAt, end - kCountsAt, stream),
                             "copying a job back");
   if (!ok) return false;
   if (program_.write_values) {
-    const CUdeviceptr word = places_.address + static_cast<size_t>(job) * places_.stride + kDoneAt;
+    const CUdeviceptr word = places_.address + static_cast<size_t>(job) * places_.stride + done_at(c);
     return device_->check(driver.cuStreamWriteValue32(stream, word, sequence, 0), "ending a job");
   }
-  constexpr size_t kSequenceAt = offsetof(Doorbell, job) + sizeof(uint32_t);
-  return device_->check(driver.cuMemcpyDtoHAsync(places_.done(job), there + kSequenceAt, sizeof sequence, stream),
+  const size_t sequence_at = bell_at(c) + offsetof(Doorbell, job) + sizeof(uint32_t);
+  return device_->check(driver.cuMemcpyDtoHAsync(places_.done(job, c), there + sequence_at, sizeof sequence, stream),
                         "ending a job");
 }
 
 offload::Lane::State StreamLane::poll(int job) {
   if (done(job)) return State::kDone;
   if (device_->failed()) return State::kFailed;
-  if (++job_at(job).polls % kPollsBetweenChecks == 0) {
+  if (++job_at(job).polls % kPollsBetweenChecks == 0 && !device_->driver_is_busy()) {
     device_->use();
     const CUresult state = device_->driver().cuStreamQuery(streams_[job % kStreams].get());
     if (state != CUresult::kNotReady) device_->check(state, "running jobs");

@@ -2,6 +2,8 @@
 /// \file
 /// Lanes to a CUDA device: through the resident kernel, and by copies and launches.
 
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "backend/cuda/resident_kernel.hh"
@@ -15,8 +17,10 @@ using offload::Places;
 /// What both kinds share.
 class CudaLane : public offload::PlaceLane {
  public:
-  CudaLane(std::shared_ptr<Device> device, const Places& places, int jobs)
-      : PlaceLane(places, jobs), device_(std::move(device)) {}
+  CudaLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes)
+      : PlaceLane(places, jobs, classes), device_(std::move(device)) {}
+
+  const Places& places() const { return places_; }
 
  protected:
   /// Number of polls between checks that the device still works: a check every few milliseconds.
@@ -27,23 +31,26 @@ class CudaLane : public offload::PlaceLane {
 
 class ResidentLane final : public CudaLane {
  public:
-  ResidentLane(std::shared_ptr<Device> device, const Places& places, int jobs, ResidentKernel& kernel)
-      : CudaLane(std::move(device), places, jobs), kernel_(kernel) {}
+  /// By class; null where there are no plans of it.
+  using Kernels = std::array<std::unique_ptr<ResidentKernel>, kPlanClasses>;
+
+  ResidentLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes,
+               const Kernels& kernels)
+      : CudaLane(std::move(device), places, jobs, classes), kernels_(kernels) {}
 
   bool submit(int job, int plan, int slots, uint64_t parameters) override;
   State poll(int job) override;
 
  private:
-  ResidentKernel& kernel_;
+  const Kernels& kernels_;
 };
 
 /// What a stream lane needs to know about the program.
 struct StreamProgram {
-  CUfunction function = nullptr;
+  std::array<CUfunction, kPlanClasses> functions{};
   std::vector<DevicePlan> plans;
   uint32_t parameter_bytes = 0;
-  uint32_t stage_bytes = 0;   ///< room for payloads in a block's shared memory
-  uint32_t counters = 0;      ///< most of any plan
+  size_t tiles = 1;           ///< of the largest job
   bool write_values = false;  ///< cuStreamWriteValue32 works here
 };
 
@@ -52,10 +59,11 @@ class StreamLane final : public CudaLane, public Staying {
   /// Number of streams shared by a lane's jobs: one copies in while another computes and a third copies out.
   static constexpr int kStreams = 4;
 
-  /// `there` is device memory for the same places.
-  StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, CUdeviceptr there,
-             const StreamProgram& program)
-      : CudaLane(std::move(device), places, jobs), there_(there), program_(program) {}
+  /// \param there device memory for the same places
+  /// \param homes kHomeBytes for each tile of each place, or 0: see Slot::home
+  StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes,
+             CUdeviceptr there, CUdeviceptr homes, const StreamProgram& program)
+      : CudaLane(std::move(device), places, jobs, classes), there_(there), homes_(homes), program_(program) {}
 
   /// Waits for jobs under way, because their memory goes next. When they do not end, the device has failed and all that
   /// they use stays where it is.
@@ -68,7 +76,7 @@ class StreamLane final : public CudaLane, public Staying {
   void resume() override {}
 
  private:
-  CUdeviceptr there_;
+  CUdeviceptr there_, homes_;
   const StreamProgram& program_;
   Stream streams_[kStreams];
   CUevent reached_[kStreams] = {};  // for pause()

@@ -6,25 +6,25 @@
 
 namespace headrace::cuda {
 
-std::shared_ptr<PacketMemory> PacketMemory::share(std::shared_ptr<Device> device, Errors& errors) {
+std::shared_ptr<PacketMemory> PacketMemory::share(const std::shared_ptr<Device>& device, Errors& errors) {
   static std::mutex lock;
-  static std::weak_ptr<PacketMemory> shared;
+  static std::weak_ptr<Device> registered;
   const std::lock_guard guard(lock);
   PacketPool& pool = PacketPool::instance();
   pool.prepare();
   void* const base = const_cast<void*>(pool.base());
   const Driver& driver = device->driver();
-  std::shared_ptr<PacketMemory> memory = shared.lock();
+  std::shared_ptr<Device> by = registered.lock();
   device->use();
-  if (memory == nullptr) {
+  if (by == nullptr) {
+    const Device::LongCalls calls(*device);
     const CUresult r = driver.cuMemHostRegister(base, pool.bytes(), kHostPortable | kHostMapped);
     if (r != CUresult::kSuccess) {
       (void)errors.error("CUDA device {} cannot read packets where they lie ({} MiB of {}): {}", device->ordinal(),
                          pool.bytes() >> 20, pool.page_kind(), driver.text(r));
       return nullptr;
     }
-    memory.reset(new PacketMemory(device, base));
-    shared = memory;
+    registered = by = device;
   }
   CUdeviceptr there = 0;
   const CUresult r = driver.cuMemHostGetDevicePointer(&there, base, 0);
@@ -33,15 +33,7 @@ std::shared_ptr<PacketMemory> PacketMemory::share(std::shared_ptr<Device> device
                        r == CUresult::kSuccess ? "" : ": " + driver.text(r));
     return nullptr;
   }
-  return memory;
-}
-
-PacketMemory::~PacketMemory() {
-  if (device_->failed()) return;
-  const Device::Quiet quiet(*device_);
-  if (device_->failed()) return;
-  device_->use();
-  device_->driver().cuMemHostUnregister(base_);
+  return std::shared_ptr<PacketMemory>(new PacketMemory(std::move(by)));
 }
 
 }  // namespace headrace::cuda

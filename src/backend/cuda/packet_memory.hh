@@ -8,21 +8,18 @@
 
 namespace headrace::cuda {
 
-/// The packet pool, registered for all CUDA devices as long as one of these lives. They share one registration.
+/// The packet pool, registered for all CUDA devices. It stays registered until the device that did it is closed, because
+/// the opposite would wait for kernels; so users of other devices keep that one open.
 class PacketMemory {
  public:
-  /// Nothing may stay on the device meanwhile. Null with a message when the driver does not take the memory, or when
-  /// the device would see it at other addresses than the host.
-  static std::shared_ptr<PacketMemory> share(std::shared_ptr<Device> device, Errors& errors);
-  ~PacketMemory();
-  PacketMemory(const PacketMemory&) = delete;
-  PacketMemory& operator=(const PacketMemory&) = delete;
+  /// Null with a message when the driver does not take the memory, or when the device would see it at other addresses
+  /// than the host.
+  static std::shared_ptr<PacketMemory> share(const std::shared_ptr<Device>& device, Errors& errors);
 
  private:
-  PacketMemory(std::shared_ptr<Device> device, void* base) : device_(std::move(device)), base_(base) {}
+  explicit PacketMemory(std::shared_ptr<Device> registered) : registered_(std::move(registered)) {}
 
-  std::shared_ptr<Device> device_;
-  void* base_;
+  const std::shared_ptr<Device> registered_;
 };
 
 }  // namespace headrace::cuda

@@ -4,23 +4,34 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "backend/cuda/device.hh"
-#include "headrace/device/jobs.hh"
+#include "backend/places.hh"
 
 namespace headrace::cuda {
 
-/// It is started again when it has left (nothing to do for a while) and a job waits for it, and left alone around calls
+using offload::Places;
+
+/// The kernel of one class of plans. It is started again when it has left (nothing to do for a while) and a job waits for it, and left alone around calls
 /// that would wait for it. Jobs that were handed over while it was away are found when it starts: a place's doorbell
 /// then differs from its done word.
 class ResidentKernel final : public Staying {
  public:
-  ResidentKernel(std::shared_ptr<Device> device, CUfunction function, unsigned blocks, unsigned shared_bytes,
-                 const ResidentArguments& arguments, uint8_t* places);
+  /// \param most_blocks that it may have
+  /// \param arguments those that do not depend on lanes
+  ResidentKernel(std::shared_ptr<Device> device, CUfunction function, PlanClass plan_class, unsigned most_blocks,
+                 unsigned shared_bytes, const ResidentArguments& arguments);
   ~ResidentKernel() override;
 
-  /// Makes its stream and starts it.
-  bool start();
+  /// Makes its stream and its memory.
+  bool open();
+  /// Starts it, or starts it again, to poll these places.
+  /// \param list where the device finds their addresses
+  /// \param places of each lane
+  void serve(const std::vector<Places>& lanes, CUdeviceptr list, int places);
+  /// The most places that it can poll.
+  size_t most_places() const { return size_t{most_blocks_} * kPlacesPerBlock; }
   /// Asks it to leave and waits. If it does not, the device has failed.
   void pause() override;
   void resume() override;
@@ -36,6 +47,7 @@ class ResidentKernel final : public Staying {
 
   unsigned blocks() const { return blocks_; }
   unsigned teams() const { return arguments_.teams; }
+  unsigned places() const { return arguments_.place_count; }
   /// How often it was started.
   uint32_t starts() const { return generation_.load(std::memory_order_relaxed); }
 
@@ -46,16 +58,18 @@ class ResidentKernel final : public Staying {
 
   std::shared_ptr<Device> device_;
   const CUfunction function_;
-  const unsigned blocks_;
+  const PlanClass class_;
+  const unsigned most_blocks_;
   const unsigned shared_bytes_;
+  unsigned blocks_ = 0;
   ResidentArguments arguments_;
-  uint8_t* const places_;
+  std::vector<Places> lanes_;
   Stream stream_;
   PinnedMemory control_;
   DeviceBuffer activity_, mail_;
   std::mutex lock_;
   int paused_ = 0;
-  bool running_ = false;
+  bool open_ = false;
   std::atomic<uint32_t> generation_{0};
 };
 

@@ -54,8 +54,15 @@ Status ReferenceMemory::send(uint64_t to, const void* from, size_t bytes) {
 
 class ReferenceBackend::ReferenceLane final : public PlaceLane {
  public:
-  ReferenceLane(ReferenceBackend& backend, int first_place, int jobs)
-      : PlaceLane(backend.places_.from(first_place), jobs), backend_(backend), first_place_(first_place) {}
+  using Memory = std::unique_ptr<uint8_t, void (*)(void*)>;
+
+  ReferenceLane(ReferenceBackend& backend, const Places& places, int first_place, Memory memory)
+      : PlaceLane(places, backend.jobs_of_lane_, backend.classes_),
+        backend_(backend),
+        first_place_(first_place),
+        memory_(std::move(memory)) {}
+
+  const Places& places() const { return places_; }
 
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
     if (backend_.failed_.load(std::memory_order_acquire)) return false;
@@ -80,36 +87,50 @@ class ReferenceBackend::ReferenceLane final : public PlaceLane {
  private:
   ReferenceBackend& backend_;
   const int first_place_;
+  const Memory memory_;
 };
 
 ReferenceBackend::ReferenceBackend(const OffloadOptions& options, size_t memory_limit)
     : memory_(memory_limit ? memory_limit : size_t{1'000'000} * static_cast<size_t>(options.reference.memory_mb)),
-      options_(options.reference),
-      place_memory_(nullptr, &std::free) {}
+      options_(options.reference) {}
 
 ReferenceBackend::~ReferenceBackend() { stop(); }
 
-Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors& errors) {
+Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors&) {
   plans_ = program.objects;
   size_t stride = 16, counters = 1;
   for (const Program::Plan& plan : program.plans) {
     stride = std::max(stride, static_cast<size_t>(plan.row.stride));
     counters = std::max(counters, static_cast<size_t>(plan.counters));
+    classes_.push_back(class_of(plan.row));
   }
-  places_.rows_at = rows_at(static_cast<uint32_t>(counters));
-  places_.stride = rounded(places_.rows_at + stride * static_cast<size_t>(options.job_size));
+  layout_.rows_at = rows_at(static_cast<uint32_t>(counters));
+  layout_.stride = rounded(layout_.rows_at + stride * static_cast<size_t>(options.job_size));
+  lane_bytes_ = layout_.stride * static_cast<size_t>(options.jobs);
+  jobs_of_lane_ = options.jobs;
   place_count_ = options.workers * options.jobs;
-  const size_t bytes = places_.stride * static_cast<size_t>(std::max(place_count_, 1));
-  place_memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
-  if (!place_memory_) return errors.error("no memory for {} jobs: {} MB wanted", place_count_, bytes >> 20);
-  places_.host = place_memory_.get();
-  std::memset(places_.host, 0, bytes);
-  for (int w = 0; w < options.workers; ++w)
-    lanes_.push_back(std::make_unique<ReferenceLane>(*this, w * options.jobs, options.jobs));
+  lanes_.resize(static_cast<size_t>(options.workers));
+  open_ = std::make_unique<std::atomic<const ReferenceLane*>[]>(lanes_.size());
   if (options_.threads == 0) without_threads_.resize(static_cast<size_t>(place_count_));
   for (int t = 0; t < options_.threads; ++t) threads_.emplace_back([this, t] { serve(t); });
   return {};
 }
+
+Status ReferenceBackend::open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) {
+  for (const LaneFor& lane : lanes) {
+    ReferenceLane::Memory memory(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, lane_bytes_)), &std::free);
+    if (!memory) return errors.error("no memory for {} jobs: {} MB wanted", jobs_of_lane_, lane_bytes_ >> 20);
+    std::memset(memory.get(), 0, lane_bytes_);
+    Places places = layout_;
+    places.host = memory.get();
+    const auto worker = static_cast<size_t>(lane.worker);
+    lanes_[worker] = std::make_unique<ReferenceLane>(*this, places, lane.worker * jobs_of_lane_, std::move(memory));
+    open_[worker].store(lanes_[worker].get(), std::memory_order_release);
+  }
+  return {};
+}
+
+Lane* ReferenceBackend::lane(int worker) { return lanes_[static_cast<size_t>(worker)].get(); }
 
 bool ReferenceBackend::stop() {
   stop_.store(true, std::memory_order_release);
@@ -119,8 +140,6 @@ bool ReferenceBackend::stop() {
   threads_.clear();
   return true;
 }
-
-Lane& ReferenceBackend::lane(int worker) { return *lanes_[static_cast<size_t>(worker)]; }
 
 void ReferenceBackend::serve(int thread) {
   std::vector<uint32_t> seen(static_cast<size_t>(place_count_), 0);
@@ -169,15 +188,22 @@ void ReferenceBackend::serve_place(int place) {
 }
 
 bool ReferenceBackend::look(int place, uint32_t& seen, Seen& job) const {
-  const Doorbell& bell = places_.bell(place);
-  job.word = __atomic_load_n(&bell.job, __ATOMIC_ACQUIRE);
-  const auto sequence = static_cast<uint32_t>(job.word >> 32);
-  if (sequence == seen) return false;
-  job.parameters = __atomic_load_n(&bell.parameters, __ATOMIC_RELAXED);
-  if ((sequence & 0xffff) != job.parameters >> 48) return false;
-  seen = sequence;
-  job.place = place;
-  return true;
+  const ReferenceLane* const lane = open_[static_cast<size_t>(place / jobs_of_lane_)].load(std::memory_order_acquire);
+  if (!lane) return false;
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
+    const Doorbell& bell = lane->places().bell(place % jobs_of_lane_, c);
+    job.word = __atomic_load_n(&bell.job, __ATOMIC_ACQUIRE);
+    const auto sequence = static_cast<uint32_t>(job.word >> 32);
+    // The bell of the other class still tells of an older job.
+    if (static_cast<int32_t>(sequence - seen) <= 0) continue;
+    job.parameters = __atomic_load_n(&bell.parameters, __ATOMIC_RELAXED);
+    if ((sequence & 0xffff) != job.parameters >> 48) continue;
+    seen = sequence;
+    job.lane = lane;
+    job.place = place % jobs_of_lane_;
+    return true;
+  }
+  return false;
 }
 
 bool ReferenceBackend::plan_job(Seen& job) {
@@ -213,8 +239,9 @@ void ReferenceBackend::run(const Seen& job) {
   const auto slots = static_cast<int>(low & ((1u << Doorbell::kSlotBits) - 1));
   const auto* parameters = reinterpret_cast<const uint8_t*>(job.parameters << 16 >> 12);
   const offload::Plan& p = (*plans_)[static_cast<size_t>(plan)];
-  uint8_t* const rows = places_.rows(job.place);
-  auto* const counts = reinterpret_cast<uint64_t*>(places_.counts(job.place));
+  const Places& places = job.lane->places();
+  uint8_t* const rows = places.rows(job.place);
+  auto* const counts = reinterpret_cast<uint64_t*>(places.counts(job.place));
   std::fill_n(counts, p.counters(), 0);
   const auto stride = static_cast<size_t>(p.row().stride);
   constexpr int kTile = 64;
@@ -238,7 +265,8 @@ void ReferenceBackend::run(const Seen& job) {
         blame(p, tile[i]);
     }
   }
-  __atomic_store_n(places_.done(job.place), static_cast<uint32_t>(job.word >> 32), __ATOMIC_RELEASE);
+  __atomic_store_n(places.done(job.place, classes_[static_cast<size_t>(plan)]), static_cast<uint32_t>(job.word >> 32),
+                   __ATOMIC_RELEASE);
 }
 
 void ReferenceBackend::blame(const offload::Plan& plan, const Slot& slot) {

@@ -47,7 +47,8 @@ class ReferenceBackend final : public Backend {
 
   DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
-  Lane& lane(int worker) override;
+  Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override;
+  Lane* lane(int worker) override;
   bool stop() override;
   int deadline_ms() const override { return 1000; }  // its threads may have to wait for a CPU
   std::string describe() const override;
@@ -61,14 +62,15 @@ class ReferenceBackend final : public Backend {
   /// A job that a thread has seen at a doorbell.
   struct Seen {
     int64_t ready;  // when it is to be done, in ns
-    int place;
+    const ReferenceLane* lane;
+    int place;  // in the lane
     uint64_t word, parameters;
   };
 
   void serve(int thread);
   /// Does the work of the device for one place on the calling thread: for a device without threads.
   void serve_place(int place);
-  /// A job at place `place`, if its doorbell has rung since `seen`.
+  /// A job at place `place`, if one of its doorbells has rung since `seen`.
   bool look(int place, uint32_t& seen, Seen& job) const;
   /// False if the job will never be done. Sets when it is to be done.
   bool plan_job(Seen& job);
@@ -80,14 +82,17 @@ class ReferenceBackend final : public Backend {
   const ReferenceOptions options_;
   const std::vector<Plan>* plans_ = nullptr;
   Runner runner_ = nullptr;
-  Places places_;
-  int place_count_ = 0;
-  std::unique_ptr<uint8_t, void (*)(void*)> place_memory_;
+  std::vector<PlanClass> classes_;  // of plans
+  Places layout_;                   // of each lane's places
+  size_t lane_bytes_ = 0;
+  int jobs_of_lane_ = 0;
+  int place_count_ = 0;  // of all workers, with a lane or without
   std::vector<std::unique_ptr<ReferenceLane>> lanes_;
-  std::atomic<uint32_t> rings_{0};  // of all doorbells
-  std::atomic<uint64_t> jobs_{0};
-  std::atomic<int64_t> link_free_ns_{0};  // when the link has carried all jobs so far
-  std::atomic<int64_t> hang_end_ns_{0};   // 0: has not hung yet
+  std::unique_ptr<std::atomic<const ReferenceLane*>[]> open_;  // the same for the device's threads
+  std::atomic<uint32_t> rings_{0};                             // of all doorbells
+  std::atomic<uint64_t> jobs_{0};                              // so far
+  std::atomic<int64_t> link_free_ns_{0};                       // when the link has carried all jobs so far
+  std::atomic<int64_t> hang_end_ns_{0};                        // 0: has not hung yet
   std::atomic<bool> failed_{false}, stop_{false};
   std::vector<std::thread> threads_;
   struct Place {

@@ -28,12 +28,14 @@ class CudaCompile : public ::testing::Test {
 
   /// A program in which one slot runs through one shader.
   static std::string program_of(std::string_view header, std::string_view shader) {
-    return fmt::format(R"(#include "{}"
+    return fmt::format(R"(#include "headrace/device/jobs.hh"
+#include "{}"
 namespace {{
 struct Layout {{
   HEADRACE_SHADER static constexpr headrace::RowLayout row() {{ return {{128, 0x0fff, -14, 64}}; }}
 }};
 }}
+template <headrace::PlanClass kClass>
 inline __device__ void headrace_run_plan(int, headrace::Slot& slot, const unsigned char* parameters) {{
   const Layout layout;
   slot.header.at = headrace::shade_slot(*reinterpret_cast<const headrace::{}*>(parameters), slot, layout, 0);

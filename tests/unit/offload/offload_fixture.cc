@@ -117,12 +117,19 @@ class ControlledBackend final : public offload::Backend {
       if (!runner) return errors.error("the program does not compile:\n{}\n{}", messages, program.source);
       inner_.set_runner(runner);
     }
-    const Status status = inner_.open(program, options, errors);
-    for (int w = 0; w < options.workers; ++w)
-      lanes_.push_back(std::make_unique<ControlledLane>(inner_.lane(w), *controls_));
+    lanes_.resize(static_cast<size_t>(options.workers));
+    return inner_.open(program, options, errors);
+  }
+  Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override {
+    if (controls_->no_lanes) return errors.error("no memory for lanes");
+    const Status status = inner_.open_lanes(lanes, errors);
+    for (const LaneFor& lane : lanes)
+      lanes_[static_cast<size_t>(lane.worker)] =
+          std::make_unique<ControlledLane>(*inner_.lane(lane.worker), *controls_);
+    controls_->lanes += static_cast<int>(lanes.size());
     return status;
   }
-  offload::Lane& lane(int worker) override { return *lanes_[static_cast<size_t>(worker)]; }
+  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
   bool stop() override { return inner_.stop(); }
   std::string describe() const override { return inner_.describe(); }
 

@@ -28,6 +28,8 @@ struct DeviceControls {
   std::atomic<bool> hold{false};        ///< no job is done
   std::atomic<int> pending{0};          ///< so many polls find their job pending
   std::atomic<bool> refuse{false};      ///< the device takes no tables
+  std::atomic<bool> no_lanes{false};    ///< there is no memory for lanes
+  std::atomic<int> lanes{0};            ///< that were opened
   std::atomic<int> fail_from{-1};       ///< this job and later ones: the device has failed
   std::atomic<int> lose{-1};            ///< this job is not done before `found` is set
   std::atomic<bool> found{false};       ///< the lost job is done, late

@@ -48,6 +48,9 @@ class OffloadQueue : public ::testing::Test {
     router_ = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = options}, workers);
     ASSERT_TRUE(router_->ok()) << router_->errors();
     ASSERT_NE(router_->router().engine(), nullptr) << router_->errors();
+    // A single worker has a lane to each device, so that it need not stop for one.
+    for (int d = devices - 1; workers == 1 && devices > 1 && d >= 0; --d)
+      router_->write("offload_tuning", fmt::format("device={}", d));
   }
   TestRouter& r() { return *router_; }
   DeviceControls& device(int d = 0) { return (*devices_)[d]; }
@@ -774,7 +777,40 @@ TEST_F(OffloadQueue, WorkersOfADeviceThatFailsSpreadOverTheOthers) {
   send(1, 4);
   r().router().drain();
   expect_all_in_order();
+  // They get lanes there at the next occasion.
+  r().write("offload_mode", "device");
   EXPECT_EQ(of_workers(), (std::vector<int>{1, 1, 2, 2, 1, 2}));
+}
+
+// --- Lanes
+
+TEST_F(OffloadQueue, ALaneIsOpenedWhenAWorkerNeedsIt) {
+  make(kChain, options(Mode::kDevice, 4, 4), 2, 4);
+  EXPECT_EQ(device(0).lanes, 2);
+  EXPECT_EQ(device(1).lanes, 2);
+  r().write("offload_tuning", "worker=0 device=1");
+  EXPECT_EQ(device(0).lanes, 2);
+  EXPECT_EQ(device(1).lanes, 3);
+  EXPECT_EQ(r().router().engine()->queue(0).device_for(0), 1);
+  send(1, 8);
+  EXPECT_EQ(device(0).submitted, 0);
+  EXPECT_EQ(device(1).submitted, 2);
+  r().router().drain();
+  expect_all_in_order();
+}
+
+TEST_F(OffloadQueue, WithoutMemoryForALaneAWorkerStaysWhereItIs) {
+  make(kChain, options(Mode::kDevice, 4, 4), 2, 2);
+  device(1).no_lanes = true;
+  r().write("offload_tuning", "worker=0 device=1");
+  EXPECT_EQ(device(1).lanes, 1);
+  EXPECT_EQ(r().router().engine()->queue(0).device_for(0), 0);
+  EXPECT_EQ(r().router().engine()->queue(0).wanted_lane(), -1);
+  send(1, 8);
+  poll(r());
+  EXPECT_EQ(device(0).submitted, 2);
+  r().router().drain();
+  expect_all_in_order();
 }
 
 // --- Failure
