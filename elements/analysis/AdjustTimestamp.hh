@@ -19,6 +19,9 @@ class AdjustTimestamp final : public SimpleElement {
   Status configure(Args& args) override;
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;
+  std::vector<RegionInfo> annotations() const override {
+    return first_ ? declared(ReadWrite{anno::first_timestamp}) : std::vector<RegionInfo>{};
+  }
 
  private:
   Timestamp by_;

@@ -21,6 +21,9 @@ class SetTimestampDelta final : public SimpleElement {
   Status configure(Args& args) override;
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;
+  std::vector<RegionInfo> annotations() const override {
+    return type_ == Type::kFirst ? declared(Read{anno::first_timestamp}) : std::vector<RegionInfo>{};
+  }
 
  private:
   enum class Type { kRange, kNow, kFirst };

@@ -173,7 +173,7 @@ int TrafficSource::due_frames(Sender& sender, int most) {
 
 template <size_t kHeader, typename Record, typename Write>
 uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write) {
-  constexpr int kAhead = 8;
+  constexpr int kAhead = 16;
   const Record* const all = records.data();
   const size_t count = records.size();
   size_t at = sender.next;

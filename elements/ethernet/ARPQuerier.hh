@@ -46,7 +46,9 @@ class ARPQuerier final : public Element {
   static constexpr Flow kFlow{"xy/x"};
 
   Status configure(Args& args) override;
-  std::vector<RegionInfo> annotations() const override { return declared(Read{anno::dst_ip}); }
+  std::vector<RegionInfo> annotations() const override {
+    return declared(Read{anno::dst_ip}, Read{Span<Anchor::kAnno, anno_offset::kVlanTci, 2>{}});
+  }
   Status initialize(Errors& errors) override;
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;

@@ -59,7 +59,7 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
   using Owner = CheckIPHeaderOwner;
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 65535 + 60>{}}, ReadWrite{meta::length},
-                                           Write{meta::network_header}, Write{anno::dst_ip});
+                                           Write{meta::network_header}, Set{anno::dst_ip});
   enum Problem { kTiny, kVersion, kHeaderLength, kLength, kChecksum, kSource, kProblems, kNone = kProblems };
   static constexpr auto kCounters =
       counters(reason("tiny packet"), reason("bad IP version"), reason("bad IP header length"), reason("bad IP length"),

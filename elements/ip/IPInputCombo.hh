@@ -21,7 +21,7 @@ struct IPInputCombo : Shader<IPInputCombo> {
   using Owner = CheckIPHeaderOwner;
   static constexpr auto kRegions =
       regions(Read{Span<Anchor::kData, 0, 65535 + 60>{}}, ReadWrite{meta::data}, ReadWrite{meta::length},
-              Write{meta::network_header}, Write{anno::dst_ip}, Write{anno::paint});
+              Write{meta::network_header}, Set{anno::dst_ip}, Set{anno::paint});
   static constexpr auto kCounters = CheckIPHeader::kCounters;
   static constexpr int kEthernet = 14;
 

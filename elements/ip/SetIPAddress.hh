@@ -11,7 +11,7 @@ namespace headrace {
 ///
 /// Handlers: `addr` (rw).
 struct SetIPAddress : Shader<SetIPAddress> {
-  static constexpr auto kRegions = regions(ReadWrite{anno::any});
+  static constexpr auto kRegions = regions(Set{anno::any});
 
   uint32_t address = 0;
   int32_t annotation = anno::dst_ip.kOffset;

@@ -52,7 +52,7 @@ struct CheckIP6Header : Shader<CheckIP6Header> {
   using Owner = CheckIP6HeaderOwner;
   static constexpr Ports kPorts{"1/1-2"};
   static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 128>{}}, ReadWrite{meta::length},
-                                           Write{meta::network_header}, Write{anno::dst_ip6});
+                                           Write{meta::network_header}, Set{anno::dst_ip6});
   enum Problem { kTiny, kVersion, kLength, kSource, kProblems, kNone = kProblems };
   static constexpr auto kCounters =
       counters(reason("tiny packet"), reason("bad IP version"), reason("bad IP length"), reason("bad source address"));

@@ -46,7 +46,9 @@ class IP6NDSolicitor final : public Element {
 
   IP6NDSolicitor();
   Status configure(Args& args) override;
-  std::vector<RegionInfo> annotations() const override { return declared(Read{anno::dst_ip6}); }
+  std::vector<RegionInfo> annotations() const override {
+    return declared(Read{anno::dst_ip6}, Read{Span<Anchor::kAnno, anno_offset::kVlanTci, 2>{}});
+  }
   Status initialize(Errors& errors) override;
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;

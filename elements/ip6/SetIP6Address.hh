@@ -9,7 +9,7 @@ namespace headrace {
 ///
 /// Handlers: `addr` (rw).
 struct SetIP6Address : Shader<SetIP6Address> {
-  static constexpr auto kRegions = regions(Write{anno::dst_ip6});
+  static constexpr auto kRegions = regions(Set{anno::dst_ip6});
 
   Ip6Bytes address{};
 

@@ -30,6 +30,7 @@ class LinkUnqueue final : public Element, public Storage {
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
   bool run_task(Task& task) override;
+  std::vector<RegionInfo> annotations() const override { return declared(Read{anno::extra_length}); }
 
   uint32_t stored() const override { return size_; }
   uint64_t held_packets() const override { return link_.size(); }

@@ -27,6 +27,7 @@ class Pad final : public SimpleElement {
   Status configure(Args& args) override;
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;
+  std::vector<RegionInfo> annotations() const override { return declared(ReadWrite{anno::extra_length}); }
 
  private:
   enum class Fill : uint8_t { kNothing, kZero, kRandom };

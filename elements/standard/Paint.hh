@@ -12,7 +12,7 @@ namespace headrace {
 ///
 /// Handlers: `color` (rw).
 struct Paint : Shader<Paint> {
-  static constexpr auto kRegions = regions(ReadWrite{anno::any});
+  static constexpr auto kRegions = regions(Set{anno::any});
 
   uint8_t color = 0;
   int32_t offset = anno::paint.kOffset;

@@ -27,6 +27,9 @@ class Print final : public SimpleElement {
   void add_handlers(Handlers& handlers) override;
   bool can_live_reconfigure() const override { return true; }
   Packet* act(Packet* p, Emitter& emit) override;
+  std::vector<RegionInfo> annotations() const override {
+    return annotations_ ? declared(Read{anno::any}) : std::vector<RegionInfo>{};
+  }
 
  private:
   enum class Contents : uint8_t { kNone, kHex, kAscii };

@@ -188,7 +188,7 @@ template <typename F>
 struct Read {
   F field;
   using Where = F;
-  static constexpr bool kReads = true, kWrites = false;
+  static constexpr bool kReads = true, kWrites = false, kSets = false;
 };
 template <typename F>
 Read(F) -> Read<F>;
@@ -196,7 +196,7 @@ template <typename F>
 struct Write {
   F field;
   using Where = F;
-  static constexpr bool kReads = false, kWrites = true;
+  static constexpr bool kReads = false, kWrites = true, kSets = false;
 };
 template <typename F>
 Write(F) -> Write<F>;
@@ -204,10 +204,21 @@ template <typename F>
 struct ReadWrite {
   F field;
   using Where = F;
-  static constexpr bool kReads = true, kWrites = true;
+  static constexpr bool kReads = true, kWrites = true, kSets = false;
 };
 template <typename F>
 ReadWrite(F) -> ReadWrite<F>;
+/// Declares that a shader writes a field of an annotation in every packet that leaves by output 0, and does not read it.
+/// What was there before need not travel to a device.
+template <typename F>
+struct Set {
+  F field;
+  using Where = F;
+  static constexpr bool kReads = false, kWrites = true, kSets = true;
+  static_assert(F::kAnchor == Anchor::kAnno, "only annotations are set");
+};
+template <typename F>
+Set(F) -> Set<F>;
 
 /// One declaration as data, for the framework.
 struct RegionInfo {
@@ -217,6 +228,7 @@ struct RegionInfo {
   bool reads;
   bool writes;
   const char* name = nullptr;  ///< the annotation's name, if the field has one
+  bool sets = false;           ///< writes it in every packet that leaves by output 0
 };
 
 /// The declarations of one shader.
@@ -246,6 +258,7 @@ struct Regions {
   static constexpr RegionInfo info() {
     using W = typename One::Where;
     RegionInfo r{W::kAnchor, W::kOffset, W::kSize, One::kReads, One::kWrites};
+    r.sets = One::kSets;
     if constexpr (requires { W::kName; }) r.name = W::kName;
     return r;
   }

@@ -36,6 +36,9 @@ class PacketPool {
 
   /// Sets the number of buffers; only before the first packet is made.
   void set_buffers(uint32_t n) { wanted_ = n; }
+  /// Gives workers buffers of their own NUMA nodes; only before the first packet is made.
+  /// \param nodes by worker; -1: unknown
+  void set_nodes(const std::vector<int>& nodes);
   uint32_t buffers() const { return wanted_; }
 
   Packet* allocate(uint32_t length, uint32_t headroom);
@@ -45,6 +48,9 @@ class PacketPool {
   void release_bulk(Packet* const* p, uint32_t n);
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
+  /// Makes the kernel provide the memory of a worker's share of the buffers, so that no page fault comes later. Call on
+  /// its thread before its first packet.
+  void settle(int worker);
 
   /// As allocate_bulk() and release_bulk(), without a cache, as on a thread that has no thread_id().
   uint32_t allocate_shared(Packet** out, uint32_t n);
@@ -58,6 +64,9 @@ class PacketPool {
 
   /// Maps the memory if no packet was made yet.
   void prepare();
+  /// The part of the pool whose memory is on the node of worker `worker`, and the part of a packet's buffer.
+  int part_of_worker(int worker) const;
+  int part_of(const Packet* p) const;
   /// The mapped range, for registration with a device.
   const void* base() const { return base_; }
   size_t bytes() const { return bytes_; }
@@ -70,6 +79,8 @@ class PacketPool {
   struct Cache;
   PacketPool() = default;
   void map();
+  /// The huge page in which a buffer begins; behind the last buffer, the end of the memory.
+  uint8_t* page_of(uint32_t buffer) const;
   /// Null on a thread that has no thread_id().
   Cache* cache();
   Cache* make_cache();
@@ -81,7 +92,19 @@ class PacketPool {
   uint8_t* base_ = nullptr;
   size_t bytes_ = 0;
   const char* page_kind_ = "";
-  std::unique_ptr<Ring<Packet*>> free_;
+  /// The buffers of one NUMA node, next to each other.
+  struct Part {
+    int node = -1;
+    int workers = 0;
+    uint32_t first = 0, buffers = 0;
+    std::unique_ptr<Ring<Packet*>> free;
+  };
+  std::vector<Part> parts_;
+  struct Place {
+    int part = 0;
+    int number = 0;  // among the workers of this part
+  };
+  std::vector<Place> places_;  // by worker
   std::atomic<uint32_t (*)()> free_elsewhere_{nullptr};
   std::atomic<Cache*> caches_[kMaxThreads + 1] = {};  // by thread_id() + 1; the first stays null
   std::atomic<int64_t> large_in_use_{0};

@@ -99,8 +99,8 @@ HEADRACE_SHADER uint64_t address_in(const Slot& slot, int at) {
 }
 
 /// The address of a row's output buffer; 0 if it has none.
-HEADRACE_SHADER uint64_t output_of(const Slot& slot) {
-  return address_in(slot, RowLayout::kOutputAt) & ((uint64_t{1} << 48) - 1);
+HEADRACE_SHADER uint64_t output_of(const Slot& slot, const RowLayout& row) {
+  return address_in(slot, row.output()) & ((uint64_t{1} << 48) - 1);
 }
 
 /// The first byte of a packet's buffer that belongs to the packet or to a header that was stripped.
@@ -112,26 +112,26 @@ HEADRACE_SHADER uint32_t first_byte(const RowHeader& h) {
 }
 
 /// The address of the buffer in which a row's packet lies.
-HEADRACE_SHADER uint64_t address_of(const Slot& slot) {
+HEADRACE_SHADER uint64_t address_of(const Slot& slot, const RowLayout& row) {
 #if defined(__CUDA_ARCH__)
   if (slot.home_from <= first_byte(slot.header)) return reinterpret_cast<uintptr_t>(slot.home);
 #endif
-  return slot.header.rewritten ? output_of(slot) : address_in(slot, RowLayout::kAddressAt);
+  return slot.header.rewritten() ? output_of(slot, row) : address_in(slot, row.address());
 }
 
 /// True if a stage has room for the packet, and all of it is in one buffer: a header that was stripped before the packet
 /// was rewritten, and pushed again, is not.
-HEADRACE_SHADER bool can_stage(const Slot& slot) {
+HEADRACE_SHADER bool can_stage(const Slot& slot, const RowLayout& row) {
   const RowHeader& h = slot.header;
   if (h.length > kBufferBytes || h.data + h.length > kBufferBytes) return false;
-  return !h.rewritten || first_byte(h) >= load_bytes<2>(slot.row + RowLayout::kWrittenFromAt);
+  return !h.rewritten() || first_byte(h) >= load_bytes<2>(slot.row + row.written_from());
 }
 
 /// Notes in a row that its output buffer has the packet from byte `first` on.
-HEADRACE_SHADER void note_written(Slot& slot, uint32_t first) {
-  uint8_t* const at = slot.row + RowLayout::kWrittenFromAt;
-  if (!slot.header.rewritten || first < load_bytes<2>(at)) store_bytes<2>(at, first);
-  slot.header.rewritten = 1;
+HEADRACE_SHADER void note_written(Slot& slot, const RowLayout& row, uint32_t first) {
+  uint8_t* const at = slot.row + row.written_from();
+  if (!slot.header.rewritten() || first < load_bytes<2>(at)) store_bytes<2>(at, first);
+  slot.header.flags |= RowHeader::kRewritten;
 }
 
 #if defined(__CUDA_ARCH__)
@@ -218,10 +218,10 @@ __device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout,
   uint32_t todo = __ballot_sync(~0u, go);
   if (todo == 0) return;
   // A packet may have been rewritten just now, by other lanes.
-  if (__any_sync(~0u, go && slot.header.rewritten != 0 && slot.home == nullptr)) __threadfence();
+  if (__any_sync(~0u, go && slot.header.rewritten() && slot.home == nullptr)) __threadfence();
   __syncwarp();
   const RowHeader& h = slot.header;
-  const uint64_t buffer = go ? address_of(slot) : 0;
+  const uint64_t buffer = go ? address_of(slot, layout.row()) : 0;
   const uint32_t end = h.data + h.length, first = first_byte(h);
   const uint32_t window_at = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
   Arrival arrival;
@@ -268,7 +268,7 @@ __attribute__((noinline, no_sanitize("thread"))) inline void copy_words(const vo
 inline void fill_stage(const Slot& slot, const RowLayout& row, uint8_t* stage) {
   const uint32_t first = first_byte(slot.header) & ~7u, end = slot.header.data + slot.header.length;
   if (end > first)
-    copy_words(reinterpret_cast<const volatile uint64_t*>(address_of(slot) + first),
+    copy_words(reinterpret_cast<const volatile uint64_t*>(address_of(slot, row) + first),
                reinterpret_cast<uint64_t*>(stage + first), (end - first + 7) / 8);
   __builtin_memcpy(stage + slot.window_at + row.window_begin, slot.row + row.window(),
                    static_cast<size_t>(row.window_size));
@@ -288,7 +288,7 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
                           int result = 0) {
   Next next = kDrop;
   bool go = here && detail::has_headers<S>(slot.header);
-  if (go && !(detail::holds_fields<S>(slot, layout) && detail::can_stage(slot))) {
+  if (go && !(detail::holds_fields<S>(slot, layout) && detail::can_stage(slot, layout.row()))) {
     next = kResume;
     go = false;
   }
@@ -310,8 +310,8 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
   });
   if (!go) return next;
   if (keep) detail::note_at_home(slot, detail::first_byte(slot.header));
-  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
-                                    [&](auto& view) { return shader->shade(view, found); });
+  return detail::shade_or_resume(*shader, slot, layout, first_counter, result,
+                                 [&](auto& view) { return shader->shade(view, found); });
 }
 
 /// The same for a shader that rewrites packets: what a team has made of a packet in the stage goes to the output buffer,
@@ -319,8 +319,8 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
 template <typename S, typename Layout>
 __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
                              int result = 0) {
-  const uint64_t output = here ? detail::output_of(slot) : 0;
-  const bool go = output != 0 && detail::can_stage(slot);
+  const uint64_t output = here ? detail::output_of(slot, layout.row()) : 0;
+  const bool go = output != 0 && detail::can_stage(slot, layout.row());
   detail::FoundBy<S> found{};
   uint32_t data = slot.header.data, length = slot.header.length, written = 0;
   bool stopped = false, changed = false;
@@ -352,22 +352,22 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
   if (!here) return kDrop;
   if (!go || stopped) return kResume;
   if (changed) {
-    detail::note_written(slot, written);
+    detail::note_written(slot, layout.row(), written);
     if (slot.home != nullptr) detail::note_at_home(slot, written);
     slot.header.data = static_cast<uint16_t>(data);
     slot.header.length = length;
   }
-  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
-                                    [&](auto& view) { return shader->shade(view, found); });
+  return detail::shade_or_resume(*shader, slot, layout, first_counter, result,
+                                 [&](auto& view) { return shader->shade(view, found); });
 }
 
 /// At the end of a plan in which several shaders read payloads: what is at home goes to the output buffers. All threads
 /// of a warp must call it.
-inline __device__ void deliver(const Slot& slot) {
-  uint32_t todo = __ballot_sync(~0u, slot.home != nullptr && slot.header.rewritten != 0);
+inline __device__ void deliver(const Slot& slot, const RowLayout& row) {
+  uint32_t todo = __ballot_sync(~0u, slot.home != nullptr && slot.header.rewritten());
   __syncwarp();
-  const uint64_t home = reinterpret_cast<uintptr_t>(slot.home), output = todo != 0 ? detail::output_of(slot) : 0;
-  const uint32_t first = todo != 0 ? detail::load_bytes<2>(slot.row + RowLayout::kWrittenFromAt) : 0;
+  const uint64_t home = reinterpret_cast<uintptr_t>(slot.home), output = todo != 0 ? detail::output_of(slot, row) : 0;
+  const uint32_t first = todo != 0 ? detail::load_bytes<2>(slot.row + row.written_from()) : 0;
   const uint32_t end = slot.header.data + slot.header.length;
   for (; todo != 0; todo &= todo - 1) {
     const int owner = __ffs(static_cast<int>(todo)) - 1;
@@ -380,13 +380,13 @@ inline __device__ void deliver(const Slot& slot) {
 #else
 
 /// A device of this process writes to output buffers at once.
-inline void deliver(const Slot&) {}
+inline void deliver(const Slot&, const RowLayout&) {}
 
 /// Runs a slot of a shader that scans payloads as a device would, with a team as large as a warp.
 template <typename S, typename Layout>
 Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter, int result = 0) {
   if (!here || !detail::has_headers<S>(slot.header)) return kDrop;
-  if (!detail::holds_fields<S>(slot, layout) || !detail::can_stage(slot)) return kResume;
+  if (!detail::holds_fields<S>(slot, layout) || !detail::can_stage(slot, layout.row())) return kResume;
   PacketBytes packet;
   alignas(16) uint8_t stage[kStageBytes];
   detail::fill_stage(slot, layout.row(), stage);
@@ -394,17 +394,17 @@ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int
   packet.length = slot.header.length;
   packet.network = detail::network_of(slot.header);
   const auto found = detail::scan_packet(*shader, HostTeam<32>{}, detail::payload_of(*shader, packet), packet);
-  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
-                                    [&](auto& view) { return shader->shade(view, found); });
+  return detail::shade_or_resume(*shader, slot, layout, first_counter, result,
+                                 [&](auto& view) { return shader->shade(view, found); });
 }
 
 /// The same for a shader that rewrites packets.
 template <typename S, typename Layout>
 Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter, int result = 0) {
   if (!here) return kDrop;
-  const uint64_t output = detail::output_of(slot);
+  const uint64_t output = detail::output_of(slot, layout.row());
   RowHeader& h = slot.header;
-  if (output == 0 || !detail::can_stage(slot)) return kResume;
+  if (output == 0 || !detail::can_stage(slot, layout.row())) return kResume;
   alignas(16) uint8_t stage[kStageBytes];
   const RowLayout& row = layout.row();
   detail::fill_stage(slot, row, stage);
@@ -413,15 +413,15 @@ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, 
   if (edit.stopped()) return kResume;
   if (edit.changed()) {
     const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();
-    detail::note_written(slot, first);
+    detail::note_written(slot, row, first);
     h.data = static_cast<uint16_t>(edit.position());
     h.length = edit.length();
     __builtin_memcpy(slot.row + row.window(), stage + slot.window_at + row.window_begin,
                      static_cast<size_t>(row.window_size));
     __builtin_memcpy(reinterpret_cast<uint8_t*>(output) + first, stage + first, h.data + h.length - first);
   }
-  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
-                                    [&](auto& view) { return shader->shade(view, found); });
+  return detail::shade_or_resume(*shader, slot, layout, first_counter, result,
+                                 [&](auto& view) { return shader->shade(view, found); });
 }
 
 #endif

@@ -15,24 +15,30 @@ struct Places {
   uint8_t* host = nullptr;
   uint64_t address = 0;  ///< the device's
   size_t stride = 0;
-  uint32_t rows_at = 0;
+  RowPlaces at_rows{};
 
   Doorbell& bell(int i, PlanClass c) const { return *reinterpret_cast<Doorbell*>(at(i) + bell_at(c)); }
   uint32_t* done(int i, PlanClass c) const { return reinterpret_cast<uint32_t*>(at(i) + done_at(c)); }
   uint8_t* counts(int i) const { return at(i) + kCountsAt; }
-  uint8_t* rows(int i) const { return at(i) + rows_at; }
+  uint8_t* there(int i) const { return at(i) + at_rows.there; }
+  uint8_t* back(int i) const { return at(i) + at_rows.back; }
+  uint8_t* whole(int i) const { return at(i) + at_rows.whole; }
   uint8_t* at(int i) const { return host + static_cast<size_t>(i) * stride; }
 };
 
-/// A lane whose jobs lie in places. Their rows come back to where they were.
+/// Where everything lies in places for jobs of up to `job_size` rows of these plans.
+Places lay_out_places(const std::vector<Program::Plan>& plans, int job_size);
+
+/// A lane whose jobs lie in places.
 class alignas(128) PlaceLane : public Lane {
  public:
   /// \param classes of all plans
   PlaceLane(const Places& places, int jobs, const std::vector<PlanClass>& classes)
       : places_(places), classes_(classes), jobs_(static_cast<size_t>(jobs + kGroup - 1) / kGroup) {}
 
-  uint8_t* rows_in(int job) override { return places_.rows(job); }
-  const uint8_t* rows_out(int job) override { return places_.rows(job); }
+  uint8_t* rows_in(int job) override { return places_.there(job); }
+  const uint8_t* rows_out(int job) override { return places_.back(job); }
+  const uint8_t* whole_rows(int job) override { return places_.whole(job); }
   void counts(int job, uint64_t* counts, int n) override;
 
  protected:

@@ -81,7 +81,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
   }
   runtime_options.control_thread = true;
-  runtime_options.time_rounds = result.timed;
+  runtime_options.time_steps = result.timed;
   if (!plan_scheduling("headrace bench", runtime_options)) return false;
   Runtime runtime(runtime_options);
   Errors errors(Errors::Output::kStderr);
@@ -240,7 +240,7 @@ void print_pauses(const nlohmann::ordered_json& pauses) {
     return fmt::format("p99.9 {:.1f} us, max {:.1f}, {} over 100 us", j["p999"].get<double>(), j["max"].get<double>(),
                        j["over_100_us"].get<uint64_t>());
   };
-  print("pauses: between a worker's rounds {};", times(pauses["between_rounds_us"]));
+  print("pauses: steps of workers {};", times(pauses["steps_us"]));
   if (pauses.contains("bystander_us")) print(" of a thread that does nothing {};", times(pauses["bystander_us"]));
   print(" workers preempted {} times, {} page faults, {:.0f} ms stolen\n", pauses["preemptions"].get<uint64_t>(),
         pauses["page_faults"].get<uint64_t>(), pauses["steal_ms"].get<double>());

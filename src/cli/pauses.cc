@@ -17,6 +17,7 @@ namespace headrace::cli {
 namespace {
 
 constexpr uint64_t kLongNs = 100'000;
+constexpr size_t kShown = 8;
 
 nlohmann::ordered_json report_times(const Histogram& h) {
   return {{"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},
@@ -84,7 +85,7 @@ PauseMeter::~PauseMeter() {
 }
 
 void PauseMeter::reset() {
-  runtime_.reset_round_times();
+  runtime_.reset_step_times();
   bystander_times_.clear();
   before_ = kernel_counts();
 }
@@ -105,7 +106,17 @@ PauseMeter::KernelCounts PauseMeter::kernel_counts() const {
 nlohmann::ordered_json PauseMeter::report() const {
   const KernelCounts now = kernel_counts();
   nlohmann::ordered_json j;
-  j["between_rounds_us"] = report_times(runtime_.round_times());
+  j["steps_us"] = report_times(runtime_.step_times());
+  nlohmann::ordered_json longest = nlohmann::ordered_json::array();
+  for (const LongStep& step : runtime_.longest_steps()) {
+    if (longest.size() == kShown) break;
+    longest.push_back({{"us", static_cast<double>(step.ns) * 1e-3},
+                       {"off_cpu_us", static_cast<double>(step.off_cpu_ns) * 1e-3},
+                       {"page_faults", step.page_faults},
+                       {"worker", step.worker},
+                       {"element", step.element}});
+  }
+  j["longest_steps"] = longest;
   if (bystander_.joinable()) j["bystander_us"] = report_times(bystander_times_);
   j["preemptions"] = now.preemptions - before_.preemptions;
   j["page_faults"] = now.page_faults - before_.page_faults;

@@ -14,8 +14,8 @@ namespace headrace::cli {
 
 /// Between reset() and report():
 ///
-/// - the times from one round of a worker to the next, busy or not, by the runtime (Runtime::Options::time_rounds): all
-///   pauses, whoever is to blame;
+/// - the times of workers' steps, busy or not, by the runtime (Runtime::Options::time_steps): all pauses, whoever is to
+///   blame; and of the longest ones whose task it was, how long the thread was without its CPU, and page faults;
 /// - the same of a bystander, a thread that does nothing but look at the clock, on a CPU without a worker: the machine's
 ///   own pauses (a hypervisor, interrupts, frequencies);
 /// - what the kernel says of workers: how often it took their CPU away, their page faults, and the time that the

@@ -87,6 +87,33 @@ std::vector<AnnotationClash> find_annotation_clashes(const std::vector<Node>& no
   return ClashSearch(nodes, edges, annotations).run();
 }
 
+std::vector<uint64_t> live_annotations(const std::vector<Edge>& edges,
+                                       const std::vector<std::vector<RegionInfo>>& annotations) {
+  static constexpr int kShared = 48;
+  const auto bytes_of = [](const RegionInfo& r) {
+    uint64_t bytes = 0;
+    for (int byte = r.offset; byte < std::min(r.offset + r.size, kShared); ++byte) bytes |= uint64_t{1} << byte;
+    return bytes;
+  };
+  std::vector<uint64_t> live(annotations.size(), 0), set(annotations.size(), 0);
+  for (size_t node = 0; node < annotations.size(); ++node)
+    for (const RegionInfo& r : annotations[node]) {
+      if (r.reads) live[node] |= bytes_of(r);
+      if (r.sets) set[node] |= bytes_of(r);
+    }
+  // Backwards along connections until nothing is added.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Edge& e : edges) {
+      const auto from = static_cast<size_t>(e.from.node);
+      const uint64_t more = live[static_cast<size_t>(e.to.node)] & ~(e.from.port == 0 ? set[from] : 0);
+      changed |= (more & ~live[from]) != 0;
+      live[from] |= more;
+    }
+  }
+  return live;
+}
+
 std::string annotation_text(const RegionInfo& r) {
   const std::string bytes =
       r.size == 1 ? fmt::format("byte {}", r.offset) : fmt::format("bytes {} to {}", r.offset, r.offset + r.size - 1);

@@ -2,6 +2,7 @@
 /// \file
 /// Annotations that elements on one path use for different things. Pure functions over values.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct AnnotationClash {
 /// \param annotations what each node reads and writes, see Element::annotations()
 std::vector<AnnotationClash> find_annotation_clashes(const std::vector<Node>& nodes, const std::vector<Edge>& edges,
                                                      const std::vector<std::vector<RegionInfo>>& annotations);
+
+/// For each node, the bytes of annotations (bit i: byte i) of a packet that arrives there that it, or a node behind it, may
+/// read before something else is written to them. Bytes behind the 48 of Click are a node's own, so nobody reads them.
+std::vector<uint64_t> live_annotations(const std::vector<Edge>& edges,
+                                       const std::vector<std::vector<RegionInfo>>& annotations);
 
 /// "FIRST_TIMESTAMP (bytes 32 to 39)", or only the bytes if they have no name.
 std::string annotation_text(const RegionInfo& region);

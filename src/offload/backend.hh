@@ -71,10 +71,12 @@ class Lane {
   enum class State : uint8_t { kPending, kDone, kFailed };
   virtual ~Lane() = default;
 
-  /// Host addresses of job place `job`: rows are written there and come back at `rows_out` (which may be the same
-  /// memory).
+  /// Host addresses of job place `job`, where rows lie one behind the other: what of them goes is written to `rows_in`,
+  /// RowLayout::there bytes each; what comes back is at `rows_out`, RowLayout::back bytes each. Rows that come back
+  /// whole are at `whole_rows`, RowLayout::stride bytes each; the others there are not written.
   virtual uint8_t* rows_in(int job) = 0;
   virtual const uint8_t* rows_out(int job) = 0;
+  virtual const uint8_t* whole_rows(int job) = 0;
   /// The values of the plan's counters for a finished job.
   virtual void counts(int job, uint64_t* counts, int n) = 0;
 

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "graph/annotations.hh"
 #include "headrace/device/chain_entry.hh"
 
 namespace headrace::offload {
@@ -34,10 +35,17 @@ ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<
     shader.push_back(obstacle.back() == nullptr);
   }
   const graph::Chains found = graph::find_chains(shader, edges, resolved);
+  std::vector<std::vector<RegionInfo>> annotations;
+  for (const Element* e : elements) {
+    annotations.push_back(e->annotations());
+    // Everywhere packets are told apart by the hash that they came with.
+    if (!e->info().shader) annotations.back().push_back(declared(Read{anno::rx_hash}).front());
+  }
+  const std::vector<uint64_t> live = graph::live_annotations(edges, annotations);
   ChainPlans all;
   std::vector<bool> planned(elements.size(), false);
   for (const graph::Chain& chain : found.chains) {
-    all.plans.emplace_back(chain, elements, edges, resolved.back_edges, all.images);
+    all.plans.emplace_back(chain, elements, edges, resolved.back_edges, live, all.images);
     for (const int node : chain.nodes) planned[static_cast<size_t>(node)] = true;
   }
 

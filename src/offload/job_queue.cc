@@ -22,7 +22,7 @@ constexpr int64_t kHopelessDeadlines = 4;
 constexpr int64_t kHungPollNs = 1'000'000;
 
 /// Packets with more different codes are sorted.
-constexpr int kMostPasses = 6;
+constexpr int kMostBatches = 8;
 
 }  // namespace
 
@@ -392,7 +392,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
   if (plan.rewrites()) provide_outputs(job, job.size, k);
   OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
   of_plan.rows.pack(step, packets, plan.rewrites() ? job.outputs.data() + job.size : nullptr, k,
-                    job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().stride));
+                    job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().there));
   std::copy_n(packets, k, job.packets.begin() + job.size);
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
   if (buckets) {
@@ -534,16 +534,18 @@ void JobQueue::release(Job& job) {
   }
 
   const uint8_t* row = lane(job).rows_out(job.place);
+  const uint8_t* whole = lane(job).whole_rows(job.place);
   const Rows& rows = of_plan.rows;
   uint16_t codes[Batch::kCapacity];
   for (int done = 0; done < job.size;) {
     const int n = std::min(job.size - done, Batch::kCapacity);
     Packet** slots = job.packets.data() + done;
     Packet** outputs = plan.rewrites() ? job.outputs.data() + done : nullptr;
-    const bool host = rows.apply(row, slots, outputs, job.untouched.data() + done, n, codes);
+    const bool host = rows.apply(row, whole, slots, outputs, job.untouched.data() + done, n, codes);
     for (int result = 0; result < layout.results; ++result)
       release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
-    row += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);
+    row += static_cast<size_t>(n) * static_cast<size_t>(layout.back);
+    whole += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);
     done += n;
     for (int begin = 0; begin < n;) {
       int end = host ? begin : n;
@@ -562,7 +564,7 @@ void JobQueue::release(Job& job) {
 
 void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet* const* packets, const uint16_t* codes,
                                const uint16_t* untouched, int n) {
-  const auto stride = static_cast<size_t>(plan.row().stride);
+  const auto stride = static_cast<size_t>(plan.row().back);
   // The step by which packet `i` got this result, plus 1.
   const auto step_of = [&](int i) -> uint32_t {
     if (codes[i] == untouched[i]) return 0;
@@ -582,33 +584,38 @@ void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet*
 }
 
 void JobQueue::dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left) {
-  // Each pass takes out the packets of one code.
-  for (int passes = 0; left > 0; ++passes) {
-    if (passes == kMostPasses) {
-      sort_by_code(slots, codes, left);
-      for (int begin = 0, end = 0; begin < left; begin = end) {
-        Batch out;
-        for (; end < left && codes[end] == codes[begin]; ++end) out.push_back(slots[end]);
-        dispatch(plan, codes[begin], out);
-      }
-      return;
-    }
-    const uint16_t code = codes[0];
+  int same = 1;
+  while (same < left && codes[same] == codes[0]) ++same;
+  if (same >= left) {
     Batch out;
-    int rest = 0, taken = 0;
-    for (int i = 0; i < left; ++i) {
-      Packet* p = slots[i];
-      const uint16_t c = codes[i];
-      const bool mine = c == code;
-      out.begin()[taken] = p;
-      slots[rest] = p;
-      codes[rest] = c;
-      taken += mine;
-      rest += !mine;
+    for (int i = 0; i < left; ++i) out.push_back(slots[i]);
+    if (left > 0) dispatch(plan, codes[0], out);
+    return;
+  }
+  // A batch for each code. While packets are dealt out, `number` holds the number of a code's batch, from 1.
+  Batch out[kMostBatches];
+  uint16_t codes_of[kMostBatches];
+  uint16_t* const number = next_of_code_.data();
+  int found = 0, dealt = 0;
+  for (; dealt < left; ++dealt) {
+    uint16_t& n = number[codes[dealt] - kExit];
+    if (n == 0) [[unlikely]] {
+      if (found == kMostBatches) break;
+      codes_of[found] = codes[dealt];
+      n = static_cast<uint16_t>(++found);
     }
-    left = rest;
-    out.resize(taken);
-    dispatch(plan, code, out);
+    out[n - 1].push_back(slots[dealt]);
+  }
+  for (int i = 0; i < found; ++i) number[codes_of[i] - kExit] = 0;
+  if (dealt == left) {
+    for (int i = 0; i < found; ++i) dispatch(plan, codes_of[i], out[i]);
+    return;
+  }
+  sort_by_code(slots, codes, left);
+  for (int begin = 0, end = 0; begin < left; begin = end) {
+    out[0].clear();
+    for (; end < left && codes[end] == codes[begin]; ++end) out[0].push_back(slots[end]);
+    dispatch(plan, codes[begin], out[0]);
   }
 }
 

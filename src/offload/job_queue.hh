@@ -295,7 +295,7 @@ class JobQueue {
   bool releasing_ = false;  // pushing a job's packets: packets that arrive must not release other jobs
   std::array<SingleWriter<uint64_t>, kEvents> events_{};
   std::vector<uint64_t> counts_;
-  std::vector<uint16_t> next_of_code_;  // zero but in sort_by_code()
+  std::vector<uint16_t> next_of_code_;  // zero but in dispatch_all() and sort_by_code()
 };
 
 }  // namespace headrace::offload

@@ -6,6 +6,9 @@
 #include <climits>
 #include <string_view>
 #include <tuple>
+#include <utility>
+
+#include "headrace/packet.hh"
 
 namespace headrace::offload {
 
@@ -43,7 +46,7 @@ const char* obstacle_to_offload(const Element& element) {
 }
 
 Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-           const std::vector<int>& back_edges, size_t& images) {
+           const std::vector<int>& back_edges, const std::vector<uint64_t>& live, size_t& images) {
   std::vector<const graph::Edge*> inner;
   std::vector<int> level(elements.size(), -1);
   for (const int node : chain.nodes) level[static_cast<size_t>(node)] = 0;
@@ -102,11 +105,74 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
   }
   for (const int e : chain.entries) entries_.push_back({e, static_cast<uint16_t>(step_of[edges[e].to.node])});
 
+  // What those behind an exit may read.
+  std::vector<uint64_t> back(exits_.size(), 0);
+  for (size_t i = 0; i < exits_.size(); ++i) {
+    const Exit& e = exits_[i];
+    exits_[i].whole = e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape;
+    // Ports that lead to other steps have a code, too.
+    if (e.kind != Exit::Kind::kPort || steps_[e.step].targets[e.port] < kExit) continue;
+    for (const graph::Edge& edge : edges)
+      if (edge.from.node == nodes[e.step] && edge.from.port == e.port) back[i] |= live[static_cast<size_t>(edge.to.node)];
+  }
+  uint64_t there = 0;
+  for (const Entry& entry : entries_) there |= live[static_cast<size_t>(nodes[entry.step])];
+
   find_writes();
   number_results();
+  place_annotations(there, back);
   std::vector<std::vector<Offsets>> offsets;
   foresee(offsets);
   lay_out(offsets);
+}
+
+void Plan::place_annotations(uint64_t there, const std::vector<uint64_t>& back) {
+  constexpr int kGroups = Packet::kAnnoCapacity / 4;
+  const auto groups_of = [](uint64_t bytes) {
+    uint32_t groups = 0;
+    for (int g = 0; g < kGroups; ++g) groups |= (bytes >> 4 * g & 0xf) != 0 ? 1U << g : 0;
+    return groups;
+  };
+  uint32_t used = 0, written = 0, hooks = 0;
+  std::vector<uint32_t> regions;
+  for (const Step& step : steps_)
+    for (const RegionInfo& r : step.element->annotations()) {
+      if (r.size <= 0) continue;
+      regions.push_back(groups_of(((uint64_t{1} << r.size) - 1) << r.offset));
+      used |= regions.back();
+      if (r.writes) written |= regions.back();
+      // Its hook sees the packet when it has come back.
+      if (step.element->result_size() > 0) hooks |= regions.back();
+    }
+  // Packets that leave by way of an output for exceptions are few: if more must come back of them, they do so whole.
+  std::vector<bool> usual(steps_.size(), false);
+  for (const Entry& entry : entries_) usual[entry.step] = true;
+  const auto is_usual = [&](size_t step, size_t port) {
+    return usual[step] && (port == 0 || std::string_view(steps_[step].element->info().ports).ends_with('-'));
+  };
+  for (size_t s = 0; s < steps_.size(); ++s)
+    for (size_t port = 0; port < steps_[s].targets.size(); ++port)
+      if (steps_[s].targets[port] < kExit && is_usual(s, port)) usual[steps_[s].targets[port]] = true;
+  uint64_t common = 0;
+  for (size_t i = 0; i < exits_.size(); ++i)
+    if (exits_[i].kind == Exit::Kind::kPort && is_usual(exits_[i].step, exits_[i].port)) common |= back[i];
+  uint32_t goes = groups_of(there) & used, comes = (groups_of(common) | hooks) & written;
+  for (size_t i = 0; i < exits_.size(); ++i)
+    if ((groups_of(back[i]) & written & ~comes) != 0) exits_[i].whole = true;
+  // What one shader uses as one field must lie in one piece.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const uint32_t region : regions)
+      for (uint32_t* set : {&goes, &comes})
+        if ((*set & region) != 0 && (*set & region) != region) {
+          *set |= region;
+          changed = true;
+        }
+  }
+  row_.annotations_both = static_cast<int32_t>(goes & comes);
+  row_.annotations_back = static_cast<int32_t>(comes & ~goes);
+  row_.annotations_there = static_cast<int32_t>(goes & ~comes);
+  row_.annotations_stay = static_cast<int32_t>(used & ~goes & ~comes);
 }
 
 void Plan::find_writes() {
@@ -168,16 +234,11 @@ void Plan::foresee(std::vector<std::vector<Offsets>>& offsets) const {
 }
 
 void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
-  int first = INT_MAX, last = INT_MIN;
+  int first = INT_MAX, last = INT_MIN, written = INT_MIN;
   for (size_t s = 0; s < steps_.size(); ++s) {
     const std::vector<RegionInfo> regions = steps_[s].element->regions();
     for (const RegionInfo& r : regions) {
-      if (r.size <= 0) continue;
-      if (r.anchor == Anchor::kAnno) {
-        for (int g = r.offset / 4; g <= (r.offset + r.size - 1) / 4; ++g) row_.annotations |= 1 << g;
-        continue;
-      }
-      if (r.anchor == Anchor::kMeta) continue;
+      if (r.size <= 0 || r.anchor == Anchor::kAnno || r.anchor == Anchor::kMeta) continue;
       for (Offsets at : offsets[s]) {
         // A shader that moves a header reads bytes where it was and writes bytes where it will be.
         for (int moved = 0; moved < 2; ++moved) {
@@ -187,6 +248,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
             if (begin >= -kMaxWindow && std::max(last, end) - std::min(first, begin) <= kMaxWindow) {
               first = std::min(first, begin);
               last = std::max(last, end);
+              if (r.writes) written = std::max(written, end);
             }
           }
           const bool moves = std::any_of(regions.begin(), regions.end(), [](const RegionInfo& m) {
@@ -203,11 +265,31 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
   for (const Step& step : steps_)
     row_.address_size = std::max(row_.address_size, step.element->rewrites() ? 16 : step.element->scans() ? 8 : 0);
   if (first > last) first = last = 0;
+  const auto words = [](int n) { return (n + 3) / 4 * 4; };
   row_.window_begin = first;
-  row_.window_size = (last - first + 3) / 4 * 4;
-  row_.stride = (row_.window() + row_.window_size + 15) / 16 * 16;
-  // Bytes that fit into the row's last 16 bytes cost nothing, and may keep a packet with a longer header off the host.
-  row_.window_size = std::min(kMaxWindow, row_.stride - row_.window());
+  row_.window_size = words(last - first);
+  // Shaders that rewrite packets bring the whole window up to date.
+  row_.written = rewrites() ? row_.window_size : words(written > first ? written - first : 0);
+
+  // What only comes back has a piece of its own in front, unless it goes for nothing.
+  RowLayout other = row_;
+  other.annotations_both |= std::exchange(other.annotations_back, 0);
+  finish_layout(row_);
+  finish_layout(other);
+  if (other.there + other.back <= row_.there + row_.back) row_ = other;
+}
+
+void Plan::finish_layout(RowLayout& row) {
+  const auto pieces = [](int n) { return (n + 15) / 16 * 16; };
+  row.header = pieces(row.back_annotations() + RowLayout::bytes_of(row.annotations_back));
+  row.there = pieces(row.stay_annotations() - row.header);
+  // Bytes that fit into the last piece cost nothing, and may keep a packet with a longer header off the host.
+  const int spare = std::min(row.header + row.there - row.stay_annotations(), kMaxWindow - row.window_size) / 4 * 4;
+  if (row.written == row.window_size) row.written += spare;
+  row.window_size += spare;
+  row.back = pieces(row.window() + row.written);
+  row.written = std::min(row.window_size, row.back - row.window());
+  row.stride = std::max(row.header + row.there, pieces(row.end()));
 }
 
 void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
@@ -222,10 +304,12 @@ void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
     for (int i = 0; i < n; ++i) {
       if (slots[i].header.at != at) continue;
       const Next next = nexts[static_cast<size_t>(i)];
-      slots[i].header.at = next == kResume              ? step.resume
-                           : next == kEscape            ? step.escape
-                           : next < step.targets.size() ? step.targets[next]
-                                                        : step.drop;
+      const uint16_t target = next == kResume              ? step.resume
+                              : next == kEscape            ? step.escape
+                              : next < step.targets.size() ? step.targets[next]
+                                                           : step.drop;
+      slots[i].header.at = target;
+      slots[i].whole |= comes_back_whole(target);
     }
   }
 }
@@ -233,8 +317,8 @@ void Plan::run(Slot* slots, int n, const uint8_t* parameters) const {
 std::string Plan::describe() const {
   std::string names;
   for (const Step& s : steps_) names += (names.empty() ? "" : " ") + s.element->name();
-  return fmt::format("{} shader{} ({}), rows of {} bytes", steps_.size(), steps_.size() == 1 ? "" : "s", names,
-                     row_.stride);
+  return fmt::format("{} shader{} ({}), rows of {} bytes there and {} back", steps_.size(),
+                     steps_.size() == 1 ? "" : "s", names, row_.there, row_.back);
 }
 
 }  // namespace headrace::offload

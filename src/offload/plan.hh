@@ -23,6 +23,7 @@ struct Exit {
   Kind kind;
   uint16_t step;
   Next port;
+  bool whole = false;  ///< the host needs all of the row
 };
 
 /// One shader of a plan.
@@ -53,9 +54,10 @@ struct Entry {
 class Plan {
  public:
   /// \param elements the elements of the graph, by node; those of the chain are shader elements
+  /// \param live by node: see graph::live_annotations()
   /// \param images size of the parameter block so far, over all plans; increased here
   Plan(const graph::Chain& chain, const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-       const std::vector<int>& back_edges, size_t& images);
+       const std::vector<int>& back_edges, const std::vector<uint64_t>& live, size_t& images);
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Exit>& exits() const { return exits_; }
@@ -69,19 +71,27 @@ class Plan {
   /// True if one of its shaders rewrites packets.
   bool rewrites() const { return row_.address_size == 16; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }
+  /// For the code of an exit, or the number of a step.
+  bool comes_back_whole(uint16_t code) const { return code >= kExit && exits_[static_cast<size_t>(code - kExit)].whole; }
 
   /// Runs slots through all steps on the CPU, with the images of a parameter block. This is the reference for every
   /// other processor.
   void run(Slot* slots, int n, const uint8_t* parameters) const;
 
-  /// "12 shaders (c0 paint ...), rows of 64 bytes"
+  /// "12 shaders (c0 paint ...), rows of 64 bytes there and 48 back"
   std::string describe() const;
 
  private:
   void find_writes();
   void number_results();
   void lay_out(const std::vector<std::vector<Offsets>>& offsets);
+  /// Finds out which annotations travel.
+  /// \param there those bytes that shaders may read, or that come back, as they were
+  /// \param back by exit: those bytes that someone may read behind it
+  void place_annotations(uint64_t there, const std::vector<uint64_t>& back);
   void foresee(std::vector<std::vector<Offsets>>& offsets) const;
+  /// From the sizes of the parts.
+  static void finish_layout(RowLayout& row);
 
   std::vector<Step> steps_;
   std::vector<Exit> exits_;

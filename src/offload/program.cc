@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "headrace/device/embedded.hh"
 
@@ -127,9 +128,13 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   const auto line = [&](const std::string& label, auto&& code) {
     const uint16_t base = code(step(0));
     const std::string value = formula(base, along(code), base >= kExit);
-    out += fmt::format("      {}:\n        s.header.at = {};  // {}{}\n        break;\n", label,
+    out += fmt::format("      {}:\n        s.header.at = {};  // {}{}\n", label,
                        group.size == 1 ? value : fmt::format("static_cast<uint16_t>({})", value), meaning(plan, base),
                        group.size == 1 || base >= kExit ? "" : ", ...");
+    bool whole = false;
+    for (size_t i = 0; i < group.size; ++i) whole |= plan.comes_back_whole(code(step(i)));
+    if (whole) out += "        s.whole = true;\n";
+    out += "        break;\n";
   };
   for (size_t port = 0; port < step(0).targets.size(); ++port)
     line(fmt::format("case {}", port), [port](const Step& s) { return s.targets[port]; });
@@ -153,15 +158,31 @@ std::string program_source(const std::vector<Plan>& plans) {
   for (size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const RowLayout& r = plan.row();
-    out += fmt::format("\n// Rows of {} bytes; {} bytes of the packet, from byte {} on.\n", r.stride, r.window_size,
-                       r.window_begin);
+    out += fmt::format(
+        "\n// Rows of {} bytes, of which {} go and {} come back; {} bytes of the packet, from byte {} on.\n", r.stride,
+        r.there, r.back, r.window_size, r.window_begin);
     out += fmt::format("namespace plan{} {{\n\nstruct Rows {{\n", i);
     out += "  HEADRACE_SHADER static constexpr RowLayout row() {\n";
-    out += fmt::format("    return {{{}, {:#x}, {}, {}, {}, {}, {}}};\n  }}\n}};\n\n", r.stride, r.annotations,
-                       r.window_begin, r.window_size, r.address_size, r.result_size, r.results);
+    out += "    RowLayout row;\n";
+    const std::pair<const char*, int> parts[] = {{"stride", r.stride},
+                                                 {"header", r.header},
+                                                 {"there", r.there},
+                                                 {"back", r.back},
+                                                 {"annotations_back", r.annotations_back},
+                                                 {"annotations_both", r.annotations_both},
+                                                 {"annotations_there", r.annotations_there},
+                                                 {"annotations_stay", r.annotations_stay},
+                                                 {"window_begin", r.window_begin},
+                                                 {"window_size", r.window_size},
+                                                 {"written", r.written},
+                                                 {"address_size", r.address_size},
+                                                 {"result_size", r.result_size},
+                                                 {"results", r.results}};
+    for (const auto& [name, value] : parts) out += fmt::format("    row.{} = {};\n", name, value);
+    out += "    return row;\n  }\n};\n\n";
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
     for (const Group& group : find_groups(plan)) write_group(out, plan, group);
-    if (plan.reads_payloads_again()) out += "  deliver(s);\n";
+    if (plan.reads_payloads_again()) out += "  deliver(s, Rows{}.row());\n";
     out += fmt::format("}}\n\n}}  // namespace plan{}\n", i);
   }
   out += "\n}  // namespace headrace\n\n";

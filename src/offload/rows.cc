@@ -12,7 +12,7 @@ namespace {
 /// Packets whose data begins further into the buffer are rare, and their rows might extend past the buffer's end.
 constexpr int kMaxData = 1024;
 /// How many packets ahead memory is prefetched.
-constexpr int kAhead = 6;
+constexpr int kAhead = 12;
 
 /// A packet and its window, which is likely to begin at byte `begin` of a packet with the usual headroom.
 template <int kWindow>
@@ -35,73 +35,81 @@ void replace(Packet& output, const Packet& input, uint16_t first) {
 }  // namespace
 
 template <int kWindow, bool kMore>
-void Rows::choose(int window) {
-  if (window == kWindow) {
-    pack_ = &pack_rows<kWindow, kMore>;
-    apply_ = &apply_rows<kWindow, kMore>;
-  }
-  if constexpr (kWindow > 0) choose<kWindow - 4, kMore>(window);
+void Rows::choose() {
+  if (layout_.window_size == kWindow) pack_ = &pack_rows<kWindow, kMore>;
+  if (layout_.written == kWindow) apply_ = &apply_rows<kWindow, kMore>;
+  if constexpr (kWindow > 0) choose<kWindow - 4, kMore>();
+}
+
+void Rows::Places::add(const RowLayout& row, int32_t groups) {
+  for (int g = 0; g < static_cast<int>(of.size()); ++g)
+    if (groups >> g & 1)
+      of[static_cast<size_t>(n++)] = {static_cast<uint8_t>(4 * g), static_cast<uint8_t>(row.annotation(4 * g))};
 }
 
 Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
-  for (int g = 0; g < static_cast<int>(offsets_.size()); ++g)
-    if (layout_.annotations >> g & 1) offsets_[static_cast<size_t>(annotations_++)] = static_cast<uint8_t>(4 * g);
+  sent_.add(layout_, layout_.annotations_both);
+  sent_.add(layout_, layout_.annotations_there);
+  for (Place& p : sent_.of) p.row = static_cast<uint8_t>(p.row - layout_.header);
+  received_.add(layout_, layout_.annotations_back);
+  received_.add(layout_, layout_.annotations_both);
+  all_ = received_;
+  all_.add(layout_, layout_.annotations_there);
+  all_.add(layout_, layout_.annotations_stay);
   for (const Exit& e : plan.exits())
     for_host_.push_back(e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape);
-  if (layout_.address_size != 0 || layout_.results != 0)
-    choose<kMaxWindow, true>(layout_.window_size);
+  if (layout_.address_size != 0)
+    choose<kMaxWindow, true>();
   else
-    choose<kMaxWindow, false>(layout_.window_size);
+    choose<kMaxWindow, false>();
 }
 
 template <int kWindow, bool kMore>
 void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet* const* packets,
                      Packet* const* outputs, int n, uint8_t* rows) {
-  const int begin = self.layout_.window_begin, annotations = self.annotations_;
-  const auto offsets = self.offsets_;
-  const auto stride = static_cast<size_t>(self.layout_.stride);
-  const bool with_address = kMore && self.layout_.address_size != 0, with_output = kMore && self.plan_->rewrites();
-  const int result_words = kMore ? self.layout_.results * self.layout_.result_size / 4 : 0;
+  const RowLayout& layout = self.layout_;
+  const int begin = layout.window_begin, window = layout.window() - layout.header;
+  const Places sent = self.sent_;
+  const auto there = static_cast<size_t>(layout.there);
+  const bool with_output = kMore && self.plan_->rewrites();
+  const int address_at = layout.address() - layout.header, output_at = layout.output() - layout.header;
   const PacketPool& pool = PacketPool::instance();
-  for (int i = 0; i < n; ++i, rows += stride) {
+  for (int i = 0; i < n; ++i, rows += there) {
     Packet* p = packets[i];
     // Another worker, or a queue, may have had the packets last.
     if (i + kAhead < n) prefetch<kWindow>(packets[i + kAhead], begin);
     RowHeader h = p->row_header();
+    h.flags = 0;
     // A device reads payloads only in the pool's memory.
-    if (h.data + begin < 0 || h.data > kMaxData || (with_address && !pool.contains(p))) [[unlikely]] {
+    if (h.data + begin < 0 || h.data > kMaxData || (kMore && !pool.contains(p))) [[unlikely]] {
       h.at = untouched;
     } else {
       h.at = step;
-      uint8_t* to = rows + RowLayout::kAddressAt;
-      if (with_address) {
-        h.rewritten = 0;
+      if constexpr (kMore) {
         const auto address = reinterpret_cast<uint64_t>(p->buffer());
-        __builtin_memcpy(to, &address, sizeof address);
-        to += sizeof address;
+        __builtin_memcpy(rows + address_at, &address, sizeof address);
       }
       if (with_output) {
         const auto address = outputs[i] ? reinterpret_cast<uint64_t>(outputs[i]->buffer()) : 0;
-        __builtin_memcpy(to, &address, sizeof address);
-        to += sizeof address;
+        __builtin_memcpy(rows + output_at, &address, sizeof address);
       }
-      // No shader has given a result yet.
-      for (int word = 0; word < result_words; ++word, to += 4) std::memset(to, 0, 4);
-      for (int a = 0; a < annotations; ++a, to += 4)
-        __builtin_memcpy(to, p->anno() + offsets[static_cast<size_t>(a)], 4);
-      __builtin_memcpy(to, p->buffer() + h.data + begin, kWindow);
+      for (int a = 0; a < sent.n; ++a) {
+        const Place place = sent.of[static_cast<size_t>(a)];
+        __builtin_memcpy(rows + place.row, p->anno() + place.anno, 4);
+      }
+      __builtin_memcpy(rows + window, p->buffer() + h.data + begin, kWindow);
     }
     __builtin_memcpy(rows, &h, sizeof h);
   }
 }
 
 template <int kWindow, bool kMore>
-bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, Packet** outputs,
+bool Rows::apply_rows(const Rows& self, const uint8_t* rows, const uint8_t* whole, Packet** packets, Packet** outputs,
                       const uint16_t* untouched, int n, uint16_t* codes) {
-  const int begin = self.layout_.window_begin, annotations = self.annotations_;
-  const auto offsets = self.offsets_;
-  const auto stride = static_cast<size_t>(self.layout_.stride);
-  const int annotations_at = kMore ? self.layout_.result(self.layout_.results) : RowLayout::kAddressAt;
+  const RowLayout& layout = self.layout_;
+  const int begin = layout.window_begin, window = layout.window(), header = layout.header;
+  const Places received = self.received_;
+  const auto back = static_cast<size_t>(layout.back), stride = static_cast<size_t>(layout.stride);
   const size_t exits = self.for_host_.size();
   const bool with_output = kMore && self.plan_->rewrites();
   const uint8_t* for_host = self.for_host_.data();
@@ -111,14 +119,14 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, P
     if (with_output && outputs[i]) prefetch<kWindow>(outputs[i], begin);
   };
   for (int i = 0; i < std::min(n, kAhead); ++i) fetch(i);
-  for (int i = 0; i < n; ++i, rows += stride) {
+  for (int i = 0; i < n; ++i, rows += back, whole += stride) {
     if (i + kAhead < n) fetch(i + kAhead);
     RowHeader h;
-    __builtin_memcpy(&h, rows, sizeof h);
+    __builtin_memcpy(&h, rows + header, sizeof h);
     // An invalid code would be a fault of the device; the packet is still unchanged.
     const auto exit = static_cast<size_t>(h.at - kExit);
     const bool lost =
-        with_output && h.rewritten && (!outputs[i] || uint64_t{h.data} + h.length > PacketPool::kCapacity);
+        with_output && h.rewritten() && (!outputs[i] || uint64_t{h.data} + h.length > PacketPool::kCapacity);
     if (exit >= exits || h.at == untouched[i] || lost) [[unlikely]] {
       codes[i] = untouched[i];
       any = 1;
@@ -128,20 +136,33 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, Packet** packets, P
     any |= for_host[exit];
     Packet* p = packets[i];
     const uint32_t window_at = p->headroom() + static_cast<uint32_t>(begin);
-    if (with_output && h.rewritten) {
+    if (with_output && h.rewritten()) {
       std::swap(packets[i], outputs[i]);
       uint16_t first;
-      __builtin_memcpy(&first, rows + RowLayout::kWrittenFromAt, sizeof first);
+      __builtin_memcpy(&first, rows + layout.written_from(), sizeof first);
       replace(*packets[i], *p, std::min<uint16_t>(first, PacketPool::kCapacity));
       p = packets[i];
     }
-    const uint8_t* from = rows + annotations_at;
-    for (int a = 0; a < annotations; ++a, from += 4)
-      __builtin_memcpy(p->anno() + offsets[static_cast<size_t>(a)], from, 4);
-    __builtin_memcpy(p->buffer() + window_at, from, kWindow);
+    if (h.whole()) [[unlikely]] {
+      self.apply_whole(whole, *p, window_at);
+    } else {
+      for (int a = 0; a < received.n; ++a) {
+        const Place place = received.of[static_cast<size_t>(a)];
+        __builtin_memcpy(p->anno() + place.anno, rows + place.row, 4);
+      }
+      __builtin_memcpy(p->buffer() + window_at, rows + window, kWindow);
+    }
     p->set_row_header(h);
   }
   return any != 0;
+}
+
+void Rows::apply_whole(const uint8_t* row, Packet& p, uint32_t window_at) const {
+  for (int a = 0; a < all_.n; ++a) {
+    const Place place = all_.of[static_cast<size_t>(a)];
+    std::memcpy(p.anno() + place.anno, row + place.row, 4);
+  }
+  std::memcpy(p.buffer() + window_at, row + layout_.window(), static_cast<size_t>(layout_.window_size));
 }
 
 }  // namespace headrace::offload

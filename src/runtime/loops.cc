@@ -12,7 +12,6 @@
 
 #include "headrace/packet_pool.hh"
 #include "headrace/rcu.hh"
-#include "headrace/real_clock.hh"
 #include "headrace/router.hh"
 #include "headrace/worker.hh"
 #include "runtime/runtime.hh"
@@ -21,10 +20,11 @@ namespace headrace {
 
 namespace {
 
-void time_round(WorkerThread& thread) {
-  const int64_t now = now_ns();
-  if (thread.last_round != 0) thread.round_times->add(static_cast<uint64_t>(now - thread.last_round));
-  thread.last_round = now;
+/// Elements call each other, with a batch on each one's stack.
+[[gnu::noinline]] void touch_stack() {
+  constexpr size_t kBytes = size_t{256} << 10, kPage = 4096;
+  uint8_t deep[kBytes];
+  for (size_t at = 0; at < kBytes; at += kPage) *const_cast<volatile uint8_t*>(deep + at) = 0;
 }
 
 }  // namespace
@@ -93,22 +93,36 @@ Router& Runtime::between_rounds(int id) {
   return router;
 }
 
-Histogram Runtime::round_times() const {
+Histogram Runtime::step_times() const {
   Histogram all;
   for (const auto& t : threads_)
-    if (t->round_times) all.add(*t->round_times);
+    if (t->steps) all.add(t->steps->times());
   return all;
 }
 
-void Runtime::reset_round_times() {
+std::vector<LongStep> Runtime::longest_steps() const {
+  std::vector<LongStep> all;
+  for (const auto& t : threads_) {
+    if (!t->steps) continue;
+    const std::vector<LongStep> longest = t->steps->longest();
+    all.insert(all.end(), longest.begin(), longest.end());
+  }
+  std::sort(all.begin(), all.end(), [](const LongStep& a, const LongStep& b) { return a.ns > b.ns; });
+  return all;
+}
+
+void Runtime::reset_step_times() {
   for (const auto& t : threads_)
-    if (t->round_times) t->round_times->clear();
+    if (t->steps) t->steps->reset();
 }
 
 void Runtime::loop(int id) {
   detail::t_thread_id = id;
   if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
   pin(id);
+  // A page fault takes as long as hundreds of packets; these come before the first one.
+  touch_stack();
+  PacketPool::instance().settle(id);
   rcu::Reader reader;
   WorkerThread& thread = *threads_[static_cast<size_t>(id)];
   thread.kernel_id.store(gettid(), std::memory_order_relaxed);
@@ -122,8 +136,6 @@ void Runtime::loop(int id) {
       thread.generation.store(generation, std::memory_order_release);
     if (stopping()) break;
     reader.quiescent();
-    if (thread.round_times) [[unlikely]]
-      time_round(thread);
     Worker& worker = router.worker(id);
     if (!worker.step()) worker.idle(reader);
   }

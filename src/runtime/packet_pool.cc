@@ -1,6 +1,9 @@
 #include "headrace/packet_pool.hh"
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -13,7 +16,30 @@ namespace headrace {
 namespace {
 constexpr uint32_t kBulk = 512;
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPage = 4096;
+constexpr int kMostNodes = 64;
 std::once_flag g_mapped;
+
+/// Lets memory come from a node, as long as it has any.
+void prefer_node(uint8_t* begin, uint8_t* end, int node) {
+  if (node < 0 || node >= kMostNodes || begin >= end) return;
+  const unsigned long wanted = 1UL << node;
+  // Where this is refused, memory comes from the node of the thread that first writes to it.
+  (void)syscall(SYS_mbind, begin, end - begin, MPOL_PREFERRED, &wanted, kMostNodes, 0);
+}
+
+/// Makes the kernel provide the pages of [begin, end). What is in them stays; other threads may use them.
+void provide_pages(uint8_t* begin, uint8_t* end) {
+#ifdef MADV_POPULATE_WRITE
+  constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+  constexpr int kPopulate = 23;
+#endif
+  if (begin >= end || madvise(begin, static_cast<size_t>(end - begin), kPopulate) == 0) return;
+  // Kernels before 5.14.
+  for (uint8_t* at = begin; at < end; at += kPage) __atomic_fetch_or(at, 0, __ATOMIC_RELAXED);
+}
+
 }  // namespace
 
 /// A circular buffer that only its thread touches.
@@ -22,7 +48,7 @@ struct alignas(64) PacketPool::Cache {
   uint32_t head = 0;
   uint32_t tail = 0;
   uint32_t keep = 2048;  // above keep + 2 * kBulk buffers go back to the pool
-  Packet* slots[kSlots];
+  Packet* slots[kSlots] = {};
 
   uint32_t size() const { return tail - head; }
   Packet* pop() { return slots[head++ % kSlots]; }
@@ -48,12 +74,64 @@ void PacketPool::map() {
   }
   base_ = static_cast<uint8_t*>(p);
   bytes_ = bytes;
-  free_ = std::make_unique<Ring<Packet*>>(wanted_);
-  // Packet objects are constructed when a buffer is first handed out, so unused memory stays untouched.
-  for (uint32_t i = 0; i < wanted_; ++i) {
-    Packet* packet = reinterpret_cast<Packet*>(base_ + kLead + size_t{i} * kStride + kDriverRoom);
-    free_->enqueue(&packet, 1);
+  if (parts_.empty()) set_nodes({-1});
+  // Each part is as large as its workers are many.
+  uint32_t first = 0, workers = 0;
+  for (Part& part : parts_) {
+    workers += static_cast<uint32_t>(part.workers);
+    part.first = first;
+    first = static_cast<uint32_t>(uint64_t{wanted_} * workers / places_.size());
+    part.buffers = first - part.first;
+    if (parts_.size() > 1) prefer_node(page_of(part.first), page_of(first), part.node);
+    part.free = std::make_unique<Ring<Packet*>>(part.buffers);
+    // Packet objects are constructed when a buffer is first handed out.
+    for (uint32_t i = part.first; i < first; ++i) {
+      Packet* packet = reinterpret_cast<Packet*>(base_ + kLead + size_t{i} * kStride + kDriverRoom);
+      part.free->enqueue(&packet, 1);
+    }
   }
+}
+
+uint8_t* PacketPool::page_of(uint32_t buffer) const {
+  return base_ + (buffer == wanted_ ? bytes_ : size_t{buffer} * kStride / kHugePage * kHugePage);
+}
+
+void PacketPool::set_nodes(const std::vector<int>& nodes) {
+  if (base_ != nullptr) return;
+  parts_.clear();
+  places_.clear();
+  for (const int node : nodes) {
+    auto part = std::find_if(parts_.begin(), parts_.end(), [node](const Part& p) { return p.node == node; });
+    if (part == parts_.end()) {
+      part = parts_.emplace(parts_.end());
+      part->node = node;
+    }
+    places_.push_back({static_cast<int>(part - parts_.begin()), part->workers++});
+  }
+}
+
+int PacketPool::part_of_worker(int worker) const {
+  return worker >= 0 && worker < static_cast<int>(places_.size()) ? places_[static_cast<size_t>(worker)].part : 0;
+}
+
+int PacketPool::part_of(const Packet* p) const {
+  const auto buffer = static_cast<uint32_t>((reinterpret_cast<const uint8_t*>(p) - base_) / kStride);
+  int part = 0;
+  while (part + 1 < static_cast<int>(parts_.size()) && buffer >= parts_[static_cast<size_t>(part) + 1].first) ++part;
+  return part;
+}
+
+void PacketPool::settle(int worker) {
+  prepare();
+  if (worker < 0 || worker >= static_cast<int>(places_.size())) return;
+  const Place& place = places_[static_cast<size_t>(worker)];
+  const Part& part = parts_[static_cast<size_t>(place.part)];
+  const auto end_of = [&](int number) {
+    return page_of(part.first + static_cast<uint32_t>(uint64_t{part.buffers} * static_cast<uint32_t>(number) /
+                                                      static_cast<uint32_t>(part.workers)));
+  };
+  provide_pages(end_of(place.number), end_of(place.number + 1));
+  (void)cache();
 }
 
 void PacketPool::prepare() {
@@ -76,7 +154,13 @@ PacketPool::Cache* PacketPool::make_cache() {
 }
 
 uint32_t PacketPool::allocate_shared(Packet** out, uint32_t n) {
-  const uint32_t k = free_->dequeue(out, n);
+  prepare();
+  // From the node of the thread if that has any left.
+  const auto parts = static_cast<int>(parts_.size());
+  const int own = part_of_worker(thread_id());
+  uint32_t k = 0;
+  for (int i = 0; i < parts && k < n; ++i)
+    k += parts_[static_cast<size_t>((own + i) % parts)].free->dequeue(out + k, n - k);
   for (uint32_t i = 0; i < k; ++i) {
     if (out[i]->capacity_ != 0) continue;
     new (out[i]) Packet;  // fresh zero pages
@@ -89,7 +173,10 @@ void PacketPool::release_shared(Packet* const* p, uint32_t n) {
   // The ring has a cell for every buffer. It is full only if a thread lost its CPU in a refill, and the rest of the pool
   // was used meanwhile.
   while (n > 0) {
-    const uint32_t k = free_->enqueue(p, n);
+    const int part = part_of(*p);
+    uint32_t same = 1;
+    while (same < n && part_of(p[same]) == part) ++same;
+    const uint32_t k = parts_[static_cast<size_t>(part)].free->enqueue(p, same);
     p += k;
     n -= k;
   }
@@ -192,8 +279,9 @@ void PacketPool::release_bulk(Packet* const* p, uint32_t n) {
 }
 
 uint32_t PacketPool::in_use() const {
-  if (!free_) return 0;
-  int64_t used = int64_t{wanted_} - free_->size();
+  if (!base_) return 0;
+  int64_t used = int64_t{wanted_};
+  for (const Part& part : parts_) used -= part.free->size();
   for (const auto& slot : caches_)
     if (const Cache* c = slot.load(std::memory_order_acquire)) used -= c->size();
   if (const auto elsewhere = free_elsewhere_.load(std::memory_order_acquire)) used -= elsewhere();

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "headrace/worker.hh"
+#include "offload/placement.hh"
 
 namespace headrace {
 
@@ -35,11 +37,26 @@ Runtime::Runtime(const Options& options)
   // of workers: the control thread, whether or not there is one.
   detail::g_thread_count = options.threads + 1;
   detail::t_thread_id = options.control_thread ? options.threads : 0;
-  if (options.time_rounds)
-    for (const auto& t : threads_) t->round_times = std::make_unique<Histogram>();
+  std::vector<int> nodes;
+  for (int id = 0; id < options.threads; ++id) nodes.push_back(offload::node_of_cpu(cpu_of(id)));
+  PacketPool::instance().set_nodes(nodes);
+  if (options.control_thread) leave_cpus_to_workers();
+  if (options.time_steps)
+    for (int id = 0; id < options.threads; ++id)
+      threads_[static_cast<size_t>(id)]->steps = std::make_unique<StepMeter>(id);
+}
+
+void Runtime::leave_cpus_to_workers() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (options_.cpus.empty() || sched_getaffinity(0, sizeof all, &all) != 0) return;
+  cpu_set_t rest = all;
+  for (int id = 0; id < threads(); ++id) CPU_CLR(cpu_of(id), &rest);
+  if (CPU_COUNT(&rest) > 0 && sched_setaffinity(0, sizeof rest, &rest) == 0) cpus_before_ = all;
 }
 
 Runtime::~Runtime() {
+  if (cpus_before_) (void)sched_setaffinity(0, sizeof *cpus_before_, &*cpus_before_);
   detail::t_thread_id = 0;
   detail::g_thread_count = 1;
 }

@@ -3,12 +3,14 @@
 /// The process's workers. They outlive a router.
 
 #include <poll.h>
+#include <sched.h>
 
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -111,8 +113,8 @@ class Runtime {
     bool control_thread = false;
     /// From plan_real_time(); for runs with a control thread.
     RealTime real_time{};
-    /// Measure the times between rounds of workers.
-    bool time_rounds = false;
+    /// Measure the steps of workers.
+    bool time_steps = false;
     /// Dry run: elements that touch the machine (headrace/touches_machine.hh) are not initialized.
     bool look_only = false;
   };
@@ -131,9 +133,11 @@ class Runtime {
   }
   /// From now on SIGINT and SIGTERM end the present run(), or the next one. run() calls this, too.
   void catch_stop_signals() { signals_.catch_stop_signals(true); }
-  /// With Options::time_rounds: of all workers, in nanoseconds, since reset_round_times(). Any thread.
-  Histogram round_times() const;
-  void reset_round_times();
+  /// With Options::time_steps: of all workers, in nanoseconds, since reset_step_times(). Any thread.
+  Histogram step_times() const;
+  /// Some of each worker, longest first.
+  std::vector<LongStep> longest_steps() const;
+  void reset_step_times();
   WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
   /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called on
@@ -201,12 +205,16 @@ class Runtime {
     if (signals_.run(current())) stop();
   }
   void pin(int id);
+  /// Keeps this thread, and those that it starts from now on (of drivers, too), off the CPUs of workers if there are
+  /// others: it would take a worker's CPU in the middle of its packets.
+  void leave_cpus_to_workers();
   void control_loop(const std::function<bool()>& control, int period_ms);
   /// Runs posted actions, and handlers of watched descriptors that become readable within `timeout_ms`.
   void control_step(int timeout_ms);
   bool control_needed() const { return control_wanted_.load(); }
 
   Options options_;
+  std::optional<cpu_set_t> cpus_before_;  // of the control thread, if they were changed
   std::vector<std::unique_ptr<WorkerThread>> threads_;
   WorkerThread control_;  // for its wake-up
   Barrier barrier_{threads_};

@@ -100,6 +100,8 @@ bool Worker::run_tasks() {
     }
     if (!task->scheduled_.exchange(false, std::memory_order_acq_rel)) continue;
     worked |= task->run();
+    if (thread_.steps) [[unlikely]]
+      thread_.steps->note(task->owner());
     if (task->scheduled() && !task->listed_) {
       task->pass_ = pass_ + kStride1 / static_cast<uint64_t>(task->tickets_);
       task->sequence_ = sequence_++;
@@ -224,6 +226,8 @@ bool Worker::step() {
   if (have_watches_.load(std::memory_order_relaxed) && thread_.rounds % kRoundsPerSelect == 0)
     worked |= poll_watches(0, false) > 0 && run_selected();
   thread_.quiet_rounds = worked ? 0 : thread_.quiet_rounds + 1;
+  if (thread_.steps) [[unlikely]]
+    thread_.steps->note(nullptr);
   return worked;
 }
 
@@ -255,7 +259,8 @@ void Worker::idle(rcu::Reader& reader) {
   if (expiry.ns != kNever) wait = std::min(wait, clock::real_delay(expiry - clock::steady()).ns);
   if (polling) wait = std::min(wait, kPollingSleepNs);
   if (wait <= 0) return;
-  thread_.last_round = 0;
+  if (thread_.steps) [[unlikely]]
+    thread_.steps->begin();
   const uint64_t generation = runtime_.barrier_.generation();
   reader.offline();
   const bool may_sleep = polling ? runtime_.barrier_.nap(thread_) : runtime_.barrier_.fall_asleep(thread_);

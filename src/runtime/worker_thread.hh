@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "headrace/histogram.hh"
+#include "runtime/step_meter.hh"
 
 namespace headrace {
 
@@ -37,9 +37,8 @@ class WorkerThread {
 
   /// The thread's number in the kernel; 0 before it runs.
   std::atomic<int> kernel_id{0};
-  /// Nanoseconds from the start of a round to that of the next, without sleeps; null: not measured.
-  std::unique_ptr<Histogram> round_times;
-  int64_t last_round = 0;  ///< when it started; 0: the thread has slept since
+  /// Times of its steps; null: not measured.
+  std::unique_ptr<StepMeter> steps;
 
  private:
   int event_fd_ = -1;

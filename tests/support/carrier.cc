@@ -126,12 +126,13 @@ class CarrierLane final : public offload::Lane {
 
   uint8_t* rows_in(int job) override { return lane_.rows_in(job); }
   const uint8_t* rows_out(int job) override { return lane_.rows_out(job); }
+  const uint8_t* whole_rows(int job) override { return lane_.whole_rows(job); }
   void counts(int job, uint64_t* counts, int n) override { lane_.counts(job, counts, n); }
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
     Job& j = jobs_.at(static_cast<size_t>(job));
     j.plan = &plans_.at(static_cast<size_t>(plan));
     j.entered.clear();
-    for (int i = 0; i < slots; ++i) j.entered.push_back(at(lane_.rows_in(job), *j.plan, i));
+    for (int i = 0; i < slots; ++i) j.entered.push_back(at(lane_.rows_in(job), j.plan->row().there, i));
     return lane_.submit(job, plan, slots, parameters);
   }
   State poll(int job) override {
@@ -145,9 +146,9 @@ class CarrierLane final : public offload::Lane {
     const offload::Plan* plan = nullptr;
     std::vector<uint16_t> entered;  // the first step of each row
   };
-  static uint16_t at(const uint8_t* rows, const offload::Plan& plan, int row) {
+  static uint16_t at(const uint8_t* rows, int size, int row) {
     RowHeader header;
-    std::memcpy(&header, rows + static_cast<size_t>(row) * static_cast<size_t>(plan.row().stride), sizeof header);
+    std::memcpy(&header, rows + static_cast<size_t>(row) * static_cast<size_t>(size), sizeof header);
     return header.at;
   }
   /// A row that left by an exit of a shader, other than for the host to do that shader's work, was carried by it and by
@@ -156,7 +157,7 @@ class CarrierLane final : public offload::Lane {
     const offload::Plan& plan = *job.plan;
     for (size_t i = 0; i < job.entered.size(); ++i) {
       const uint16_t first = job.entered[i];
-      const size_t code = size_t{at(rows, plan, static_cast<int>(i))} - kExit;
+      const size_t code = size_t{at(rows + plan.row().header, plan.row().back, static_cast<int>(i))} - kExit;
       if (first >= plan.steps().size() || code >= plan.exits().size()) continue;
       const offload::Exit& exit = plan.exits()[code];
       const bool resumed = exit.kind == offload::Exit::Kind::kResume;

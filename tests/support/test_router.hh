@@ -59,6 +59,8 @@ class Capture final : public Element {
   };
   ~Capture() override;
   void push(int port, Batch& batch) override;
+  /// Tests look at all of a packet.
+  std::vector<RegionInfo> annotations() const override { return declared(Read{anno::any}); }
   const std::vector<Seen>& seen() const { return seen_; }
   /// The bytes of packet `i`.
   std::string bytes(size_t i) const;

@@ -33,16 +33,20 @@ HEADRACE_SHADER constexpr PlanClass class_of(const RowLayout& row) {
   return row.address_size != 0 ? kPayloadPlans : kHeaderPlans;
 }
 
-/// A plan, as the kernels see it.
+/// A plan, as the kernels see it. The first four as in RowLayout.
 struct DevicePlan {
-  uint32_t stride;    ///< bytes of a row, a multiple of 16
+  uint32_t stride;
+  uint32_t header;
+  uint32_t there;
+  uint32_t back;
   uint32_t counters;  ///< of all its shaders together
   PlanClass plan_class;
 };
 
 /// A job place in pinned memory begins with a line that only the host writes, with one of these for each class of
 /// plans. A line follows that only the device writes, with the numbers of the last finished jobs of the classes; the
-/// counts; and the rows.
+/// counts; the rows' parts that come back, one behind the other; those that go to the device; and whole rows, of which
+/// the device writes only those that it says it has.
 struct Doorbell {
   static constexpr int kPlanBits = 12;
   static constexpr int kSlotBits = 20;
@@ -71,7 +75,12 @@ HEADRACE_SHADER constexpr uint32_t bell_at(uint32_t plan_class) {
 }
 HEADRACE_SHADER constexpr uint32_t done_at(uint32_t plan_class) { return kDoneAt + 8 * plan_class; }
 
-/// Rows begin after the counts.
+/// Where rows begin, from the start of a place.
+struct RowPlaces {
+  uint32_t back;   ///< RowLayout::back bytes each
+  uint32_t there;  ///< RowLayout::there bytes each
+  uint32_t whole;  ///< RowLayout::stride bytes each
+};
 HEADRACE_SHADER constexpr uint32_t rows_at(uint32_t counters) { return (kCountsAt + 8 * counters + 127) / 128 * 128; }
 
 /// Shared memory that a block needs.
@@ -128,7 +137,7 @@ struct ResidentArguments {
   uint64_t idle_ns;  ///< the kernel leaves after so long without a job
   uint32_t places_of_lane;
   uint32_t place_count;  ///< of all lanes
-  uint32_t rows_at;
+  RowPlaces rows;
   uint32_t counters;  ///< the most that any plan of the kernel's class has
   uint32_t parameter_bytes;
   uint32_t generation;  ///< 0: to leave at once
@@ -144,15 +153,15 @@ struct UpdatePiece {
 
 /// The parameter of the stream kernels: one job.
 struct StreamArguments {
-  uint64_t rows;
-  uint64_t counts;
+  uint64_t place;   ///< in the device's memory
+  uint64_t whole;   ///< whole rows, in the host's memory
   uint64_t parameters;
   uint64_t homes;  ///< as for the resident kernels
+  RowPlaces rows;
   uint32_t plan;
   uint32_t slots;
-  uint32_t stride;
-  uint32_t counters;
   uint32_t parameter_bytes;
+  DevicePlan layout;
 };
 
 }  // namespace headrace

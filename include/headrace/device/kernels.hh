@@ -22,14 +22,16 @@ inline __device__ uint64_t nanoseconds() {
   return t;
 }
 
-/// Moves rows of one stride between memory, where they are contiguous, and shared memory, where kRowPadding bytes
-/// follow each row. Neighboring threads move neighboring pieces of 16 bytes.
+/// Moves parts of rows between memory, where they lie one behind the other, and whole rows in shared memory, where
+/// kRowPadding bytes follow each. Neighboring threads move neighboring pieces of 16 bytes.
 class Tile {
  public:
   __device__ Tile(uint32_t* shared, uint32_t stride)
-      : shared_(shared), pieces_(stride / 16), magic_((65535 + pieces_) / pieces_), turn_(threadIdx.x >> 3 & 3) {}
+      : shared_(shared), words_((stride + kRowPadding) / 4), turn_(threadIdx.x >> 3 & 3) {}
 
-  __device__ void load(const unsigned char* rows, uint32_t n) const {
+  /// Fills bytes [at, at + size) of `n` rows.
+  __device__ void load(const unsigned char* rows, uint32_t n, uint32_t at, uint32_t size) {
+    part(at, size);
     const uint32_t end = n * pieces_;
     for (uint32_t first = threadIdx.x; first < end; first += kInFlight * kJobThreads) {
       uint4 v[kInFlight];
@@ -41,20 +43,29 @@ class Tile {
         if (first + i * kJobThreads < end) put(first + i * kJobThreads, v[i]);
     }
   }
-  __device__ void store(unsigned char* rows, uint32_t n) const {
+  /// Stores bytes [0, size) of `n` rows.
+  __device__ void store(unsigned char* rows, uint32_t n, uint32_t size) {
+    part(0, size);
     const uint32_t end = n * pieces_;
     for (uint32_t piece = threadIdx.x; piece < end; piece += kJobThreads)
       *reinterpret_cast<uint4*>(rows + size_t{16} * piece) = take(piece);
   }
-  __device__ uint32_t* row(uint32_t index) const { return shared_ + index * (4 * pieces_ + kRowPadding / 4); }
+  __device__ uint32_t* row(uint32_t index) const { return shared_ + index * words_; }
 
  private:
   /// Loads that a thread has in flight at once.
   static constexpr uint32_t kInFlight = 8;
 
+  /// Pieces are those of bytes [at, at + size) of rows.
+  __device__ void part(uint32_t at, uint32_t size) {
+    first_ = at / 4;
+    pieces_ = size / 16;
+    magic_ = (65535 + pieces_) / pieces_;
+    skipped_ = words_ - 4 * pieces_;
+  }
   /// The word of shared memory at which a piece begins. Its row is exactly piece / pieces_ for up to kJobThreads rows
   /// of kMaxStride bytes, which are 256 x 16 pieces; rows of 17 pieces would already give wrong results.
-  __device__ uint32_t begin(uint32_t piece) const { return 4 * piece + (piece * magic_ >> 16) * (kRowPadding / 4); }
+  __device__ uint32_t begin(uint32_t piece) const { return first_ + 4 * piece + (piece * magic_ >> 16) * skipped_; }
 
   // Each quarter of a warp moves the four words of a piece in a different order, so that the 32 words of one step lie
   // in different banks.
@@ -76,9 +87,19 @@ class Tile {
   }
 
   uint32_t* shared_;
-  uint32_t pieces_;  // per row
-  uint32_t magic_;
+  uint32_t words_;  // from one row to the next
   uint32_t turn_;
+  uint32_t first_ = 0;   // word of a row
+  uint32_t pieces_ = 1;  // per row
+  uint32_t magic_ = 0;
+  uint32_t skipped_ = 0;  // words from the last piece of a row to the first of the next
+};
+
+/// The rows of a job.
+struct JobRows {
+  const unsigned char* there;
+  unsigned char* back;
+  unsigned char* whole;
 };
 
 /// A block's shared memory: counts, stages for payloads, the parameter block if it is small enough, and a tile.
@@ -119,20 +140,24 @@ inline __device__ unsigned char* home_of(uint64_t homes, uint32_t block) {
 
 /// Runs the rows `first` to `end` - 1 of a job, one tile after every `step` rows. All threads of a block call it.
 template <PlanClass kClass>
-__device__ void run_rows(const Shared<kClass>& shared, int plan, unsigned char* rows, uint32_t first, uint32_t end,
-                         uint32_t step, uint32_t stride, unsigned char* home, const unsigned char* parameters) {
+__device__ void run_rows(const Shared<kClass>& shared, int plan, const DevicePlan& layout, const JobRows& rows,
+                         uint32_t first, uint32_t end, uint32_t step, unsigned char* home,
+                         const unsigned char* parameters) {
   constexpr bool kPayloads = kClass == kPayloadPlans;
-  const Tile tile(shared.tile, stride);
+  Tile tile(shared.tile, layout.stride);
+  // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the warps,
+  // and threads without a row take part, too.
+  const uint32_t mine =
+      kPayloads ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
+  uint32_t* const row = tile.row(mine);
+  uint32_t* const header = row + layout.header / 4;
   for (; first < end; first += step) {
     const uint32_t n = end - first < kJobThreads ? end - first : kJobThreads;
-    unsigned char* const at = rows + size_t{first} * stride;
-    tile.load(at, n);
+    tile.load(rows.there + size_t{first} * layout.there, n, layout.header, layout.there);
+    // What has not travelled: there is no result yet.
+    for (uint32_t i = 0; i < layout.header / 4; ++i) row[i] = 0;
+    for (uint32_t i = (layout.header + layout.there) / 4; i < layout.stride / 4; ++i) row[i] = 0;
     __syncthreads();
-    // The threads of a warp scan payloads together, one packet at a time. So rows are distributed evenly over the
-    // warps, and threads without a row take part, too.
-    const uint32_t mine =
-        kPayloads ? (threadIdx.x & 31) * kJobWarps + threadIdx.x / 32 : static_cast<uint32_t>(threadIdx.x);
-    uint32_t* const row = tile.row(mine);
     Slot slot;
     slot.header = RowHeader{};
     slot.header.at = kExit;
@@ -142,20 +167,27 @@ __device__ void run_rows(const Shared<kClass>& shared, int plan, unsigned char* 
     slot.home = home;
     slot.home_from = RowHeader::kNone;
     slot.stopped = false;
+    slot.whole = false;
     if (mine < n) {
-      const uint32_t words[4] = {row[0], row[1], row[2], row[3]};
+      const uint32_t words[4] = {header[0], header[1], header[2], header[3]};
       static_assert(sizeof slot.header == sizeof words);
       memcpy(&slot.header, words, sizeof words);
     }
     slot.window_at = slot.header.data;
     if (kPayloads || mine < n) headrace_run_plan<kClass>(plan, slot, parameters);
     if (mine < n) {
+      if (slot.whole) slot.header.flags |= RowHeader::kWhole;
       uint32_t after[4];
       memcpy(after, &slot.header, sizeof after);
-      for (int i = 0; i < 4; ++i) row[i] = after[i];
+      for (int i = 0; i < 4; ++i) header[i] = after[i];
+      if (slot.whole) {
+        uint4* const to = reinterpret_cast<uint4*>(rows.whole + size_t{first + mine} * layout.stride);
+        for (uint32_t i = 0; i < layout.stride / 16; ++i)
+          to[i] = {row[4 * i], row[4 * i + 1], row[4 * i + 2], row[4 * i + 3]};
+      }
     }
     __syncthreads();
-    tile.store(at, n);
+    tile.store(rows.back + size_t{first} * layout.back, n, layout.back);
     // The next tile overwrites this one.
     __syncthreads();
   }
@@ -324,15 +356,19 @@ class Team {
 /// A block's part of a job of the stream run.
 template <PlanClass kClass>
 __device__ void run_stream(const StreamArguments& a, uint4* memory) {
-  const Shared<kClass> shared(memory, a.counters, a.parameter_bytes);
+  const Shared<kClass> shared(memory, a.layout.counters, a.parameter_bytes);
   const unsigned char* parameters = reinterpret_cast<const unsigned char*>(a.parameters);
-  shared.prepare(a.counters, parameters, a.parameter_bytes);
+  shared.prepare(a.layout.counters, parameters, a.parameter_bytes);
   if (shared.parameters != nullptr) parameters = shared.parameters;
-  run_rows<kClass>(shared, static_cast<int>(a.plan), reinterpret_cast<unsigned char*>(a.rows), blockIdx.x * kJobThreads,
-                   a.slots, gridDim.x * kJobThreads, a.stride, home_of(a.homes, blockIdx.x), parameters);
-  for (uint32_t i = threadIdx.x; i < a.counters; i += kJobThreads)
+  unsigned char* const place = reinterpret_cast<unsigned char*>(a.place);
+  const JobRows rows{place + a.rows.there, place + a.rows.back, reinterpret_cast<unsigned char*>(a.whole)};
+  run_rows<kClass>(shared, static_cast<int>(a.plan), a.layout, rows, blockIdx.x * kJobThreads, a.slots,
+                   gridDim.x * kJobThreads, home_of(a.homes, blockIdx.x), parameters);
+  // The sums of all jobs of this place so far; the host knows those before this one.
+  for (uint32_t i = threadIdx.x; i < a.layout.counters; i += kJobThreads)
     if (shared.counts[i] != 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(a.counts) + i, static_cast<unsigned long long>(shared.counts[i]));
+      atomicAdd(reinterpret_cast<unsigned long long*>(place + kCountsAt) + i,
+                static_cast<unsigned long long>(shared.counts[i]));
 }
 
 /// What a block of the resident run does until it leaves.
@@ -367,8 +403,9 @@ __device__ void stay(const ResidentArguments& a, uint4* memory) {
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
     const Part part = together ? team.part(slots) : Part{0, slots};
-    run_rows<kClass>(shared, static_cast<int>(plan), job.place + a.rows_at, part.begin, part.end, kJobThreads,
-                     layout.stride, home_of(a.homes, blockIdx.x), parameters);
+    const JobRows rows{job.place + a.rows.there, job.place + a.rows.back, job.place + a.rows.whole};
+    run_rows<kClass>(shared, static_cast<int>(plan), layout, rows, part.begin, part.end, kJobThreads,
+                     home_of(a.homes, blockIdx.x), parameters);
     if (!team.leads()) {
       team.finish(shared.counts, layout.counters);
       continue;

@@ -93,7 +93,8 @@ inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
 enum class Fault : uint8_t {
   kNone,
   kTorn,       ///< it wrote or counted before it read bytes that are not in the row
-  kUndeclared  ///< it used bytes that it did not declare, at an offset known only at run time
+  kUndeclared,  ///< it used bytes that it did not declare, at an offset known only at run time
+  kNotSet       ///< a packet left by output 0 without an annotation that the shader declares to Set
 };
 
 /// A row being processed: its header in registers, its bytes where the row lies.
@@ -103,6 +104,7 @@ struct Slot {
   uint64_t* counts;    ///< the plan's counters; on a device, shared by a block
   uint16_t window_at;  ///< header.data when the slot came: the origin of the window
   bool stopped;        ///< the shader needed something that the row does not hold
+  bool whole;          ///< the whole row must come back
   bool newer;          ///< shaders before this one may have written to the window: memory is older
   bool more;           ///< shaders behind this one may read the payload, too
   uint8_t* stage;      ///< on a device: where this thread's warp loads a packet
@@ -110,6 +112,7 @@ struct Slot {
   uint32_t home_from;  ///< the byte of the packet's buffer from which on it is there
   // Mistakes of shaders, which only the host checks for.
   bool changed;         ///< this shader has written or counted
+  uint64_t set;         ///< the bytes of annotations that this shader has written
   Fault fault;          ///< the first one
   uint16_t fault_step;  ///< the step that made it
 };
@@ -144,7 +147,7 @@ class LaneView {
     using T = typename F::Value;
     const int at = find(F::kAnchor, F::kOffset, F::kSize);
     if (at < 0 || s_.stopped) return;
-    changes();
+    changes(F::kAnchor, F::kOffset, at, F::kSize);
     if constexpr (detail::IsInteger<T>::kValue) {
       detail::store_bytes<sizeof(T)>(s_.row + at, swaps<F>() ? detail::reverse_bytes(value, sizeof(T)) : value);
     } else {
@@ -234,7 +237,9 @@ class LaneView {
 
   HEADRACE_SHADER void count(int index, uint64_t n = 1) {
     if (s_.stopped) return;
-    changes();
+#if !defined(__CUDA_ARCH__)
+    s_.changed = true;
+#endif
 #if defined(__CUDA_ARCH__)
     detail::add_shared(s_.counts + first_counter_ + index, n);
 #else
@@ -276,9 +281,13 @@ class LaneView {
     if (s_.changed) blame(Fault::kTorn);
 #endif
   }
-  HEADRACE_SHADER void changes() const {
+  /// Bytes [at, at + size) of the row are written.
+  HEADRACE_SHADER void changes(Anchor anchor, [[maybe_unused]] int offset, int at, int size) const {
+    const RowLayout row = layout_.row();
+    if (anchor != Anchor::kAnno && at + size > row.window() + row.written) s_.whole = true;
 #if !defined(__CUDA_ARCH__)
     s_.changed = true;
+    if (anchor == Anchor::kAnno) s_.set |= ((uint64_t{1} << size) - 1) << offset;
 #endif
   }
   HEADRACE_SHADER void blame(Fault fault) const {
@@ -316,7 +325,7 @@ class LaneView {
     used<true>(anchor, offset, Size);
     const int at = find(anchor, offset, Size);
     if (at < 0 || s_.stopped) return;
-    changes();
+    changes(anchor, offset, at, Size);
     detail::store_bytes<Size>(s_.row + at, value);
   }
 
@@ -376,12 +385,39 @@ HEADRACE_SHADER void store_result(uint8_t* to, uint16_t step, const Result& resu
   for (int i = 0; i < kWords; ++i) out[1 + i] = words[i];
 }
 
+#if !defined(__CUDA_ARCH__)
+template <typename S, typename... D>
+bool sets_all(const S& shader, const Slot& slot, const Regions<D...>&) {
+  [[maybe_unused]] const auto one = [&](const RegionInfo& r, bool narrows) {
+    if (!r.sets) return true;
+    int first = r.offset, last = r.offset + r.size;
+    if constexpr (requires { shader.extent(Anchor::kAnno); }) {
+      if (narrows) {
+        const Extent used = shader.extent(Anchor::kAnno);
+        first = used.first;
+        last = used.last;
+      }
+    }
+    const uint64_t bytes = ((uint64_t{1} << (last - first)) - 1) << first;
+    return (slot.set & bytes) == bytes;
+  };
+  return (one(Regions<D>::template info<D>(), !requires { typename D::Where::Value; }) && ...);
+}
+/// False if the shader has not written an annotation that it declares to Set.
+template <typename S>
+bool sets_what_it_declares(const S& shader, const Slot& slot) {
+  return sets_all(shader, slot, S::kRegions);
+}
+#endif
+
 /// Calls `shade(view)`; if the slot must go to the host, restores its header.
 template <typename S, typename Layout, typename Shade>
-HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first_counter, int result, Shade&& shade) {
+HEADRACE_SHADER Next shade_or_resume([[maybe_unused]] const S& shader, Slot& slot, const Layout& layout,
+                                     int first_counter, int result, Shade&& shade) {
   const RowHeader before = slot.header;
 #if !defined(__CUDA_ARCH__)
   slot.changed = false;
+  slot.set = 0;
 #endif
   LaneView<S, Layout> view(slot, layout, first_counter);
   const Next next = shade(view);
@@ -390,6 +426,12 @@ HEADRACE_SHADER Next shade_or_resume(Slot& slot, const Layout& layout, int first
     slot.header = before;
     return kResume;
   }
+#if !defined(__CUDA_ARCH__)
+  if (next == 0 && !sets_what_it_declares(shader, slot) && slot.fault == Fault::kNone) {
+    slot.fault = Fault::kNotSet;
+    slot.fault_step = before.at;
+  }
+#endif
   if constexpr (ResultOf<S>::kExists)
     if (next != kEscape) store_result(slot.row + layout.row().result(result), before.at, view.result());
   return next;
@@ -403,8 +445,8 @@ template <typename S, typename Layout>
 HEADRACE_SHADER Next shade_slot(const S& shader, Slot& slot, const Layout& layout, int first_counter, int result = 0) {
   if (!detail::has_headers<S>(slot.header)) return kDrop;
   if (!detail::holds_fields<S>(slot, layout)) return kResume;
-  return detail::shade_or_resume<S>(slot, layout, first_counter, result,
-                                    [&](auto& view) { return shader.shade(view); });
+  return detail::shade_or_resume(shader, slot, layout, first_counter, result,
+                                 [&](auto& view) { return shader.shade(view); });
 }
 
 }  // namespace headrace

@@ -132,8 +132,9 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
     return errors.error("{} plans are too many for a device, it takes {}", program.plans.size(),
                         1 << Doorbell::kPlanBits);
   for (const Program::Plan& plan : program.plans)
-    if (plan.row.stride < 16 || plan.row.stride % 16 != 0 || plan.row.stride > kMaxStride)
-      return errors.error("a row of {} bytes, kernels take multiples of 16 up to {}", plan.row.stride, kMaxStride);
+    for (const int bytes : {plan.row.stride, plan.row.there, plan.row.back})
+      if (bytes < 16 || bytes % 16 != 0 || bytes > kMaxStride)
+        return errors.error("a row of {} bytes, kernels take multiples of 16 up to {}", bytes, kMaxStride);
   if (options.job_size < 1 || options.job_size >= 1 << Doorbell::kSlotBits)
     return errors.error("a job has 1 to {} packets, not {}", (1 << Doorbell::kSlotBits) - 1, options.job_size);
   options_of_lanes_ = options;
@@ -142,10 +143,12 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
   program_.tiles = static_cast<size_t>((options.job_size + kJobThreads - 1) / kJobThreads);
   classes_.clear();
   of_class_ = {};
-  uint32_t stride = 16, counters = 0;
   for (const Program::Plan& plan : program.plans) {
     const PlanClass c = class_of(plan.row);
-    const DevicePlan p{static_cast<uint32_t>(plan.row.stride), static_cast<uint32_t>(plan.counters), c};
+    const RowLayout& row = plan.row;
+    const DevicePlan p{static_cast<uint32_t>(row.stride), static_cast<uint32_t>(row.header),
+                       static_cast<uint32_t>(row.there),  static_cast<uint32_t>(row.back),
+                       static_cast<uint32_t>(plan.counters), c};
     program_.plans.push_back(p);
     classes_.push_back(c);
     OfClass& of_class = of_class_[c];
@@ -153,12 +156,9 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
     of_class.homes |= plan.reads_payloads_again;
     of_class.stride = std::max(of_class.stride, p.stride);
     of_class.counters = std::max(of_class.counters, p.counters);
-    stride = std::max(stride, p.stride);
-    counters = std::max(counters, p.counters);
+    program_.counters = std::max(program_.counters, p.counters);
   }
-  layout_.rows_at = rows_at(counters);
-  // Whole lines, and not all places at the same offset of a page: they would share few sets of the CPU's caches.
-  layout_.stride = (layout_.rows_at + static_cast<size_t>(options.job_size) * stride + 127) / 128 * 128 + 128;
+  layout_ = offload::lay_out_places(program.plans, options.job_size);
   const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
   for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
     OfClass& of_class = of_class_[c];
@@ -238,7 +238,7 @@ bool CudaBackend::warm_up() {
   for (const OfClass& of_class : of_class_) {
     if (!of_class.used) continue;
     StreamArguments no_job{};
-    no_job.stride = of_class.stride;
+    no_job.layout.stride = of_class.stride;
     ResidentArguments leave{};
     void* no_rows[] = {&no_job};
     void* no_places[] = {&leave};
@@ -305,7 +305,7 @@ Status CudaBackend::open_kernels(Errors& errors) {
   arguments.plans = plans_.address();
   arguments.place_stride = layout_.stride;
   arguments.idle_ns = static_cast<uint64_t>(std::max(options_.resident_idle_us, 0)) * 1000;
-  arguments.rows_at = layout_.rows_at;
+  arguments.rows = layout_.at_rows;
   arguments.parameter_bytes = program_.parameter_bytes;
   for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
     const OfClass& of_class = of_class_[c];

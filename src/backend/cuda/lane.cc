@@ -55,33 +55,40 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   device_->use();
   const DevicePlan& layout = program_.plans[static_cast<size_t>(plan)];
   const PlanClass c = layout.plan_class;
-  // The sequence number travels with the job, so that it can come back behind the rows.
   ring(job, next(job, plan, slots, parameters));
-  std::memset(places_.counts(job), 0, layout.counters * sizeof(uint64_t));
+  std::vector<uint64_t>& before = counts_before_[static_cast<size_t>(job)];
+  before.resize(program_.counters);
+  std::memcpy(before.data(), places_.counts(job), before.size() * sizeof before[0]);
 
   const Driver& driver = device_->driver();
   const CUstream stream = streams_[job % kStreams].get();
   const CUdeviceptr there = there_ + static_cast<size_t>(job) * places_.stride;
-  const size_t end = places_.rows_at + static_cast<size_t>(slots) * layout.stride;
+  const auto rows = static_cast<size_t>(slots);
   StreamArguments arguments{};
-  arguments.rows = there + places_.rows_at;
-  arguments.counts = there + kCountsAt;
+  arguments.place = there;
+  arguments.whole = places_.address + static_cast<size_t>(job) * places_.stride + places_.at_rows.whole;
+  arguments.rows = places_.at_rows;
   arguments.parameters = parameters;
   arguments.homes = homes_ == 0 ? 0 : homes_ + static_cast<size_t>(job) * program_.tiles * kHomeBytes;
   arguments.plan = static_cast<uint32_t>(plan);
   arguments.slots = static_cast<uint32_t>(slots);
-  arguments.stride = layout.stride;
-  arguments.counters = layout.counters;
+  arguments.layout = layout;
   arguments.parameter_bytes = program_.parameter_bytes;
   void* values[] = {&arguments};
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
   const unsigned shared = job_shared_bytes(c, layout.counters, program_.parameter_bytes, layout.stride);
   const auto sequence = job_at(job).sequence;
-  bool ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), end, stream), "copying a job there");
+  bool ok = slots == 0 || device_->check(driver.cuMemcpyHtoDAsync(there + places_.at_rows.there, places_.there(job),
+                                                                  rows * layout.there, stream),
+                                         "copying a job there");
+  // The sequence number travels with the job, so that it can come back behind the rows.
+  if (ok && !program_.write_values)
+    ok = device_->check(driver.cuMemcpyHtoDAsync(there, places_.at(job), kDoneAt, stream), "copying a job there");
   if (ok && slots > 0)
     ok = device_->check(
         driver.cuLaunchKernel(program_.functions[c], blocks, 1, 1, kJobThreads, 1, 1, shared, stream, values, nullptr),
         "starting a job");
+  const size_t end = places_.at_rows.back + rows * layout.back;
   ok = ok && device_->check(driver.cuMemcpyDtoHAsync(places_.counts(job), there + kCountsAt, end - kCountsAt, stream),
                             "copying a job back");
   if (!ok) return false;
@@ -92,6 +99,11 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   const size_t sequence_at = bell_at(c) + offsetof(Doorbell, job) + sizeof(uint32_t);
   return device_->check(driver.cuMemcpyDtoHAsync(places_.done(job, c), there + sequence_at, sizeof sequence, stream),
                         "ending a job");
+}
+
+void StreamLane::counts(int job, uint64_t* counts, int n) {
+  PlaceLane::counts(job, counts, n);
+  for (int i = 0; i < n; ++i) counts[i] -= counts_before_[static_cast<size_t>(job)][static_cast<size_t>(i)];
 }
 
 offload::Lane::State StreamLane::poll(int job) {

@@ -50,6 +50,7 @@ struct StreamProgram {
   std::array<CUfunction, kPlanClasses> functions{};
   std::vector<DevicePlan> plans;
   uint32_t parameter_bytes = 0;
+  uint32_t counters = 0;      ///< of the plan that has most
   size_t tiles = 1;           ///< of the largest job
   bool write_values = false;  ///< cuStreamWriteValue32 works here
 };
@@ -63,7 +64,11 @@ class StreamLane final : public CudaLane, public Staying {
   /// \param homes kHomeBytes for each tile of each place, or 0: see Slot::home
   StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes,
              CUdeviceptr there, CUdeviceptr homes, const StreamProgram& program)
-      : CudaLane(std::move(device), places, jobs, classes), there_(there), homes_(homes), program_(program) {}
+      : CudaLane(std::move(device), places, jobs, classes),
+        there_(there),
+        homes_(homes),
+        program_(program),
+        counts_before_(static_cast<size_t>(jobs)) {}
 
   /// Waits for jobs under way, because their memory goes next. When they do not end, the device has failed and all that
   /// they use stays where it is.
@@ -72,12 +77,14 @@ class StreamLane final : public CudaLane, public Staying {
   bool open();
   bool submit(int job, int plan, int slots, uint64_t parameters) override;
   State poll(int job) override;
+  void counts(int job, uint64_t* counts, int n) override;
   void pause() override;
   void resume() override {}
 
  private:
   CUdeviceptr there_, homes_;
   const StreamProgram& program_;
+  std::vector<std::vector<uint64_t>> counts_before_;  // by place: the device adds to those of earlier jobs
   Stream streams_[kStreams];
   CUevent reached_[kStreams] = {};  // for pause()
 };

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "headrace/device/jobs.hh"
 #include "headrace/real_clock.hh"
 
 namespace headrace::offload {
@@ -14,6 +15,8 @@ namespace headrace::offload {
 namespace {
 
 constexpr size_t kAlignment = 256;
+/// What is in a row where nothing has travelled.
+constexpr int kNotThere = 0xdb;
 
 /// Polls without a job before a thread of the device sleeps until a doorbell rings.
 constexpr int kIdlePolls = 200;
@@ -98,15 +101,9 @@ ReferenceBackend::~ReferenceBackend() { stop(); }
 
 Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors&) {
   plans_ = program.objects;
-  size_t stride = 16, counters = 1;
-  for (const Program::Plan& plan : program.plans) {
-    stride = std::max(stride, static_cast<size_t>(plan.row.stride));
-    counters = std::max(counters, static_cast<size_t>(plan.counters));
-    classes_.push_back(class_of(plan.row));
-  }
-  layout_.rows_at = rows_at(static_cast<uint32_t>(counters));
-  layout_.stride = rounded(layout_.rows_at + stride * static_cast<size_t>(options.job_size));
-  lane_bytes_ = layout_.stride * static_cast<size_t>(options.jobs);
+  for (const Program::Plan& plan : program.plans) classes_.push_back(class_of(plan.row));
+  layout_ = lay_out_places(program.plans, options.job_size);
+  lane_bytes_ = rounded(layout_.stride * static_cast<size_t>(options.jobs));
   jobs_of_lane_ = options.jobs;
   place_count_ = options.workers * options.jobs;
   lanes_.resize(static_cast<size_t>(options.workers));
@@ -222,7 +219,7 @@ bool ReferenceBackend::plan_job(Seen& job) {
   if (options_.gbps > 0) {
     const auto low = static_cast<uint32_t>(job.word);
     const Plan& plan = (*plans_)[low >> Doorbell::kSlotBits];
-    const double bits = 16.0 * plan.row().stride * (low & ((1u << Doorbell::kSlotBits) - 1));
+    const double bits = 8.0 * (plan.row().there + plan.row().back) * (low & ((1u << Doorbell::kSlotBits) - 1));
     const auto takes = static_cast<int64_t>(bits / options_.gbps);
     int64_t free = link_free_ns_.load(std::memory_order_relaxed);
     while (!link_free_ns_.compare_exchange_weak(free, std::max(free, now) + takes, std::memory_order_relaxed)) {
@@ -240,29 +237,41 @@ void ReferenceBackend::run(const Seen& job) {
   const auto* parameters = reinterpret_cast<const uint8_t*>(job.parameters << 16 >> 12);
   const offload::Plan& p = (*plans_)[static_cast<size_t>(plan)];
   const Places& places = job.lane->places();
-  uint8_t* const rows = places.rows(job.place);
   auto* const counts = reinterpret_cast<uint64_t*>(places.counts(job.place));
   std::fill_n(counts, p.counters(), 0);
-  const auto stride = static_cast<size_t>(p.row().stride);
+  const RowLayout& row = p.row();
+  const auto stride = static_cast<size_t>(row.stride), there = static_cast<size_t>(row.there),
+             back = static_cast<size_t>(row.back), header = static_cast<size_t>(row.header);
+  const auto results = static_cast<size_t>(row.result(row.results));
   constexpr int kTile = 64;
   Slot tile[kTile];
+  alignas(16) uint8_t rows[kTile * kMaxStride];
   for (int first = 0; first < slots; first += kTile) {
     const int n = std::min(kTile, slots - first);
     for (int i = 0; i < n; ++i) {
       Slot& s = tile[i];
-      s.row = rows + static_cast<size_t>(first + i) * stride;
-      std::memcpy(&s.header, s.row, sizeof s.header);
+      s.row = rows + static_cast<size_t>(i) * stride;
+      // Who reads what has not travelled shall notice.
+      std::memset(s.row, kNotThere, stride);
+      std::memset(s.row, 0, results);
+      std::memcpy(s.row + header, places.there(job.place) + static_cast<size_t>(first + i) * there, there);
+      std::memcpy(&s.header, s.row + header, sizeof s.header);
       s.counts = counts;
       s.window_at = s.header.data;
-      s.stopped = false;
+      s.stopped = s.whole = false;
       s.fault = Fault::kNone;
       if (runner_) runner_(plan, &s, parameters);
     }
     if (!runner_) p.run(tile, n, parameters);
     for (int i = 0; i < n; ++i) {
-      std::memcpy(tile[i].row, &tile[i].header, sizeof tile[i].header);
-      if (tile[i].fault != Fault::kNone) [[unlikely]]
-        blame(p, tile[i]);
+      Slot& s = tile[i];
+      const auto at = static_cast<size_t>(first + i);
+      if (s.whole) s.header.flags |= RowHeader::kWhole;
+      std::memcpy(s.row + header, &s.header, sizeof s.header);
+      std::memcpy(places.back(job.place) + at * back, s.row, back);
+      if (s.whole) std::memcpy(places.whole(job.place) + at * stride, s.row, stride);
+      if (s.fault != Fault::kNone) [[unlikely]]
+        blame(p, s);
     }
   }
   __atomic_store_n(places.done(job.place, classes_[static_cast<size_t>(plan)]), static_cast<uint32_t>(job.word >> 32),
@@ -276,7 +285,8 @@ void ReferenceBackend::blame(const offload::Plan& plan, const Slot& slot) {
   const std::lock_guard guard(fault_lock_);
   fault_ = fmt::format("{} {}", who,
                        slot.fault == Fault::kTorn ? "wrote or counted before it asked for bytes that have not travelled"
-                                                  : "used bytes that it does not declare");
+                       : slot.fault == Fault::kNotSet ? "did not write an annotation that it declares to Set"
+                                                      : "used bytes that it does not declare");
   fmt::print(stderr, "reference device: {}\n", fault_);
 }
 

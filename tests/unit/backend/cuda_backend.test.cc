@@ -23,28 +23,39 @@ using offload::LaneOptions;
 using offload::Program;
 using offload::Run;
 
-/// Plan 0 has rows of 80 bytes, plan 1 rows of 48: each adds a parameter to the length in the header, changes every
-/// byte behind it by another one, and counts rows and lengths; plan 1 counts odd lengths besides. Plan 1 counts as one
-/// that reads payloads.
+/// Each plan adds a parameter to the length in the header, changes every other byte of the row by another one, and counts
+/// rows and lengths. Plan 0 has rows of 96 bytes, of which 80 go and the first 64 come back, or all if the length is odd.
+/// Plan 1 has rows of 48 bytes that go and come back, counts odd lengths besides, and counts as one that reads payloads.
 constexpr const char* kSource = R"(#include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
 template <headrace::PlanClass kClass>
 inline __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters) {
   // A thread without a row.
   if (slot.header.at == headrace::kExit) return;
-  const int stride = plan == 0 ? 80 : 48;
+  const int stride = plan == 0 ? 96 : 48, header = plan == 0 ? 16 : 0;
   const uint32_t length = slot.header.length;
   headrace::detail::add_shared(slot.counts, 1);
   headrace::detail::add_shared(slot.counts + 1, length);
   if (plan == 1 && length % 2 != 0) headrace::detail::add_shared(slot.counts + 2, 1);
   slot.header.length = length + parameters[0];
   slot.header.at = headrace::kExit + (slot.window_at == slot.header.data);
-  for (int i = 16; i < stride; ++i) slot.row[i] = static_cast<uint8_t>(slot.row[i] ^ (parameters[1] + i));
+  slot.whole = plan == 0 && length % 2 != 0;
+  for (int i = 0; i < stride; ++i)
+    if (i < header || i >= header + 16) slot.row[i] = static_cast<uint8_t>(slot.row[i] ^ (parameters[1] + i));
 }
 #include "headrace/device/kernels.hh"
 )";
-constexpr int kStrides[] = {80, 48};
 constexpr int kCounters[] = {2, 3};
+
+RowLayout row_of(int plan) {
+  RowLayout row;
+  row.stride = plan == 0 ? 96 : 48;
+  row.header = plan == 0 ? 16 : 0;
+  row.there = plan == 0 ? 80 : 48;
+  row.back = plan == 0 ? 64 : 48;
+  row.address_size = plan == 1 ? 8 : 0;
+  return row;
+}
 
 struct Parameters {
   uint8_t add = 0, flip = 0;
@@ -61,45 +72,56 @@ std::string why_no_cuda() {
 /// A job as it went, to compare with how it comes back.
 struct Expected {
   int plan = 0, slots = 0;
-  std::vector<uint8_t> rows;
+  std::vector<uint8_t> rows;  // whole
+  std::vector<bool> whole;    // those that come back so
   std::vector<uint64_t> counts;
 
   void fill(std::mt19937& random, uint8_t* to, int plan_number, int n, const Parameters& parameters) {
     plan = plan_number;
     slots = n;
-    const size_t stride = static_cast<size_t>(kStrides[plan]);
-    rows.resize(static_cast<size_t>(n) * stride);
-    for (uint8_t& b : rows) b = static_cast<uint8_t>(random());
-    for (int i = 0; i < n; ++i) {
-      const uint32_t length = random() % 9000;
-      RowHeader header{};
-      std::memcpy(&header, rows.data() + static_cast<size_t>(i) * stride, sizeof header);
-      header.length = length;
-      header.at = 0;
-      std::memcpy(rows.data() + static_cast<size_t>(i) * stride, &header, sizeof header);
-    }
-    std::memcpy(to, rows.data(), rows.size());
+    const RowLayout layout = row_of(plan);
+    const auto stride = static_cast<size_t>(layout.stride), there = static_cast<size_t>(layout.there),
+               at = static_cast<size_t>(layout.header);
+    rows.assign(static_cast<size_t>(n) * stride, 0);
+    whole.assign(static_cast<size_t>(n), false);
     counts.assign(static_cast<size_t>(kCounters[plan]), 0);
     for (int i = 0; i < n; ++i) {
       uint8_t* const row = rows.data() + static_cast<size_t>(i) * stride;
-      RowHeader header;
-      std::memcpy(&header, row, sizeof header);
+      for (size_t k = 0; k < there; ++k) row[at + k] = static_cast<uint8_t>(random());
+      RowHeader header{};
+      std::memcpy(&header, row + at, sizeof header);
+      header.length = random() % 9000;
+      header.at = 0;
+      header.flags = 0;
+      std::memcpy(row + at, &header, sizeof header);
+      std::memcpy(to + static_cast<size_t>(i) * there, row + at, there);
       counts[0] += 1;
       counts[1] += header.length;
       if (plan == 1) counts[2] += header.length % 2;
+      whole[static_cast<size_t>(i)] = plan == 0 && header.length % 2 != 0;
+      if (whole[static_cast<size_t>(i)]) header.flags = RowHeader::kWhole;
       header.length += parameters.add;
       header.at = kExit + 1;
-      std::memcpy(row, &header, sizeof header);
-      for (size_t k = 16; k < stride; ++k) row[k] = static_cast<uint8_t>(row[k] ^ (parameters.flip + k));
+      std::memcpy(row + at, &header, sizeof header);
+      for (size_t k = 0; k < stride; ++k)
+        if (k < at || k >= at + sizeof header) row[k] = static_cast<uint8_t>(row[k] ^ (parameters.flip + k));
     }
   }
   std::string difference(Lane& lane, int job) const {
-    const uint8_t* const got = lane.rows_out(job);
-    const auto at = static_cast<size_t>(std::mismatch(rows.begin(), rows.end(), got).first - rows.begin());
-    if (at < rows.size())
-      return fmt::format("plan {}, {} slots: slot {} byte {} is {}, not {}", plan, slots,
-                         at / static_cast<size_t>(kStrides[plan]), at % static_cast<size_t>(kStrides[plan]), got[at],
-                         rows[at]);
+    const RowLayout layout = row_of(plan);
+    const auto stride = static_cast<size_t>(layout.stride), back = static_cast<size_t>(layout.back);
+    for (size_t i = 0; i < static_cast<size_t>(slots); ++i) {
+      const uint8_t* const should = rows.data() + i * stride;
+      const auto compare = [&](const uint8_t* got, size_t bytes, const char* which) {
+        const auto at = static_cast<size_t>(std::mismatch(should, should + bytes, got).first - should);
+        return at == bytes ? std::string()
+                           : fmt::format("plan {}, {} slots: {} {} byte {} is {}, not {}", plan, slots, which, i, at,
+                                         got[at], should[at]);
+      };
+      std::string wrong = compare(lane.rows_out(job) + i * back, back, "row");
+      if (wrong.empty() && whole[i]) wrong = compare(lane.whole_rows(job) + i * stride, stride, "whole row");
+      if (!wrong.empty()) return wrong;
+    }
     std::vector<uint64_t> counted(counts.size());
     lane.counts(job, counted.data(), static_cast<int>(counted.size()));
     for (size_t i = 0; i < counts.size(); ++i)
@@ -129,8 +151,7 @@ class CudaBackendTest : public ::testing::TestWithParam<Run> {
     Program program;
     for (int i = 0; i < 2; ++i) {
       Program::Plan plan;
-      plan.row.stride = kStrides[i];
-      plan.row.address_size = i == 1 ? 8 : 0;
+      plan.row = row_of(i);
       plan.counters = kCounters[i];
       program.plans.push_back(plan);
     }
@@ -325,7 +346,7 @@ TEST_P(CudaBackendTest, TimeOfAJob) {
       us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     }
     std::sort(us.begin(), us.end());
-    fmt::print("{} rows of 80 bytes: p50 {:.1f} us, p99 {:.1f} us\n", slots, us[us.size() / 2],
+    fmt::print("{} rows of 80 bytes, 64 back: p50 {:.1f} us, p99 {:.1f} us\n", slots, us[us.size() / 2],
                us[us.size() * 99 / 100]);
     // Nothing here takes a thousand times the link's latency.
     EXPECT_LT(us[us.size() / 2], 3000);

@@ -21,6 +21,7 @@ class ControlledLane final : public offload::Lane {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
     return lane_.rows_in(job);
   }
+  const uint8_t* whole_rows(int job) override { return lane_.whole_rows(job); }
   const uint8_t* rows_out(int job) override {
     if (!at(job).done) ++controls_.unhealthy_reads;
     return lane_.rows_out(job);
