@@ -37,6 +37,13 @@ Status TrafficSink::initialize(Errors& errors) {
   return {};
 }
 
+void TrafficSink::take_state(Element& old, Errors&) {
+  auto* const before = dynamic_cast<TrafficSink*>(&old);
+  if (!before || !times_ || !before->times_) return;
+  std::swap(times_, before->times_);
+  counters_.add(kReordered, before->counters_.sum(kReordered));
+}
+
 void TrafficSink::push(int, Batch& batch) {
   uint64_t bytes = 0;
   for (const Packet* p : batch) {

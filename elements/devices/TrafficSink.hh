@@ -36,6 +36,8 @@ class TrafficSink final : public Element, public DevicePort {
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
   void push(int port, Batch& batch) override;
+  /// Goes on with what `old` has measured.
+  void take_state(Element& old, Errors& errors) override;
   bool run_task(Task& task) override;
 
   bool moves(Direction direction) const override { return direction == Direction::kOut; }

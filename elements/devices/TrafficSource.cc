@@ -114,6 +114,18 @@ Status TrafficSource::initialize(Errors& errors) {
   return {};
 }
 
+void TrafficSource::take_state(Element& old, Errors&) {
+  auto* const before = dynamic_cast<TrafficSource*>(&old);
+  if (!before || before->configuration() != configuration()) return;
+  for (size_t w = 0; w < senders_.size() && w < before->senders_.size(); ++w) {
+    const Sender& from = *before->senders_[w];
+    Sender& to = *senders_[w];
+    if (from.next < to.share.size()) to.next = from.next;
+    to.left = from.left;
+    to.due = from.due;
+  }
+}
+
 bool TrafficSource::send(Task& task, int worker) {
   Sender& sender = *senders_[worker];
   if (!active_.load(std::memory_order_relaxed)) return false;

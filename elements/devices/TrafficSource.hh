@@ -59,6 +59,8 @@ class TrafficSource final : public Element, public DevicePort {
   }
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
+  /// Goes on where `old` was in its frames; a RATE goes on, too, and does not forget frames that were due meanwhile.
+  void take_state(Element& old, Errors& errors) override;
 
   bool moves(Direction direction) const override { return direction == Direction::kIn; }
   PortTotals totals(Direction direction, int thread) const override;

@@ -130,7 +130,7 @@ class alignas(64) Packet {
 
   /// Takes over everything but the bytes: lengths, headers, annotations. Both buffers have the same capacity.
   void copy_state(const Packet& from) {
-    set_row_header(from.row_header());
+    std::memcpy(static_cast<void*>(this), &from, kRowBytes);
     std::memcpy(anno_, from.anno_, kAnnoCapacity);
     flags_ = from.flags_;
     timestamp_ = from.timestamp_;
@@ -170,24 +170,29 @@ class alignas(64) Packet {
     tag_ = tag;
   }
 
-  /// The part of a job's row that is not bytes of the packet; the caller sets `at`.
+  /// The part of a job's row that is not bytes of the packet; the caller sets `flags` and `at`.
   RowHeader row_header() const {
     RowHeader h;
     std::memcpy(&h, this, sizeof h);
     return h;
   }
-  /// Takes over the header of a row that a job has processed.
-  void set_row_header(const RowHeader& h) {
-    length_ = h.length;
-    data_ = h.data;
-    mac_ = h.mac;
-    network_ = h.network;
-    transport_ = h.transport;
-    type_ = h.type;
+  /// The same as two words, without flags and with this `at`.
+  struct RowWords {
+    uint64_t first, second;
+  };
+  RowWords row_words(uint16_t at) const {
+    static_assert(offsetof(Packet, type_) == 12 && offsetof(RowHeader, type) == 12);
+    RowWords w;
+    std::memcpy(&w, this, sizeof w);
+    w.second = (w.second & 0xff'ffff'ffff) | uint64_t{at} << 48;
+    return w;
   }
+  /// Takes over the header of a row that a job has processed.
+  void set_row_header(const RowHeader& h) { std::memcpy(static_cast<void*>(this), &h, kRowBytes); }
 
  private:
   friend class PacketPool;
+  static constexpr size_t kRowBytes = 13;  // up to and including type_
   static constexpr uint8_t kHasTimestamp = 1;
   static constexpr int kTurnShift = 1;  // the other bits of flags_ count turns
 

@@ -93,9 +93,12 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
   HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const, with Result* as a "    \
        "further argument if the shader has results", kYes,                                                            \
        void(Packet* const*, int, Next*, uint64_t*), void(Packet* const*, int, Next*, uint64_t*, Result*))             \
-  HOOK(release, "only beside a type Result, void release(Packet* const*, const Result*, int n) const or void "          \
-       "release(Packet* const*, const Result*, int n, Owner&) const", kYes,                                           \
-       void(Packet* const*, const Result*, int), void(Packet* const*, const Result*, int, Owner&))                    \
+  HOOK(release, "only beside a type Result, void release(Packet* const*, const Result*, int n) const, with Owner& "   \
+       "and ShaderElementBase& as further arguments if wanted; with Packet** if it takes packets away", kYes,         \
+       void(Packet* const*, const Result*, int), void(Packet* const*, const Result*, int, Owner&),                    \
+       void(Packet* const*, const Result*, int, Owner&, ShaderElementBase&),                                          \
+       void(Packet**, const Result*, int), void(Packet**, const Result*, int, Owner&),                                \
+       void(Packet**, const Result*, int, Owner&, ShaderElementBase&))                                                \
   HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
   HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \
        "scan_on_cpu(const PayloadBytes&, const PacketBytes&, const Owner&) const", kYes,                              \

@@ -60,7 +60,10 @@ class ShaderElementBase : public Element {
   /// Bytes of the shader's Result; 0 if it has none.
   virtual size_t result_size() const = 0;
   /// Gives packets' results to the shader's `release`. The results lie `stride` bytes apart; at most Batch::kCapacity.
-  virtual void release(Packet* const* packets, const uint8_t* results, size_t stride, int n) = 0;
+  /// True if the shader's `release` may take packets away. Then the host decides what goes on behind it.
+  virtual bool takes_packets() const = 0;
+  /// Those that the shader takes away are null afterwards.
+  virtual void release(Packet** packets, const uint8_t* results, size_t stride, int n) = 0;
   /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes all others.
   void leave(Batch& batch, Next next);
   /// Called when a job has succeeded, with what it counted for this element.
@@ -191,8 +194,17 @@ class ShaderElement final : public ShaderElementBase {
         }
       }
   }
+  bool takes_packets() const override {
+    if constexpr (Has::release) {
+      return requires(void (S::*hook)(Packet**, const Result*, int) const) { hook = &S::release; } ||
+             requires(void (S::*hook)(Packet**, const Result*, int, Owner&) const) { hook = &S::release; } ||
+             requires(void (S::*hook)(Packet**, const Result*, int, Owner&, ShaderElementBase&) const) { hook = &S::release; };
+    } else {
+      return false;
+    }
+  }
   size_t result_size() const override { return detail::ResultOf<S>::kExists ? sizeof(Result) : 0; }
-  void release(Packet* const* packets, const uint8_t* results, size_t stride, int n) override {
+  void release(Packet** packets, const uint8_t* results, size_t stride, int n) override {
     if constexpr (Has::release) {
       Result all[Batch::kCapacity];
       for (int i = 0; i < n; ++i, results += stride) std::memcpy(&all[i], results, sizeof all[i]);
@@ -310,16 +322,21 @@ class ShaderElement final : public ShaderElementBase {
     }
     // What the host body takes, or what lacks headers, has no result.
     Packet* passed[Batch::kCapacity];
-    int m = 0;
+    int of[Batch::kCapacity], m = 0;
     for (int i = 0; i < n; ++i) {
       if (nexts[i] == kEscape || !complete[i]) continue;
       passed[m] = packets[i];
+      of[m] = i;
       results[m++] = results[i];
     }
     if (m > 0) release(passed, results, m);
+    for (int i = 0; i < m; ++i)
+      if (passed[i] == nullptr) nexts[of[i]] = kConsumed;
   }
-  void release(Packet* const* packets, const Result* results, int n) {
-    if constexpr (requires { shader_.release(packets, results, n, *owner_); }) {
+  void release(Packet** packets, const Result* results, int n) {
+    if constexpr (requires { shader_.release(packets, results, n, *owner_, *this); }) {
+      shader_.release(packets, results, n, *owner_, *this);
+    } else if constexpr (requires { shader_.release(packets, results, n, *owner_); }) {
       shader_.release(packets, results, n, *owner_);
     } else {
       shader_.release(packets, results, n);

@@ -44,6 +44,7 @@ struct BenchOptions {
   OffloadOptions offload;
   double load = 0;
   double rate = 0;
+  double swap = 0;  // seconds between new configurations; 0: none
 };
 
 constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
@@ -64,11 +65,39 @@ struct Result {
   uint64_t reordered = 0;
   Histogram latency;
   nlohmann::ordered_json pauses;
+  /// New configurations, and what became of the old ones' jobs.
+  struct Swaps {
+    uint64_t count = 0;
+    double stood_us = 0;  // at most
+    double made_ms = 0;   // at most: to make the new router while the old one ran
+    uint64_t late_jobs = 0, failed_jobs = 0;
+  } swaps;
 
   uint64_t packets() const { return end.in.packets - begin.in.packets; }
   uint64_t bytes() const { return end.in.bytes - begin.in.bytes; }
   double rate() const { return mpps(packets(), seconds); }
 };
+
+/// Replaces the running router by one of the same configuration. False when it cannot be built.
+bool swap_router(const lang::Configuration& configuration, const BenchOptions& options, Runtime& runtime, Errors& errors,
+                 Result::Swaps& swaps) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_ptr<Router> next =
+      Router::create(configuration, runtime, errors,
+                     RouterOptions{.profile = false, .offload = options.offload}, runtime.current());
+  if (!next) return false;
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const Router& old = *runtime.current();
+  const int64_t stood = runtime.replace(std::move(next));
+  ++swaps.count;
+  swaps.made_ms = std::max(swaps.made_ms, took.count());
+  swaps.stood_us = std::max(swaps.stood_us, static_cast<double>(stood) * 1e-3);
+  if (old.engine()) {
+    swaps.late_jobs += old.engine()->event(offload::kLateJobs);
+    swaps.failed_jobs += old.engine()->event(offload::kFailedJobs);
+  }
+  return true;
+}
 
 /// Runs a configuration once. False when it cannot be built.
 /// If latencies count (Result::timed), pauses are measured, too.
@@ -94,8 +123,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     std::optional<PauseMeter> pauses;
     // Of the first CPUs, one is the control thread's.
     if (result.timed) pauses.emplace(runtime, options.workers + 2 <= static_cast<int>(cpus.size()) ? cpus[1] : -1);
-    bool warm = false;
-    double start = 0;
+    bool warm = false, swapped = true;
+    double start = 0, last_swap = 0;
     runtime.run(
         router,
         [&] {
@@ -109,6 +138,12 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
               if (auto* sink = dynamic_cast<TrafficSink*>(e.get())) sink->reset();
             if (pauses) pauses->reset();
             result.begin = read_totals(*router);
+            last_swap = now;
+          }
+          if (warm && options.swap > 0 && now - last_swap >= options.swap) {
+            last_swap = now;
+            swapped = swap_router(configuration, options, runtime, errors, result.swaps);
+            if (!swapped) return false;
           }
           if (!warm || now - result.begin.seconds < options.seconds) return true;
           result.end = read_totals(*router);
@@ -116,6 +151,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
           return false;
         },
         1);
+    if (!swapped) return false;
     if (result.end.seconds == 0) {
       complain("headrace bench: the router stopped before {} s were over\n", options.warmup + options.seconds);
       return false;
@@ -212,6 +248,12 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
     j["reordered"] = r.reordered;
     j["latency_us"] = quantiles_us(r.latency);
     j["pauses"] = r.pauses;
+    if (r.swaps.count > 0)
+      j["swaps"] = {{"count", r.swaps.count},
+                    {"workers_stood_us", r.swaps.stood_us},
+                    {"made_ms", r.swaps.made_ms},
+                    {"late_jobs", r.swaps.late_jobs},
+                    {"failed_jobs", r.swaps.failed_jobs}};
   }
   j["mode"] = options.offload.mode_text();
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
@@ -292,6 +334,10 @@ int bench_command(int argc, char** argv) {
   measuring(line.add_option("--rate", options.rate, "Offer this many million packets per second, and report latencies")
                 ->check(CLI::Range(0.0001, 100000.0)),
             "MPPS");
+  measuring(line.add_option("--swap", options.swap,
+                            "With --load or --rate: put a new router in the place of the running one so often")
+                ->check(CLI::Range(0.01, 3600.0)),
+            "SECONDS");
   measuring(line.add_flag("--json", options.json, "Print one JSON object"));
   add_offload_arguments(line, options.offload);
   add_dpdk_option(line);

@@ -25,8 +25,10 @@ class Groups {
 
 class Finder {
  public:
-  Finder(const std::vector<bool>& shader, const std::vector<Edge>& edges, const Resolved& resolved)
+  Finder(const std::vector<bool>& shader, const std::vector<bool>& ends, const std::vector<Edge>& edges,
+         const Resolved& resolved)
       : n_(shader.size()),
+        ends_(ends),
         edges_(edges),
         push_(edges.size()),
         inner_(edges.size()),
@@ -39,7 +41,8 @@ class Finder {
     for (size_t e = 0; e < edges.size(); ++e)
       if (push_[e] && shader[edges[e].to.node]) in_chain_[edges[e].to.node] = true;
     for (size_t e = 0; e < edges.size(); ++e)
-      inner_[e] = push_[e] && in_chain_[edges[e].from.node] && in_chain_[edges[e].to.node];
+      inner_[e] =
+          push_[e] && in_chain_[edges[e].from.node] && in_chain_[edges[e].to.node] && !ends[edges[e].from.node];
     for (const int e : resolved.back_edges) inner_[e] = false;
     find_roots();
   }
@@ -146,7 +149,7 @@ class Finder {
   void divide(const Nodes& group, const std::vector<int>& arriving) {
     std::vector<Draft> drafts;
     for (const int e : arriving) {
-      if (group[edges_[e].from.node]) {
+      if (group[edges_[e].from.node] && !ends_[edges_[e].from.node]) {
         out_.bypasses.push_back({e, Bypass::Reason::kClosesCycle});
         continue;
       }
@@ -180,6 +183,7 @@ class Finder {
   }
 
   const size_t n_;
+  const std::vector<bool>& ends_;
   const std::vector<Edge>& edges_;
   std::vector<bool> push_, inner_;  // by edge
   Nodes in_chain_;
@@ -190,8 +194,9 @@ class Finder {
 
 }  // namespace
 
-Chains find_chains(const std::vector<bool>& shader, const std::vector<Edge>& edges, const Resolved& resolved) {
-  return Finder(shader, edges, resolved).run();
+Chains find_chains(const std::vector<bool>& shader, const std::vector<bool>& ends, const std::vector<Edge>& edges,
+                   const Resolved& resolved) {
+  return Finder(shader, ends, edges, resolved).run();
 }
 
 }  // namespace headrace::graph

@@ -40,7 +40,9 @@ struct Chains {
 /// Finds the chains of a graph. A connection is an entry if packets can come by it that have not passed its chain
 /// before, even if others come back to it.
 /// \param shader for each node, whether it can be part of a chain
+/// \param ends for each node, whether chains end behind it: the host decides which packets go on
 /// \param resolved its back edges connect no elements of a chain, but may be entries
-Chains find_chains(const std::vector<bool>& shader, const std::vector<Edge>& edges, const Resolved& resolved);
+Chains find_chains(const std::vector<bool>& shader, const std::vector<bool>& ends, const std::vector<Edge>& edges,
+                   const Resolved& resolved);
 
 }  // namespace headrace::graph

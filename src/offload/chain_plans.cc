@@ -34,7 +34,12 @@ ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<
     obstacle.push_back(obstacle_to_offload(*e));
     shader.push_back(obstacle.back() == nullptr);
   }
-  const graph::Chains found = graph::find_chains(shader, edges, resolved);
+  std::vector<bool> ends;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const auto* e = dynamic_cast<const ShaderElementBase*>(elements[i]);
+    ends.push_back(e && e->takes_packets());
+  }
+  const graph::Chains found = graph::find_chains(shader, ends, edges, resolved);
   std::vector<std::vector<RegionInfo>> annotations;
   for (const Element* e : elements) {
     annotations.push_back(e->annotations());

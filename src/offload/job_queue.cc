@@ -41,8 +41,9 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   refused_lanes_.resize(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) use_lane(static_cast<int>(d));
   Tuning tuning;
-  // Each other plan finds a place, however slow this one is.
-  tuning.places = std::max(options.jobs - static_cast<int>(plans.size()) + 1, 1);
+  // Each other plan finds two places, one to fill while the device works on the other, however slow this plan is.
+  const int others = static_cast<int>(plans.size()) - 1;
+  tuning.places = std::max({options.jobs - 2 * others, options.jobs / (others + 1), 1});
   tuning.job = options.job;
   tuning.max_wait_us = INT_MAX;  // the entries have their own
   tuning.device = first_device;
@@ -542,19 +543,29 @@ void JobQueue::release(Job& job) {
     Packet** slots = job.packets.data() + done;
     Packet** outputs = plan.rewrites() ? job.outputs.data() + done : nullptr;
     const bool host = rows.apply(row, whole, slots, outputs, job.untouched.data() + done, n, codes);
-    for (int result = 0; result < layout.results; ++result)
-      release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
+    int left = n;
+    if (layout.results > 0) {
+      for (int result = 0; result < layout.results; ++result)
+        release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
+      // Without those that hooks have taken away.
+      left = 0;
+      for (int i = 0; i < n; ++i) {
+        if (slots[i] == nullptr) continue;
+        slots[left] = slots[i];
+        codes[left++] = codes[i];
+      }
+    }
     row += static_cast<size_t>(n) * static_cast<size_t>(layout.back);
     whole += static_cast<size_t>(n) * static_cast<size_t>(layout.stride);
     done += n;
-    for (int begin = 0; begin < n;) {
-      int end = host ? begin : n;
+    for (int begin = 0; begin < left;) {
+      int end = host ? begin : left;
       if (host && rows.for_host(codes[begin])) {
         // Packets for the host may meet the others again later, and must not change places with packets of their flow.
         // So only neighbors with the same code go together.
-        while (end < n && codes[end] == codes[begin]) ++end;
+        while (end < left && codes[end] == codes[begin]) ++end;
       } else {
-        while (end < n && !rows.for_host(codes[end])) ++end;
+        while (end < left && !rows.for_host(codes[end])) ++end;
       }
       dispatch_all(plan, slots + begin, codes + begin, end - begin);
       begin = end;
@@ -562,12 +573,12 @@ void JobQueue::release(Job& job) {
   }
 }
 
-void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet* const* packets, const uint16_t* codes,
+void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet** packets, const uint16_t* codes,
                                const uint16_t* untouched, int n) {
   const auto stride = static_cast<size_t>(plan.row().back);
   // The step by which packet `i` got this result, plus 1.
   const auto step_of = [&](int i) -> uint32_t {
-    if (codes[i] == untouched[i]) return 0;
+    if (codes[i] == untouched[i] || packets[i] == nullptr) return 0;
     uint32_t step;
     std::memcpy(&step, results + static_cast<size_t>(i) * stride, sizeof step);
     return step > plan.steps().size() ? 0 : step;

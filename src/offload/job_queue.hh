@@ -248,7 +248,7 @@ class JobQueue {
   void finish_front(int plan, int device, Lane::State state);
   void release(Job& job);
   /// Gives packets' results of one number to the shaders that they come from.
-  static void release_results(const Plan& plan, const uint8_t* results, Packet* const* packets, const uint16_t* codes,
+  static void release_results(const Plan& plan, const uint8_t* results, Packet** packets, const uint16_t* codes,
                               const uint16_t* untouched, int n);
   /// Sends packets where their codes say; packets with the same code go together.
   void dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left);

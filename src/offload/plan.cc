@@ -52,9 +52,11 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
   for (const int node : chain.nodes) level[static_cast<size_t>(node)] = 0;
   for (size_t e = 0; e < edges.size(); ++e) {
     const bool back = std::find(back_edges.begin(), back_edges.end(), static_cast<int>(e)) != back_edges.end();
-    if (!back && level[static_cast<size_t>(edges[e].from.node)] >= 0 &&
-        level[static_cast<size_t>(edges[e].to.node)] >= 0)
-      inner.push_back(&edges[e]);
+    if (back || level[static_cast<size_t>(edges[e].from.node)] < 0 || level[static_cast<size_t>(edges[e].to.node)] < 0)
+      continue;
+    // Whether a packet goes on, this element's hook decides on the host.
+    const auto* from = dynamic_cast<const ShaderElementBase*>(elements[static_cast<size_t>(edges[e].from.node)]);
+    if (!from->takes_packets()) inner.push_back(&edges[e]);
   }
   for (const int node : chain.nodes)
     for (const graph::Edge* e : inner)

@@ -78,13 +78,12 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
     Packet* p = packets[i];
     // Another worker, or a queue, may have had the packets last.
     if (i + kAhead < n) prefetch<kWindow>(packets[i + kAhead], begin);
-    RowHeader h = p->row_header();
-    h.flags = 0;
+    const auto data = static_cast<int>(p->headroom());
     // A device reads payloads only in the pool's memory.
-    if (h.data + begin < 0 || h.data > kMaxData || (kMore && !pool.contains(p))) [[unlikely]] {
-      h.at = untouched;
-    } else {
-      h.at = step;
+    const bool skipped = data + begin < 0 || data > kMaxData || (kMore && !pool.contains(p));
+    const Packet::RowWords header = p->row_words(skipped ? untouched : step);
+    __builtin_memcpy(rows, &header, sizeof header);
+    if (!skipped) [[likely]] {
       if constexpr (kMore) {
         const auto address = reinterpret_cast<uint64_t>(p->buffer());
         __builtin_memcpy(rows + address_at, &address, sizeof address);
@@ -97,9 +96,8 @@ void Rows::pack_rows(const Rows& self, uint16_t step, uint16_t untouched, Packet
         const Place place = sent.of[static_cast<size_t>(a)];
         __builtin_memcpy(rows + place.row, p->anno() + place.anno, 4);
       }
-      __builtin_memcpy(rows + window, p->buffer() + h.data + begin, kWindow);
+      __builtin_memcpy(rows + window, p->buffer() + data + begin, kWindow);
     }
-    __builtin_memcpy(rows, &h, sizeof h);
   }
 }
 

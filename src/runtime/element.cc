@@ -146,7 +146,7 @@ std::vector<Element::DropCount> ShaderElementBase::drop_counts() const {
 
 void ShaderElementBase::finish(Batch& batch, Next* nexts) {
   bool escapes = false;
-  for (int i = 0; i < batch.size(); ++i) escapes |= nexts[i] == kEscape;
+  for (int i = 0; i < batch.size(); ++i) escapes |= nexts[i] == kEscape || nexts[i] == kConsumed;
   if (!escapes) {
     push_split(batch, nexts);
     return;

@@ -8,9 +8,10 @@ namespace headrace::graph {
 namespace {
 
 /// A graph in which lower-case nodes are shaders and upper-case ones are not: S a source, H a host element, Q a queue,
-/// P an element that pulls and pushes. "ab" connects a's next free output to b.
+/// P an element that pulls and pushes. "ab" connects a's next free output to b. Chains end behind the letters `ending`.
 struct Example {
-  explicit Example(const std::string& letters, const std::vector<std::string>& connections) {
+  explicit Example(const std::string& letters, const std::vector<std::string>& connections,
+                   const std::string& ending = "") {
     std::vector<Node> nodes;
     std::vector<int> outputs(letters.size(), 0);
     const auto index = [&](char c) { return static_cast<int>(letters.find(c)); };
@@ -19,6 +20,7 @@ struct Example {
     for (const char c : letters) {
       const bool is_shader = c >= 'a' && c <= 'z';
       shader.push_back(is_shader);
+      ends.push_back(ending.find(c) != std::string::npos);
       const int n = outputs[nodes.size()];
       const char* processing = c == 'S' ? "h/h" : c == 'Q' ? "h/l" : c == 'P' ? "l/h" : is_shader ? "a/ah" : "a/a";
       nodes.push_back({std::string(1, c),
@@ -29,7 +31,7 @@ struct Example {
     }
     Errors errors;
     EXPECT_TRUE(resolve(nodes, edges, resolved, errors).ok()) << errors.str();
-    const Chains found = find_chains(shader, edges, resolved);
+    const Chains found = find_chains(shader, ends, edges, resolved);
     for (const Bypass& b : found.bypasses)
       bypasses.push_back(connections[static_cast<size_t>(b.edge)] +
                          (b.reason == Bypass::Reason::kComesBack ? " comes back" : " closes a cycle"));
@@ -42,7 +44,7 @@ struct Example {
       chains.push_back(text);
     }
   }
-  std::vector<bool> shader;
+  std::vector<bool> shader, ends;
   std::vector<Edge> edges;
   Resolved resolved;
   std::vector<std::string> chains, bypasses;
@@ -53,6 +55,15 @@ using Texts = std::vector<std::string>;
 TEST(FindChains, ALine) {
   EXPECT_EQ(Example("SabcH", {"Sa", "ab", "bc", "cH"}).chains, Texts{"abc<Sa"});
   EXPECT_EQ(Example("ScbaH", {"Sa", "ab", "bc", "cH"}).chains, Texts{"abc<Sa"});
+}
+
+TEST(FindChains, ChainsEndBehindAShaderThatTakesPackets) {
+  EXPECT_EQ(Example("SabcH", {"Sa", "ab", "bc", "cH"}, "b").chains, (Texts{"ab<Sa", "c<bc"}));
+  EXPECT_EQ(Example("SabcH", {"Sa", "ab", "bc", "cH"}, "ac").chains, (Texts{"a<Sa", "bc<ab"}));
+  // Another way leads around it.
+  const Example around("SabcH", {"Sa", "ab", "ac", "bc", "cH"}, "b");
+  EXPECT_EQ(around.chains, (Texts{"abc<Sa", "c<bc"}));
+  EXPECT_EQ(around.bypasses, Texts{});
 }
 
 TEST(FindChains, BranchesJoinInOneChainInTopologicalOrder) {

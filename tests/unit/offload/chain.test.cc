@@ -211,6 +211,20 @@ ttl[1] -> icmp :: ICMPError(10.0.0.1, timeexceeded) -> rt;
 }
 
 /// What a shader says about each packet comes to its hook, wherever the packet went.
+/// Some packets are thrown away by one hook, some by another behind it; no shader sees a packet that a hook in front of it
+/// has thrown away. One more way leads around the first hook.
+TEST_P(OffloadChain, HooksThatThrowPacketsAway) {
+  most_resumed_ = 1;
+  trips_ = 1.2;
+  compare(R"(
+Idle -> in :: OffloadLedger -> a :: OffloadBouncer(14, 3) -> fan :: OffloadFan; cap :: Capture;
+fan[0] -> b :: OffloadBouncer(15, 2) -> cap; fan[1] -> Paint(9) -> c :: OffloadBouncer(16, 1) -> cap; fan[2] -> cap;
+)",
+          "in", 11, 2000);
+  trips_ = 1;
+  compare("Idle -> a :: OffloadBouncer(0, 1) -> cap :: Capture;", "a", 12, 500);
+}
+
 TEST_P(OffloadChain, Results) {
   const std::string text = R"(
 Idle -> first :: Strip(1) -> a :: OffloadLedger -> fan :: OffloadFan; cap :: Capture;

@@ -584,19 +584,19 @@ TEST_F(OffloadQueue, WithoutOutputBuffersTheCpuRewrites) {
 
 TEST_F(OffloadQueue, APlanWithoutPlacesLeavesOtherPlansTheirs) {
   make("Idle -> first :: Strip(14) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
-       options(Mode::kDevice, 4, 4));
+       options(Mode::kDevice, 4, 6));
   device().hold = true;
   send(1, 100);
-  EXPECT_EQ(device().slots, 12) << "one place is the other plan's";
-  send(2, 4, "second");
-  EXPECT_EQ(device().slots, 16);
+  EXPECT_EQ(device().slots, 16) << "two places are the other plan's";
+  send(2, 8, "second");
+  EXPECT_EQ(device().slots, 24);
   device().hold = false;
   r().router().drain();
   expect_all_in_order();
   const offload::Engine& engine = *r().router().engine();
   EXPECT_EQ(engine.arrival_latency(0).count(), 25u);
-  EXPECT_EQ(engine.arrival_latency(1).count(), 1u);
-  EXPECT_EQ(engine.doorbell_latency().count(), 26u);
+  EXPECT_EQ(engine.arrival_latency(1).count(), 2u);
+  EXPECT_EQ(engine.doorbell_latency().count(), 27u);
   EXPECT_NE(r().read("offload_latency").find("\nchain 1 arrival: p50 "), std::string::npos);
 }
 
@@ -662,7 +662,7 @@ TEST_F(OffloadQueue, TuningsAreReadAndWritten) {
   ASSERT_TRUE(r().write("offload_tuning", "chain=1 job=16 places=2 maxwait=5 quiet=false")) << r().errors();
   ASSERT_TRUE(r().write("offload_tuning", "worker=0 maxwait=7"));
   const std::string tunings =
-      "worker=0 chain=0 places=7 job=64 maxwait=7 quiet=true device=0\n"
+      "worker=0 chain=0 places=6 job=64 maxwait=7 quiet=true device=0\n"
       "worker=0 chain=1 places=2 job=16 maxwait=7 quiet=false device=0\n";
   EXPECT_EQ(r().read("offload_tuning"), tunings);
   for (const char* wrong : {"chain=2 job=1", "worker=1 job=1", "job=0", "job=x", "quiet=maybe", "jobs=3", "job",

@@ -258,3 +258,24 @@ HEADRACE_TEST_SHADER(
         return entry == 0xff ? kDrop : 0;
       }
     };)
+
+// Its hook throws away packets whose byte OFFSET is divisible by DIVISOR.
+HEADRACE_TEST_SHADER(
+    OffloadBouncer, struct OffloadLedgerOwner; struct OffloadBouncer
+    : Shader<OffloadBouncer> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 32>{}}, Read{meta::length});
+      enum { kBounced };
+      static constexpr auto kCounters = counters(reason("bounced"));
+      struct Result {
+        uint32_t byte;
+      };
+      using Owner = OffloadLedgerOwner;
+      int32_t offset = 0;
+      int32_t divisor = 3;
+      Status configure(Args & args);
+      void release(Packet** packets, const Result* results, int n, Owner&, ShaderElementBase& element) const;
+      HEADRACE_SHADER Next shade(auto& p) const {
+        p.set_result({p.load8(Anchor::kData, offset)});
+        return 0;
+      }
+    };)
