@@ -27,7 +27,9 @@ class ARPResponder final : public SimpleElement {
   bool can_live_reconfigure() const override { return true; }
   void add_handlers(Handlers& handlers) override;
   Packet* act(Packet* p, Emitter& emit) override;
-  std::vector<RegionInfo> annotations() const override { return declared(Read{Span<Anchor::kAnno, anno_offset::kVlanTci, 2>{}}); }
+  std::vector<RegionInfo> annotations() const override {
+    return declared(Read{Span<Anchor::kAnno, anno_offset::kVlanTci, 2>{}});
+  }
 
  private:
   /// Networks, smaller ones before those that contain them.

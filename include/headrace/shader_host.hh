@@ -196,9 +196,11 @@ class ShaderElement final : public ShaderElementBase {
   }
   bool takes_packets() const override {
     if constexpr (Has::release) {
-      return requires(void (S::*hook)(Packet**, const Result*, int) const) { hook = &S::release; } ||
-             requires(void (S::*hook)(Packet**, const Result*, int, Owner&) const) { hook = &S::release; } ||
-             requires(void (S::*hook)(Packet**, const Result*, int, Owner&, ShaderElementBase&) const) { hook = &S::release; };
+      return requires(void(S::*hook)(Packet**, const Result*, int) const) { hook = &S::release; }
+      || requires(void(S::*hook)(Packet**, const Result*, int, Owner&) const) { hook = &S::release; }
+      || requires(void(S::*hook)(Packet**, const Result*, int, Owner&, ShaderElementBase&) const) {
+        hook = &S::release;
+      };
     } else {
       return false;
     }

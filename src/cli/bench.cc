@@ -79,12 +79,11 @@ struct Result {
 };
 
 /// Replaces the running router by one of the same configuration. False when it cannot be built.
-bool swap_router(const lang::Configuration& configuration, const BenchOptions& options, Runtime& runtime, Errors& errors,
-                 Result::Swaps& swaps) {
+bool swap_router(const lang::Configuration& configuration, const BenchOptions& options, Runtime& runtime,
+                 Errors& errors, Result::Swaps& swaps) {
   const auto begin = std::chrono::steady_clock::now();
-  std::unique_ptr<Router> next =
-      Router::create(configuration, runtime, errors,
-                     RouterOptions{.profile = false, .offload = options.offload}, runtime.current());
+  std::unique_ptr<Router> next = Router::create(
+      configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload}, runtime.current());
   if (!next) return false;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const Router& old = *runtime.current();

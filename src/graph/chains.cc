@@ -41,8 +41,7 @@ class Finder {
     for (size_t e = 0; e < edges.size(); ++e)
       if (push_[e] && shader[edges[e].to.node]) in_chain_[edges[e].to.node] = true;
     for (size_t e = 0; e < edges.size(); ++e)
-      inner_[e] =
-          push_[e] && in_chain_[edges[e].from.node] && in_chain_[edges[e].to.node] && !ends[edges[e].from.node];
+      inner_[e] = push_[e] && in_chain_[edges[e].from.node] && in_chain_[edges[e].to.node] && !ends[edges[e].from.node];
     for (const int e : resolved.back_edges) inner_[e] = false;
     find_roots();
   }

@@ -115,7 +115,8 @@ Plan::Plan(const graph::Chain& chain, const std::vector<Element*>& elements, con
     // Ports that lead to other steps have a code, too.
     if (e.kind != Exit::Kind::kPort || steps_[e.step].targets[e.port] < kExit) continue;
     for (const graph::Edge& edge : edges)
-      if (edge.from.node == nodes[e.step] && edge.from.port == e.port) back[i] |= live[static_cast<size_t>(edge.to.node)];
+      if (edge.from.node == nodes[e.step] && edge.from.port == e.port)
+        back[i] |= live[static_cast<size_t>(edge.to.node)];
   }
   uint64_t there = 0;
   for (const Entry& entry : entries_) there |= live[static_cast<size_t>(nodes[entry.step])];

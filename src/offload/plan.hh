@@ -72,7 +72,9 @@ class Plan {
   bool rewrites() const { return row_.address_size == 16; }
   uint16_t resume_at(uint16_t step) const { return steps_[step].resume; }
   /// For the code of an exit, or the number of a step.
-  bool comes_back_whole(uint16_t code) const { return code >= kExit && exits_[static_cast<size_t>(code - kExit)].whole; }
+  bool comes_back_whole(uint16_t code) const {
+    return code >= kExit && exits_[static_cast<size_t>(code - kExit)].whole;
+  }
 
   /// Runs slots through all steps on the CPU, with the images of a parameter block. This is the reference for every
   /// other processor.

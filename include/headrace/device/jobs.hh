@@ -153,8 +153,8 @@ struct UpdatePiece {
 
 /// The parameter of the stream kernels: one job.
 struct StreamArguments {
-  uint64_t place;   ///< in the device's memory
-  uint64_t whole;   ///< whole rows, in the host's memory
+  uint64_t place;  ///< in the device's memory
+  uint64_t whole;  ///< whole rows, in the host's memory
   uint64_t parameters;
   uint64_t homes;  ///< as for the resident kernels
   RowPlaces rows;

@@ -92,7 +92,7 @@ inline __device__ void add_shared(uint64_t* counter, uint64_t n) {
 /// Mistakes that a shader can make.
 enum class Fault : uint8_t {
   kNone,
-  kTorn,       ///< it wrote or counted before it read bytes that are not in the row
+  kTorn,        ///< it wrote or counted before it read bytes that are not in the row
   kUndeclared,  ///< it used bytes that it did not declare, at an offset known only at run time
   kNotSet       ///< a packet left by output 0 without an annotation that the shader declares to Set
 };
@@ -401,7 +401,9 @@ bool sets_all(const S& shader, const Slot& slot, const Regions<D...>&) {
     const uint64_t bytes = ((uint64_t{1} << (last - first)) - 1) << first;
     return (slot.set & bytes) == bytes;
   };
-  return (one(Regions<D>::template info<D>(), !requires { typename D::Where::Value; }) && ...);
+  return (one(
+              Regions<D>::template info<D>(), !requires { typename D::Where::Value; }) &&
+          ...);
 }
 /// False if the shader has not written an annotation that it declares to Set.
 template <typename S>

@@ -146,8 +146,8 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
   for (const Program::Plan& plan : program.plans) {
     const PlanClass c = class_of(plan.row);
     const RowLayout& row = plan.row;
-    const DevicePlan p{static_cast<uint32_t>(row.stride), static_cast<uint32_t>(row.header),
-                       static_cast<uint32_t>(row.there),  static_cast<uint32_t>(row.back),
+    const DevicePlan p{static_cast<uint32_t>(row.stride),    static_cast<uint32_t>(row.header),
+                       static_cast<uint32_t>(row.there),     static_cast<uint32_t>(row.back),
                        static_cast<uint32_t>(plan.counters), c};
     program_.plans.push_back(p);
     classes_.push_back(c);

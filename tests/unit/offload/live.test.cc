@@ -260,6 +260,96 @@ TEST_P(OffloadLive, ADeviceThatHangsForAWhileIsUsedAgain) {
   EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
 }
 
+/// The handler says so, and the router goes on with the CPU and the new routes.
+TEST_P(OffloadLive, TablesThatOutgrowADevice) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device with little memory";
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 64;
+  o.reference.memory_mb = 72;  // two generations of the first level of a table take 67 of them
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  const int64_t end = milliseconds() + 60000;
+  bool refused = false;
+  int routes = 0;
+  uint64_t received = 0;
+  r->run([&] {
+    if (!refused) {
+      std::string changes;
+      for (int i = 0; i < 500; ++i, ++routes)
+        changes += fmt::format("add 9.{}.{}.1/32 1\n", routes / 256, routes % 256);
+      refused = !r->write("rt.ctrl", changes);
+      received = sink_->received();
+    }
+    return milliseconds() < end && routes < 65000 && !(refused && sink_->received() > received + 2000);
+  });
+  EXPECT_TRUE(refused) << routes << " routes";
+  EXPECT_NE(r->errors().find("device memory does not suffice: "), std::string::npos) << r->errors();
+  EXPECT_NE(r->engine()->describe().find("device 0: failed"), std::string::npos) << r->engine()->describe();
+  EXPECT_NE(r->read("rt.table").find("9.0.0.1"), std::string::npos) << "the handler's change holds all the same";
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+}
+
+/// Each handler waits until its change is in force, and the packets do not wait for the handlers.
+TEST_P(OffloadLive, UpdatesFasterThanADeviceTakesThem) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that is slow when told";
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 64;
+  o.reference.delay_us = 3000;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  std::vector<std::atomic<int>> ports(10000);
+  std::atomic<uint32_t> epoch{0};
+  sink_->expect_ports(&ports, &epoch);
+  const int64_t begin = milliseconds();
+  int64_t longest = 0;
+  r->run([&] {
+    for (int i = 0; i < 20; ++i) {
+      const uint32_t e = epoch.load() + 1;
+      ports[e].store(static_cast<int>(e % 3));
+      epoch.store(e);
+      const int64_t before = milliseconds();
+      EXPECT_TRUE(r->write("rt.set", fmt::format("1.0.0.0/8 {}", e % 3))) << r->errors();
+      longest = std::max(longest, milliseconds() - before);
+      source_->set_epoch(e);
+    }
+    return (milliseconds() - begin < 400 || sink_->received() < 1000) && epoch.load() + 25 < ports.size();
+  });
+  EXPECT_GT(epoch.load(), 20u);
+  EXPECT_LT(longest, 5000);
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
+  expect_everything_came();
+}
+
+TEST_P(OffloadLive, AJobThatNeverComesBackOnEachOfTwoDevices) {
+  if (!has_controls()) GTEST_SKIP() << "needs devices that lose a job";
+  TestDevices& two = devices(2);
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 32;
+  o.deadline_ms = 20;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  two[0].lose = 7;
+  two[1].lose = 3;
+  const int64_t end = milliseconds() + 20000;
+  int updates = 0;
+  r->run([&] {
+    // Their tables are in use for ever.
+    if (++updates % 10 == 0) {
+      EXPECT_TRUE(r->write("rt.set", "1.0.0.0/8 0")) << r->errors();
+    }
+    return milliseconds() < end && (updates < 300 || two[0].submitted < 100 || two[1].submitted < 100 ||
+                                    r->engine()->event(offload::kLateJobs) < 2);
+  });
+  EXPECT_GE(r->engine()->event(offload::kLateJobs), 2u);
+  EXPECT_GE(two[0].submitted, 100);
+  EXPECT_GE(two[1].submitted, 100);
+  EXPECT_EQ(two[0].reused + two[1].reused, 0);
+  EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+}
+
 /// What the machine has, or two: every worker uses the one it was given, and all packets come back in order.
 TEST_P(OffloadLive, AllDevices) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";

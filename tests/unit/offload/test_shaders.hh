@@ -273,7 +273,7 @@ HEADRACE_TEST_SHADER(
       int32_t offset = 0;
       int32_t divisor = 3;
       Status configure(Args & args);
-      void release(Packet** packets, const Result* results, int n, Owner&, ShaderElementBase& element) const;
+      void release(Packet * *packets, const Result* results, int n, Owner&, ShaderElementBase& element) const;
       HEADRACE_SHADER Next shade(auto& p) const {
         p.set_result({p.load8(Anchor::kData, offset)});
         return 0;
