@@ -162,6 +162,24 @@ void measure_cpu(Report& report, const Tables& tables) {
       sink.fetch_add(sum, std::memory_order_relaxed);
     });
     report.figure("cpu headers in 2 KB cells", fmt::format("{} cores", n), rate * kRun * 1e-6, "Mpps");
+    // What it costs to bring packets that a device has written to a column of its own to their buffers.
+    for (const size_t size : {size_t{64}, size_t{256}, size_t{512}, size_t{1504}}) {
+      constexpr size_t kColumn = 1024, kStride = 1536;
+      std::vector<HugeArray<uint8_t>> columns;
+      for (int t = 0; t < n; ++t) columns.emplace_back(kColumn * kStride);
+      const double copied = rate_of(n, 0.3, [&](int t) {
+        size_t cell = at[static_cast<size_t>(t)];
+        const uint8_t* const column = &columns[static_cast<size_t>(t)][0];
+        for (size_t i = 0; i < kColumn; ++i) {
+          __builtin_prefetch(&cells[((cell + 8) & (kCells - 1)) * kCell], 1);
+          std::memcpy(&cells[cell * kCell], column + i * size, size);
+          cell = (cell + 1) & (kCells - 1);
+        }
+        at[static_cast<size_t>(t)] = cell;
+      });
+      report.figure("cpu copies from a column to 2 KB cells", fmt::format("{} bytes, {} cores", size, n),
+                    copied * kColumn * 1e-6, "Mpps");
+    }
   }
   constexpr size_t kRun = 256;
   const auto lookups = [&](const char* name, int n, const auto& keys, const auto& look_up) {

@@ -34,8 +34,8 @@ uint64_t PlaceLane::next(int job, int plan, int slots, uint64_t parameters) {
   Job& j = job_at(job);
   ++j.sequence;
   j.polls = 0;
-  j.plan_class = classes_[static_cast<size_t>(plan)];
-  __atomic_store_n(&places_.bell(job, j.plan_class).parameters, Doorbell::parameters_word(j.sequence, parameters),
+  j.kind = kinds_[static_cast<size_t>(plan)];
+  __atomic_store_n(&places_.bell(job, j.kind.plan_class).parameters, Doorbell::parameters_word(j.sequence, parameters),
                    __ATOMIC_RELAXED);
   return Doorbell::job_word(j.sequence, static_cast<uint32_t>(plan), static_cast<uint32_t>(slots));
 }

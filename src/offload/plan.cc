@@ -16,6 +16,8 @@ namespace {
 
 /// Maximum number of different header positions that are tracked for an element; more are not foreseen.
 constexpr size_t kMaxOffsets = 8;
+/// So many bytes may come back for nothing.
+constexpr int kInPlace = 16;
 
 int anchor_offset(const Offsets& at, Anchor anchor) {
   switch (anchor) {
@@ -280,6 +282,9 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
   finish_layout(row_);
   finish_layout(other);
   if (other.there + other.back <= row_.there + row_.back) row_ = other;
+  // A piece more that comes back costs less than cache lines that the CPU would have to read besides those it writes.
+  row_.in_place = row_.header == 0 && row_.there <= row_.back + kInPlace;
+  if (row_.in_place) row_.back = row_.there;
 }
 
 void Plan::finish_layout(RowLayout& row) {

@@ -168,6 +168,7 @@ std::string program_source(const std::vector<Plan>& plans) {
                                                  {"header", r.header},
                                                  {"there", r.there},
                                                  {"back", r.back},
+                                                 {"in_place", r.in_place},
                                                  {"annotations_back", r.annotations_back},
                                                  {"annotations_both", r.annotations_both},
                                                  {"annotations_there", r.annotations_there},

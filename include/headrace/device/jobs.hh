@@ -33,20 +33,21 @@ HEADRACE_SHADER constexpr PlanClass class_of(const RowLayout& row) {
   return row.address_size != 0 ? kPayloadPlans : kHeaderPlans;
 }
 
-/// A plan, as the kernels see it. The first four as in RowLayout.
+/// A plan, as the kernels see it. The first five as in RowLayout.
 struct DevicePlan {
   uint32_t stride;
   uint32_t header;
   uint32_t there;
   uint32_t back;
+  uint32_t in_place;
   uint32_t counters;  ///< of all its shaders together
   PlanClass plan_class;
 };
 
 /// A job place in pinned memory begins with a line that only the host writes, with one of these for each class of
 /// plans. A line follows that only the device writes, with the numbers of the last finished jobs of the classes; the
-/// counts; the rows' parts that come back, one behind the other; those that go to the device; and whole rows, of which
-/// the device writes only those that it says it has.
+/// counts; the rows' parts that come back, one behind the other (unless they come back in place); those that go to the
+/// device; and whole rows, of which the device writes only those that it says it has.
 struct Doorbell {
   static constexpr int kPlanBits = 12;
   static constexpr int kSlotBits = 20;

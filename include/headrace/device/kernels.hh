@@ -403,7 +403,8 @@ __device__ void stay(const ResidentArguments& a, uint4* memory) {
     shared.prepare(layout.counters, parameters, a.parameter_bytes);
     if (shared.parameters != nullptr) parameters = shared.parameters;
     const Part part = together ? team.part(slots) : Part{0, slots};
-    const JobRows rows{job.place + a.rows.there, job.place + a.rows.back, job.place + a.rows.whole};
+    const JobRows rows{job.place + a.rows.there, job.place + (layout.in_place != 0 ? a.rows.there : a.rows.back),
+                       job.place + a.rows.whole};
     run_rows<kClass>(shared, static_cast<int>(plan), layout, rows, part.begin, part.end, kJobThreads,
                      home_of(a.homes, blockIdx.x), parameters);
     if (!team.leads()) {

@@ -15,6 +15,7 @@ namespace headrace::cuda {
 namespace {
 
 using offload::LaneOptions;
+using offload::PlanKind;
 using offload::Program;
 using offload::Run;
 
@@ -68,8 +69,8 @@ class CudaBackend final : public offload::Backend {
     int registers = 0, local_bytes = 0;
   };
   std::array<OfClass, kPlanClasses> of_class_;
-  std::vector<PlanClass> classes_;  // of plans
-  Places layout_;                   // of each lane's places
+  std::vector<PlanKind> kinds_;  // of plans
+  Places layout_;                // of each lane's places
   DeviceBuffer plans_;
   DeviceBuffer lane_list_;  // addresses of the lanes' places
   DeviceBuffer homes_;      // for the resident run: see Slot::home
@@ -141,16 +142,20 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
   program_ = StreamProgram();
   program_.parameter_bytes = static_cast<uint32_t>(program.parameter_bytes);
   program_.tiles = static_cast<size_t>((options.job_size + kJobThreads - 1) / kJobThreads);
-  classes_.clear();
+  kinds_.clear();
   of_class_ = {};
   for (const Program::Plan& plan : program.plans) {
     const PlanClass c = class_of(plan.row);
     const RowLayout& row = plan.row;
-    const DevicePlan p{static_cast<uint32_t>(row.stride),    static_cast<uint32_t>(row.header),
-                       static_cast<uint32_t>(row.there),     static_cast<uint32_t>(row.back),
-                       static_cast<uint32_t>(plan.counters), c};
+    const DevicePlan p{static_cast<uint32_t>(row.stride),
+                       static_cast<uint32_t>(row.header),
+                       static_cast<uint32_t>(row.there),
+                       static_cast<uint32_t>(row.back),
+                       static_cast<uint32_t>(row.in_place),
+                       static_cast<uint32_t>(plan.counters),
+                       c};
     program_.plans.push_back(p);
-    classes_.push_back(c);
+    kinds_.push_back({c, row.in_place != 0});
     OfClass& of_class = of_class_[c];
     of_class.used = true;
     of_class.homes |= plan.reads_payloads_again;
@@ -347,11 +352,11 @@ bool CudaBackend::make_lane(int worker) {
   places.address = memory.places.address();
   std::unique_ptr<CudaLane>& made = lanes_[static_cast<size_t>(worker)];
   if (run_ == Run::kResident) {
-    made = std::make_unique<ResidentLane>(device_, places, options_of_lanes_.jobs, classes_, kernels_);
+    made = std::make_unique<ResidentLane>(device_, places, options_of_lanes_.jobs, kinds_, kernels_);
     return true;
   }
   if (!program_.write_values) program_.write_values = can_write_values(places);
-  auto lane = std::make_unique<StreamLane>(device_, places, options_of_lanes_.jobs, classes_, memory.there.address(),
+  auto lane = std::make_unique<StreamLane>(device_, places, options_of_lanes_.jobs, kinds_, memory.there.address(),
                                            memory.homes.address(), program_);
   if (!lane->open()) return false;
   made = std::move(lane);

@@ -14,7 +14,7 @@ bool ResidentLane::submit(int job, int plan, int slots, uint64_t parameters) {
 offload::Lane::State ResidentLane::poll(int job) {
   if (done(job)) return State::kDone;
   if (device_->failed()) return State::kFailed;
-  ResidentKernel& kernel = *kernels_[job_at(job).plan_class];
+  ResidentKernel& kernel = *kernels_[job_at(job).kind.plan_class];
   kernel.wake();
   if (++job_at(job).polls % kPollsBetweenChecks == 0) kernel.check();
   return State::kPending;

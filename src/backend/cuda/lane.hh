@@ -13,12 +13,13 @@
 namespace headrace::cuda {
 
 using offload::Places;
+using offload::PlanKind;
 
 /// What both kinds share.
 class CudaLane : public offload::PlaceLane {
  public:
-  CudaLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes)
-      : PlaceLane(places, jobs, classes), device_(std::move(device)) {}
+  CudaLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanKind>& kinds)
+      : PlaceLane(places, jobs, kinds), device_(std::move(device)) {}
 
   const Places& places() const { return places_; }
 
@@ -34,9 +35,9 @@ class ResidentLane final : public CudaLane {
   /// By class; null where there are no plans of it.
   using Kernels = std::array<std::unique_ptr<ResidentKernel>, kPlanClasses>;
 
-  ResidentLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes,
+  ResidentLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanKind>& kinds,
                const Kernels& kernels)
-      : CudaLane(std::move(device), places, jobs, classes), kernels_(kernels) {}
+      : CudaLane(std::move(device), places, jobs, kinds), kernels_(kernels) {}
 
   bool submit(int job, int plan, int slots, uint64_t parameters) override;
   State poll(int job) override;
@@ -62,9 +63,9 @@ class StreamLane final : public CudaLane, public Staying {
 
   /// \param there device memory for the same places
   /// \param homes kHomeBytes for each tile of each place, or 0: see Slot::home
-  StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanClass>& classes,
+  StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanKind>& kinds,
              CUdeviceptr there, CUdeviceptr homes, const StreamProgram& program)
-      : CudaLane(std::move(device), places, jobs, classes),
+      : CudaLane(std::move(device), places, jobs, kinds),
         there_(there),
         homes_(homes),
         program_(program),
@@ -77,6 +78,7 @@ class StreamLane final : public CudaLane, public Staying {
   bool open();
   bool submit(int job, int plan, int slots, uint64_t parameters) override;
   State poll(int job) override;
+  const uint8_t* rows_out(int job) override { return places_.back(job); }
   void counts(int job, uint64_t* counts, int n) override;
   void pause() override;
   void resume() override {}

@@ -60,7 +60,7 @@ class ReferenceBackend::ReferenceLane final : public PlaceLane {
   using Memory = std::unique_ptr<uint8_t, void (*)(void*)>;
 
   ReferenceLane(ReferenceBackend& backend, const Places& places, int first_place, Memory memory)
-      : PlaceLane(places, backend.jobs_of_lane_, backend.classes_),
+      : PlaceLane(places, backend.jobs_of_lane_, backend.kinds_),
         backend_(backend),
         first_place_(first_place),
         memory_(std::move(memory)) {}
@@ -101,7 +101,7 @@ ReferenceBackend::~ReferenceBackend() { stop(); }
 
 Status ReferenceBackend::open(const Program& program, const LaneOptions& options, Errors&) {
   plans_ = program.objects;
-  for (const Program::Plan& plan : program.plans) classes_.push_back(class_of(plan.row));
+  for (const Program::Plan& plan : program.plans) kinds_.push_back({class_of(plan.row), plan.row.in_place != 0});
   layout_ = lay_out_places(program.plans, options.job_size);
   lane_bytes_ = rounded(layout_.stride * static_cast<size_t>(options.jobs));
   jobs_of_lane_ = options.jobs;
@@ -268,14 +268,14 @@ void ReferenceBackend::run(const Seen& job) {
       const auto at = static_cast<size_t>(first + i);
       if (s.whole) s.header.flags |= RowHeader::kWhole;
       std::memcpy(s.row + header, &s.header, sizeof s.header);
-      std::memcpy(places.back(job.place) + at * back, s.row, back);
+      std::memcpy((row.in_place ? places.there(job.place) : places.back(job.place)) + at * back, s.row, back);
       if (s.whole) std::memcpy(places.whole(job.place) + at * stride, s.row, stride);
       if (s.fault != Fault::kNone) [[unlikely]]
         blame(p, s);
     }
   }
-  __atomic_store_n(places.done(job.place, classes_[static_cast<size_t>(plan)]), static_cast<uint32_t>(job.word >> 32),
-                   __ATOMIC_RELEASE);
+  __atomic_store_n(places.done(job.place, kinds_[static_cast<size_t>(plan)].plan_class),
+                   static_cast<uint32_t>(job.word >> 32), __ATOMIC_RELEASE);
 }
 
 void ReferenceBackend::blame(const offload::Plan& plan, const Slot& slot) {

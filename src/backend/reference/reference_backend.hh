@@ -82,8 +82,8 @@ class ReferenceBackend final : public Backend {
   const ReferenceOptions options_;
   const std::vector<Plan>* plans_ = nullptr;
   Runner runner_ = nullptr;
-  std::vector<PlanClass> classes_;  // of plans
-  Places layout_;                   // of each lane's places
+  std::vector<PlanKind> kinds_;  // of plans
+  Places layout_;                // of each lane's places
   size_t lane_bytes_ = 0;
   int jobs_of_lane_ = 0;
   int place_count_ = 0;  // of all workers, with a lane or without
