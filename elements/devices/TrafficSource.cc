@@ -80,6 +80,7 @@ Status TrafficSource::configure(Args& args) {
 
 Status TrafficSource::initialize(Errors& errors) {
   constexpr size_t kPayloadBytes = size_t{8} << 20;
+  PacketPool::instance().expect(buffers_ + 1024);
   keeps_payload_ = payload_ != "any";
   if (payload_ == "text") fill_buffers(make_text_payload(kPayloadBytes, spec_.seed));
   if (payload_ == "random") fill_buffers(make_random_payload(kPayloadBytes, spec_.seed));

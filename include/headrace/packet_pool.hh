@@ -2,9 +2,11 @@
 /// \file
 /// Where packet buffers come from.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "headrace/packet.hh"
@@ -32,7 +34,10 @@ class PacketPool {
   static_assert(kCapacity >= kDataRoom && kCapacity == kBufferBytes);
   static constexpr uint32_t kDefaultBuffers = 65536;
 
+  /// The process's.
   static PacketPool& instance();
+  /// Another one, for tests.
+  PacketPool() = default;
 
   /// Sets the number of buffers; only before the first packet is made.
   void set_buffers(uint32_t n) { wanted_ = n; }
@@ -48,8 +53,10 @@ class PacketPool {
   void release_bulk(Packet* const* p, uint32_t n);
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
-  /// Makes the kernel provide the memory of a worker's share of the buffers, so that no page fault comes later. Call on
-  /// its thread before its first packet.
+  /// Says that a worker will use so many buffers. Call before workers run; the most counts.
+  void expect(uint32_t buffers) { expected_ = std::max(expected_, buffers); }
+  /// Makes the kernel provide the memory of as many buffers as a worker is expected to use, so that page faults come before
+  /// the first packet. Call on its thread.
   void settle(int worker);
 
   /// As allocate_bulk() and release_bulk(), without a cache, as on a thread that has no thread_id().
@@ -77,7 +84,6 @@ class PacketPool {
 
  private:
   struct Cache;
-  PacketPool() = default;
   void map();
   /// The huge page in which a buffer begins; behind the last buffer, the end of the memory.
   uint8_t* page_of(uint32_t buffer) const;
@@ -88,7 +94,9 @@ class PacketPool {
   void spill(Cache& c, uint32_t n);
   Packet* allocate_large(uint32_t length, uint32_t headroom);
 
+  std::once_flag mapped_;
   uint32_t wanted_ = kDefaultBuffers;
+  uint32_t expected_ = 4096;  // a thread's cache, when it is full
   uint8_t* base_ = nullptr;
   size_t bytes_ = 0;
   const char* page_kind_ = "";
@@ -97,8 +105,15 @@ class PacketPool {
     int node = -1;
     int workers = 0;
     uint32_t first = 0, buffers = 0;
+    /// Those that were used before. They are used again first: what was never used costs no memory.
     std::unique_ptr<Ring<Packet*>> free;
+    std::unique_ptr<std::atomic<uint32_t>> used;  ///< the first so many buffers were handed out, some time
+
+    uint32_t unused() const { return buffers - std::min(used->load(std::memory_order_relaxed), buffers); }
   };
+  /// Packets made of buffers that were never used before; returns how many there were.
+  uint32_t take_unused(Part& part, Packet** out, uint32_t n);
+
   std::vector<Part> parts_;
   struct Place {
     int part = 0;

@@ -128,7 +128,10 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
         router,
         [&] {
           const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-          if (start == 0) start = now;
+          if (start == 0) {
+            if (!runtime.workers_began()) return true;
+            start = now;
+          }
           if (!warm && now - start >= options.warmup) {
             warm = true;
             if (profile) router->reset_profile();

@@ -71,6 +71,7 @@ void size_packet_pool(int workers, const OffloadOptions& options, const lang::Co
   // What a source cycles through, what caches of free buffers hold, what is on a device, and output buffers there.
   const int64_t wanted = int64_t{workers} * (16384 + 2 * under_way);
   constexpr int64_t kMost = 4 << 20;
+  PacketPool::instance().expect(static_cast<uint32_t>(std::min<int64_t>(4096 + 2 * under_way, 32768)));
   PacketPool::instance().set_buffers(
       static_cast<uint32_t>(std::clamp<int64_t>(wanted, PacketPool::kDefaultBuffers, kMost)));
 }

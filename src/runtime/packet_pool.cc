@@ -18,7 +18,6 @@ constexpr uint32_t kBulk = 512;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
 constexpr int kMostNodes = 64;
-std::once_flag g_mapped;
 
 /// Lets memory come from a node, as long as it has any.
 void prefer_node(uint8_t* begin, uint8_t* end, int node) {
@@ -62,6 +61,7 @@ PacketPool& PacketPool::instance() {
 }
 
 void PacketPool::map() {
+  if (parts_.empty()) set_nodes({-1});
   const size_t bytes = (kLead + size_t{wanted_} * kStride + kHugePage - 1) & ~(kHugePage - 1);
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
   page_kind_ = "2 MiB huge pages";
@@ -74,7 +74,6 @@ void PacketPool::map() {
   }
   base_ = static_cast<uint8_t*>(p);
   bytes_ = bytes;
-  if (parts_.empty()) set_nodes({-1});
   // Each part is as large as its workers are many.
   uint32_t first = 0, workers = 0;
   for (Part& part : parts_) {
@@ -84,12 +83,21 @@ void PacketPool::map() {
     part.buffers = first - part.first;
     if (parts_.size() > 1) prefer_node(page_of(part.first), page_of(first), part.node);
     part.free = std::make_unique<Ring<Packet*>>(part.buffers);
-    // Packet objects are constructed when a buffer is first handed out.
-    for (uint32_t i = part.first; i < first; ++i) {
-      Packet* packet = reinterpret_cast<Packet*>(base_ + kLead + size_t{i} * kStride + kDriverRoom);
-      part.free->enqueue(&packet, 1);
-    }
+    part.used = std::make_unique<std::atomic<uint32_t>>(0);
   }
+}
+
+uint32_t PacketPool::take_unused(Part& part, Packet** out, uint32_t n) {
+  uint32_t used = part.used->load(std::memory_order_relaxed), k;
+  do {
+    k = std::min(n, part.buffers - used);
+    if (k == 0) return 0;
+  } while (!part.used->compare_exchange_weak(used, used + k, std::memory_order_relaxed));
+  for (uint32_t i = 0; i < k; ++i) {
+    out[i] = new (base_ + kLead + size_t{part.first + used + i} * kStride + kDriverRoom) Packet;
+    out[i]->capacity_ = kCapacity;
+  }
+  return k;
 }
 
 uint8_t* PacketPool::page_of(uint32_t buffer) const {
@@ -126,16 +134,16 @@ void PacketPool::settle(int worker) {
   if (worker < 0 || worker >= static_cast<int>(places_.size())) return;
   const Place& place = places_[static_cast<size_t>(worker)];
   const Part& part = parts_[static_cast<size_t>(place.part)];
-  const auto end_of = [&](int number) {
-    return page_of(part.first + static_cast<uint32_t>(uint64_t{part.buffers} * static_cast<uint32_t>(number) /
-                                                      static_cast<uint32_t>(part.workers)));
-  };
-  provide_pages(end_of(place.number), end_of(place.number + 1));
+  // Buffers are first used in the order in which they lie.
+  const uint32_t share = std::min(expected_, part.buffers / static_cast<uint32_t>(part.workers));
+  const uint32_t first = part.first + static_cast<uint32_t>(place.number) * share;
+  uint8_t* const end = base_ + std::min(bytes_, size_t{first + share} * kStride + kHugePage);
+  provide_pages(page_of(first), reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(end) & ~(kHugePage - 1)));
   (void)cache();
 }
 
 void PacketPool::prepare() {
-  std::call_once(g_mapped, [this] { map(); });
+  std::call_once(mapped_, [this] { map(); });
 }
 
 PacketPool::Cache* PacketPool::cache() {
@@ -159,12 +167,10 @@ uint32_t PacketPool::allocate_shared(Packet** out, uint32_t n) {
   const auto parts = static_cast<int>(parts_.size());
   const int own = part_of_worker(thread_id());
   uint32_t k = 0;
-  for (int i = 0; i < parts && k < n; ++i)
-    k += parts_[static_cast<size_t>((own + i) % parts)].free->dequeue(out + k, n - k);
-  for (uint32_t i = 0; i < k; ++i) {
-    if (out[i]->capacity_ != 0) continue;
-    new (out[i]) Packet;  // fresh zero pages
-    out[i]->capacity_ = kCapacity;
+  for (int i = 0; i < parts && k < n; ++i) {
+    Part& part = parts_[static_cast<size_t>((own + i) % parts)];
+    k += part.free->dequeue(out + k, n - k);
+    if (k < n) k += take_unused(part, out + k, n - k);
   }
   return k;
 }
@@ -281,7 +287,7 @@ void PacketPool::release_bulk(Packet* const* p, uint32_t n) {
 uint32_t PacketPool::in_use() const {
   if (!base_) return 0;
   int64_t used = int64_t{wanted_};
-  for (const Part& part : parts_) used -= part.free->size();
+  for (const Part& part : parts_) used -= part.free->size() + part.unused();
   for (const auto& slot : caches_)
     if (const Cache* c = slot.load(std::memory_order_acquire)) used -= c->size();
   if (const auto elsewhere = free_elsewhere_.load(std::memory_order_acquire)) used -= elsewhere();

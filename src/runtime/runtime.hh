@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -138,6 +139,11 @@ class Runtime {
   /// Some of each worker, longest first.
   std::vector<LongStep> longest_steps() const;
   void reset_step_times();
+  /// True when every worker has begun to run the router. Any thread.
+  bool workers_began() const {
+    return std::all_of(threads_.begin(), threads_.end(),
+                       [](const auto& t) { return t->generation.load() != UINT64_MAX; });
+  }
   WorkerThread& thread(int id) { return *threads_[static_cast<size_t>(id)]; }
 
   /// Runs until the router's run count falls to zero or stop() is called. With a control thread, `control` is called on

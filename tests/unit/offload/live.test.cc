@@ -315,7 +315,7 @@ TEST_P(OffloadLive, UpdatesFasterThanADeviceTakesThem) {
     }
     return (milliseconds() - begin < 400 || sink_->received() < 1000) && epoch.load() + 25 < ports.size();
   });
-  EXPECT_GT(epoch.load(), 20u);
+  EXPECT_GE(epoch.load(), 20u);
   EXPECT_LT(longest, 5000);
   EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos) << r->engine()->describe();
   expect_everything_came();
