@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <thread>
@@ -382,6 +383,7 @@ int limits_command(int argc, char** argv) {
   Report report(json);
   Tables tables;
   report.note("machine", cli::machine_name());
+  report.note("cpu", cli::cpu_details().dump());
   report.note("commit", kCommit);
   if (!load_tables(table4, table6, tables, errors)) return 1;
   bool ok = true;

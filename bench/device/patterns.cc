@@ -194,6 +194,7 @@ int patterns_command(int argc, char** argv) {
   Errors errors(Errors::Output::kStderr);
   Report report(json);
   report.note("machine", cli::machine_name());
+  report.note("cpu", cli::cpu_details().dump());
   report.note("commit", kCommit);
   PatternSet set;
   bool ok = true;

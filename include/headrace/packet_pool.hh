@@ -38,6 +38,9 @@ class PacketPool {
   static PacketPool& instance();
   /// Another one, for tests.
   PacketPool() = default;
+  ~PacketPool();
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
 
   /// Sets the number of buffers; only before the first packet is made.
   void set_buffers(uint32_t n) { wanted_ = n; }
@@ -56,7 +59,7 @@ class PacketPool {
   /// Says that a worker will use so many buffers. Call before workers run; the most counts.
   void expect(uint32_t buffers) { expected_ = std::max(expected_, buffers); }
   /// Makes the kernel provide the memory of as many buffers as a worker is expected to use, so that page faults come before
-  /// the first packet. Call on its thread.
+  /// the first packet. Call on its CPU.
   void settle(int worker);
 
   /// As allocate_bulk() and release_bulk(), without a cache, as on a thread that has no thread_id().

@@ -264,6 +264,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["commit"] = kCommit;
   j["build"] = kBuild;
   j["machine"] = machine_name();
+  j["cpu"] = cpu_details();
   if (!r.profile.empty()) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const Result::Row& row : r.profile)
@@ -285,6 +286,10 @@ void print_pauses(const nlohmann::ordered_json& pauses) {
                        j["over_100_us"].get<uint64_t>());
   };
   print("pauses: steps of workers {};", times(pauses["steps_us"]));
+  if (!pauses["longest_steps"].empty()) {
+    const nlohmann::ordered_json& longest = pauses["longest_steps"][0];
+    print(" the longest was {:.1f} us without a CPU;", longest["off_cpu_us"].get<double>());
+  }
   if (pauses.contains("bystander_us")) print(" of a thread that does nothing {};", times(pauses["bystander_us"]));
   print(" workers preempted {} times, {} page faults, {:.0f} ms stolen\n", pauses["preemptions"].get<uint64_t>(),
         pauses["page_faults"].get<uint64_t>(), pauses["steal_ms"].get<double>());
@@ -345,6 +350,10 @@ int bench_command(int argc, char** argv) {
   add_dpdk_option(line);
   if (const auto status = line.read(argc, argv)) return *status;
 
+  if (options.swap > 0 && options.load == 0 && options.rate == 0) {
+    complain("headrace bench: --swap needs --load or --rate: without them there are no latencies\n");
+    return kUsage;
+  }
   outlive_readers();
   const std::string file = options.source.landmark();
   lang::Configuration configuration, baseline;
@@ -418,6 +427,10 @@ int bench_command(int argc, char** argv) {
           static_cast<double>(best.latency.quantile(0.999)) * 1e-3, static_cast<double>(best.latency.max()) * 1e-3,
           best.reordered);
   if (best.timed) print_pauses(best.pauses);
+  if (best.swaps.count > 0)
+    print(
+        "{} new routers, each made in at most {:.1f} ms; workers stood for at most {:.1f} us; {} late jobs, {} failed\n",
+        best.swaps.count, best.swaps.made_ms, best.swaps.stood_us, best.swaps.late_jobs, best.swaps.failed_jobs);
   print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

@@ -6,7 +6,10 @@
 #include <x86intrin.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/output.hh"
 
@@ -45,6 +48,35 @@ std::string machine_name() {
   uname(&name);
   const size_t cpus = usable_cpus().size();
   return fmt::format("{}, {} CPU{}, {} {}", model, cpus, cpus == 1 ? "" : "s", name.sysname, name.release);
+}
+
+nlohmann::ordered_json cpu_details() {
+  nlohmann::ordered_json details = nlohmann::ordered_json::object();
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line) && !line.empty();) {
+    const size_t colon = line.find(':');
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    const std::string value = colon + 2 < line.size() ? line.substr(colon + 2) : "";
+    if (key == "cpu family" || key == "model" || key == "stepping") details[key] = std::atoi(value.c_str());
+    if (key != "flags") continue;
+    std::string vectors;
+    std::istringstream flags(value);
+    for (std::string flag; flags >> flag;)
+      if (flag == "avx" || flag == "avx2" || flag == "vaes" || flag == "sha_ni" || flag == "gfni" ||
+          flag.starts_with("avx512") || flag.starts_with("amx"))
+        vectors += (vectors.empty() ? "" : " ") + flag;
+    details["vectors"] = vectors;
+  }
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    std::string level, type;
+    int kib = 0;
+    if (!(std::ifstream(folder + "level") >> level) || !(std::ifstream(folder + "type") >> type) ||
+        !(std::ifstream(folder + "size") >> kib) || type == "Instruction")
+      continue;
+    details[fmt::format("L{}{} KiB", level, type == "Data" ? "d" : "")] = kib;
+  }
+  return details;
 }
 
 double tsc_hz() {

@@ -2,6 +2,7 @@
 /// \file
 /// The machine that commands run on.
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ bool plan_scheduling(const char* program, Runtime::Options& options);
 
 /// "AMD EPYC, 2 CPUs, Linux 6.18.5".
 std::string machine_name();
+/// Machines of one name differ by factors: family, model, stepping, caches of one CPU in KiB by level, vector extensions.
+nlohmann::ordered_json cpu_details();
 /// Cycles of the time-stamp counter in a second, measured once.
 double tsc_hz();
 

@@ -120,7 +120,8 @@ void Runtime::loop(int id) {
   detail::t_thread_id = id;
   if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
   pin(id);
-  // A page fault takes as long as hundreds of packets; these come before the first one.
+  // A page fault takes as long as hundreds of packets; these come before the first one. Most of the pool's memory is there
+  // already, but the elements of this router may need more.
   touch_stack();
   PacketPool::instance().settle(id);
   rcu::Reader reader;

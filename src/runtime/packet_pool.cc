@@ -60,6 +60,11 @@ PacketPool& PacketPool::instance() {
   return *pool;
 }
 
+PacketPool::~PacketPool() {
+  for (auto& cache : caches_) delete cache.load();
+  if (base_ != nullptr) munmap(base_, bytes_);
+}
+
 void PacketPool::map() {
   if (parts_.empty()) set_nodes({-1});
   const size_t bytes = (kLead + size_t{wanted_} * kStride + kHugePage - 1) & ~(kHugePage - 1);
@@ -139,7 +144,7 @@ void PacketPool::settle(int worker) {
   const uint32_t first = part.first + static_cast<uint32_t>(place.number) * share;
   uint8_t* const end = base_ + std::min(bytes_, size_t{first + share} * kStride + kHugePage);
   provide_pages(page_of(first), reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(end) & ~(kHugePage - 1)));
-  (void)cache();
+  if (thread_id() == worker) (void)cache();
 }
 
 void PacketPool::prepare() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <thread>
 #include <utility>
 
 #include "headrace/packet_pool.hh"
@@ -40,10 +41,22 @@ Runtime::Runtime(const Options& options)
   std::vector<int> nodes;
   for (int id = 0; id < options.threads; ++id) nodes.push_back(offload::node_of_cpu(cpu_of(id)));
   PacketPool::instance().set_nodes(nodes);
+  if (options.control_thread) provide_packets();
   if (options.control_thread) leave_cpus_to_workers();
   if (options.time_steps)
     for (int id = 0; id < options.threads; ++id)
       threads_[static_cast<size_t>(id)]->steps = std::make_unique<StepMeter>(id);
+}
+
+void Runtime::provide_packets() {
+  PacketPool::instance().prepare();
+  std::vector<std::thread> threads;
+  for (int id = 0; id < this->threads(); ++id)
+    threads.emplace_back([this, id] {
+      pin(id);
+      PacketPool::instance().settle(id);
+    });
+  for (std::thread& t : threads) t.join();
 }
 
 void Runtime::leave_cpus_to_workers() {

@@ -211,6 +211,9 @@ class Runtime {
     if (signals_.run(current())) stop();
   }
   void pin(int id);
+  /// Makes the kernel provide packets' memory, near the workers' CPUs: before ports are open, since packets may be waiting
+  /// there as soon as they are.
+  void provide_packets();
   /// Keeps this thread, and those that it starts from now on (of drivers, too), off the CPUs of workers if there are
   /// others: it would take a worker's CPU in the middle of its packets.
   void leave_cpus_to_workers();

@@ -43,6 +43,20 @@ def test_every_command_has_help_and_version(headrace, command):
     assert "--nonsense" in wrong.stderr and f"Try 'headrace {command} --help'" in wrong.stderr and wrong.stdout == ""
 
 
+@pytest.mark.parametrize("options", ([], ["--mode", "device", "--backend", "reference"]))
+def test_bench_replaces_the_router_that_it_measures(headrace, options):
+    conf = "TrafficSource(uniform) -> Strip(14) -> CheckIPHeader -> DecIPTTL -> TrafficSink;"
+    done = headrace("bench", "-e", conf, "--rate", "0.1", "-s", "0.8", "--swap", "0.15", "--json", *options)
+    answer = json.loads(done.stdout)
+    assert answer["swaps"]["count"] >= 3 and answer["swaps"]["failed_jobs"] == 0
+    assert answer["lost"] == 0 and answer["reordered"] == 0 and answer["drops"] == 0
+    # The rate goes on over the swaps: no frame that was due is forgotten.
+    assert answer["mpps_out"] == pytest.approx(0.1, rel=0.1)
+    assert answer["latency_us"]["max"] > 0
+    assert answer["cpu"]["vectors"] is not None
+    assert "--swap needs --load or --rate" in headrace("bench", "-e", conf, "--swap", "1", status=2).stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_lines_are_described_for_programs(headrace, command):
     described = json.loads(headrace(command, "--describe").stdout)

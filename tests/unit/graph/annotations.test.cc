@@ -95,5 +95,25 @@ TEST(Annotations, OnlyAlongPathsOfPackets) {
   EXPECT_EQ(beside.clashes(), "");
 }
 
+// --- Liveness
+
+TEST(LiveAnnotations, UntilSomethingElseIsWritten) {
+  // 0 -> 1 -> 2 -> 3; 1[1] -> 4: 1 sets bytes 0 to 3 for output 0, 2 may write them, 3 and 4 read them.
+  const std::vector<Edge> edges{{{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}, {{2, 0}, {3, 0}}, {{1, 1}, {4, 0}}};
+  RegionInfo sets{Anchor::kAnno, 0, 4, false, true}, writes = sets;
+  sets.sets = true;
+  const RegionInfo reads{Anchor::kAnno, 0, 4, true, false}, reads_one{Anchor::kAnno, 2, 1, true, false};
+  const std::vector<uint64_t> live = live_annotations(edges, {{}, {sets}, {writes}, {reads}, {reads_one}});
+  EXPECT_EQ(live, (std::vector<uint64_t>{4, 4, 15, 15, 4}));
+}
+
+TEST(LiveAnnotations, AroundALoopAndNotBehindThoseOfClick) {
+  const std::vector<Edge> edges{{{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}, {{2, 0}, {1, 0}}, {{2, 1}, {3, 0}}};
+  const RegionInfo reads{Anchor::kAnno, 16, 1, true, false}, own{Anchor::kAnno, 44, 12, true, false};
+  const std::vector<uint64_t> live = live_annotations(edges, {{}, {}, {reads}, {own}});
+  const uint64_t paint = uint64_t{1} << 16, hash = uint64_t{0xf} << 44;
+  EXPECT_EQ(live, (std::vector<uint64_t>{paint | hash, paint | hash, paint | hash, hash}));
+}
+
 }  // namespace
 }  // namespace headrace::graph

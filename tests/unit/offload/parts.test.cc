@@ -252,6 +252,67 @@ class OffloadParameters : public ::testing::Test {
   std::unique_ptr<offload::Parameters> parameters_;
 };
 
+/// The rows of a chain's plan.
+class OffloadRows : public OffloadParameters {
+ protected:
+  const RowLayout& rows_of(const std::string& text) {
+    make(text);
+    EXPECT_EQ(plans_.size(), 1u);
+    return plans_.at(0).row();
+  }
+};
+
+constexpr int32_t kDstIp = 1, kPaint = 1 << 4;
+
+TEST_F(OffloadRows, WhatIsWrittenBeforeItIsReadDoesNotGo) {
+  // Also not where the chain's packets go to somebody who reads it.
+  const RowLayout row = rows_of("Idle -> CheckIPHeader -> rt :: RadixIPLookup(0.0.0.0/0 0) -> cap :: Capture;");
+  EXPECT_EQ(row.annotations_back | row.annotations_both, kDstIp);
+  EXPECT_EQ(row.annotations_there, 0);
+  EXPECT_EQ(rows_of("Idle -> rt :: RadixIPLookup(0.0.0.0/0 0) -> cap :: Capture;").annotations_both, kDstIp);
+}
+
+TEST_F(OffloadRows, WhatNobodyReadsDoesNotComeBack) {
+  const std::string router =
+      "Idle -> CheckIPHeader -> Paint(1) -> rt :: RadixIPLookup(0.0.0.0/0 0) -> CheckPaint(1) -> ";
+  const RowLayout dead = rows_of(router + "EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard;");
+  EXPECT_EQ(dead.annotations_back | dead.annotations_both, 0);
+  EXPECT_EQ(dead.annotations_stay, kDstIp | kPaint) << "the chain alone writes and reads them";
+  const RowLayout live =
+      rows_of(router + "q :: Queue -> Unqueue -> arp :: ARPQuerier(1.0.0.1, 1:1:1:1:1:1) -> Discard; Idle -> [1] arp;");
+  EXPECT_EQ(live.annotations_back | live.annotations_both, kDstIp);
+  // Only by way of an output for exceptions: then the row comes back whole.
+  const RowLayout error =
+      rows_of(router + "ttl :: DecIPTTL -> Discard; ttl[1] -> ICMPError(1.0.0.1, redirect, host) -> Discard;");
+  EXPECT_EQ(error.annotations_back | error.annotations_both, 0);
+  const offload::Plan& plan = plans_.at(0);
+  bool some = false;
+  for (size_t i = 0; i < plan.exits().size(); ++i) {
+    const offload::Exit& exit = plan.exits()[i];
+    const std::string& name = plan.steps()[exit.step].element->name();
+    if (exit.kind != offload::Exit::Kind::kPort || name != "ttl") continue;
+    EXPECT_EQ(exit.whole, exit.port == 1);
+    some |= exit.whole;
+  }
+  EXPECT_TRUE(some);
+}
+
+TEST_F(OffloadRows, BytesThatNobodyWritesDoNotComeBack) {
+  const RowLayout row =
+      rows_of("Idle -> Strip(14) -> CheckIP6Header -> DecIP6HLIM -> LookupIP6Route(::/0 0) -> Discard;");
+  EXPECT_EQ(row.window_begin, 14);
+  EXPECT_EQ(row.window_size, 48);
+  EXPECT_EQ(row.written, 16) << "the hop limit is byte 21";
+  EXPECT_EQ(row.there, 64);
+  EXPECT_EQ(row.back, 32);
+  EXPECT_EQ(row.in_place, 0);
+  const RowLayout read_only = rows_of("Idle -> c :: Classifier(12/0800, -) -> Discard; c[1] -> Discard;");
+  EXPECT_EQ(read_only.in_place, 1) << "16 bytes more cost less than a place of their own";
+  // Each piece begins behind the one before.
+  EXPECT_EQ(row.window(), row.both_annotations() + 4 * RowLayout::ones(static_cast<uint32_t>(row.annotations_both)));
+  EXPECT_LE(row.end(), row.stride);
+}
+
 TEST_F(OffloadParameters, AJobKeepsItsGeneration) {
   make("Idle -> p :: Paint(1) -> cap :: Capture;");
   ASSERT_TRUE(update().ok());

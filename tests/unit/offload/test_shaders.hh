@@ -78,6 +78,17 @@ HEADRACE_TEST_SHADER(
       HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kData, offset) == 0xff ? kDrop : 0; }
     };)
 
+// Says that it sets the paint, and does so only for packets whose first byte is not 0: a mistake.
+HEADRACE_TEST_SHADER(
+    OffloadForgetful, struct OffloadForgetful
+    : Shader<OffloadForgetful> {
+      static constexpr auto kRegions = regions(Read{Span<Anchor::kData, 0, 1>{}}, Set{anno::paint});
+      HEADRACE_SHADER Next shade(auto& p) const {
+        if (p.load8(Anchor::kData, 0) != 0) p.set(anno::paint, 7);
+        return 0;
+      }
+    };)
+
 // Finds the first VALUE in the payload: its place goes to an annotation, and the packet to output 1. Counts payloads
 // and their bytes' sum, so that a byte too many or too few is seen.
 HEADRACE_TEST_SHADER(

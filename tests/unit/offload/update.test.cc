@@ -142,6 +142,19 @@ TEST_P(OffloadUpdate, AnUndeclaredAccessIsFound) {
       << r->router().engine()->describe();
 }
 
+TEST_P(OffloadUpdate, AnAnnotationThatIsNotSetIsFound) {
+  if (!has_controls()) GTEST_SKIP() << "the host looks for it";
+  const auto r = make("Idle -> first :: OffloadForgetful -> cap :: Capture;");
+  inject(*r, "first", {marked(std::string(60, 'x'), 1, 0)});
+  r->router().drain();
+  EXPECT_EQ(r->router().engine()->describe().find("fault"), std::string::npos);
+  inject(*r, "first", {marked(std::string(60, '\0'), 1, 1)});
+  r->router().drain();
+  EXPECT_NE(r->router().engine()->describe().find("fault: first :: OffloadForgetful did not write an annotation"),
+            std::string::npos)
+      << r->router().engine()->describe();
+}
+
 TEST_P(OffloadUpdate, RightShadersAreNotBlamed) {
   if (!has_controls()) GTEST_SKIP() << "the host looks for it";
   const auto r = make(
