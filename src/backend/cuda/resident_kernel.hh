@@ -13,9 +13,9 @@ namespace headrace::cuda {
 
 using offload::Places;
 
-/// The kernel of one class of plans. It is started again when it has left (nothing to do for a while) and a job waits for it, and left alone around calls
-/// that would wait for it. Jobs that were handed over while it was away are found when it starts: a place's doorbell
-/// then differs from its done word.
+/// The kernel of one class of plans. It is started again when it has left (nothing to do for a while) and a job waits for
+/// it, and made to leave around calls that would wait for it. Jobs that were handed over while it was away are found when
+/// it starts: a place's doorbell then differs from its done word.
 class ResidentKernel final : public Staying {
  public:
   /// \param most_blocks that it may have
