@@ -302,12 +302,14 @@ LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, i
 void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(router_, control, 1); }
 
 bool LiveRouter::swap(const std::string& text) {
+  // A handler may have told of a device that hangs before.
+  const int before = errors_.error_count();
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return false;
   std::unique_ptr<Router> next = Router::create(configuration, runtime_, errors_,
                                                 RouterOptions{.profile = false, .offload = options_}, router_.get());
   if (next) (void)runtime_.replace(std::move(next));
-  return next == nullptr && errors_.error_count() == 0;
+  return next == nullptr && errors_.error_count() == before;
 }
 
 bool LiveRouter::write(const std::string& handler, const std::string& value) {
