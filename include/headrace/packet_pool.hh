@@ -112,7 +112,7 @@ class PacketPool {
     std::unique_ptr<Ring<Packet*>> free;
     std::unique_ptr<std::atomic<uint32_t>> used;  ///< the first so many buffers were handed out, some time
 
-    uint32_t unused() const { return buffers - std::min(used->load(std::memory_order_relaxed), buffers); }
+    uint32_t unused() const { return buffers - used->load(std::memory_order_relaxed); }
   };
   /// Packets made of buffers that were never used before; returns how many there were.
   uint32_t take_unused(Part& part, Packet** out, uint32_t n);

@@ -59,10 +59,10 @@ class ShaderElementBase : public Element {
                            int result, Next* nexts) const = 0;
   /// Bytes of the shader's Result; 0 if it has none.
   virtual size_t result_size() const = 0;
-  /// Gives packets' results to the shader's `release`. The results lie `stride` bytes apart; at most Batch::kCapacity.
   /// True if the shader's `release` may take packets away. Then the host decides what goes on behind it.
   virtual bool takes_packets() const = 0;
-  /// Those that the shader takes away are null afterwards.
+  /// Gives packets' results to the shader's `release`. The results lie `stride` bytes apart; at most Batch::kCapacity.
+  /// Packets that the shader takes away are null afterwards.
   virtual void release(Packet** packets, const uint8_t* results, size_t stride, int n) = 0;
   /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes all others.
   void leave(Batch& batch, Next next);

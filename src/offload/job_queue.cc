@@ -600,7 +600,7 @@ void JobQueue::dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, i
   if (same >= left) {
     Batch out;
     for (int i = 0; i < left; ++i) out.push_back(slots[i]);
-    if (left > 0) dispatch(plan, codes[0], out);
+    dispatch(plan, codes[0], out);
     return;
   }
   // A batch for each code. While packets are dealt out, `number` holds the number of a code's batch, from 1.

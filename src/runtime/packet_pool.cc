@@ -29,12 +29,7 @@ void prefer_node(uint8_t* begin, uint8_t* end, int node) {
 
 /// Makes the kernel provide the pages of [begin, end). What is in them stays; other threads may use them.
 void provide_pages(uint8_t* begin, uint8_t* end) {
-#ifdef MADV_POPULATE_WRITE
-  constexpr int kPopulate = MADV_POPULATE_WRITE;
-#else
-  constexpr int kPopulate = 23;
-#endif
-  if (begin >= end || madvise(begin, static_cast<size_t>(end - begin), kPopulate) == 0) return;
+  if (begin >= end || madvise(begin, static_cast<size_t>(end - begin), MADV_POPULATE_WRITE) == 0) return;
   // Kernels before 5.14.
   for (uint8_t* at = begin; at < end; at += kPage) __atomic_fetch_or(at, 0, __ATOMIC_RELAXED);
 }

@@ -41,8 +41,10 @@ Runtime::Runtime(const Options& options)
   std::vector<int> nodes;
   for (int id = 0; id < options.threads; ++id) nodes.push_back(offload::node_of_cpu(cpu_of(id)));
   PacketPool::instance().set_nodes(nodes);
-  if (options.control_thread) provide_packets();
-  if (options.control_thread) leave_cpus_to_workers();
+  if (options.control_thread) {
+    provide_packets();
+    leave_cpus_to_workers();
+  }
   if (options.time_steps)
     for (int id = 0; id < options.threads; ++id)
       threads_[static_cast<size_t>(id)]->steps = std::make_unique<StepMeter>(id);

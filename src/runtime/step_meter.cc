@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
+#include <utility>
 
 #include "headrace/element.hh"
 #include "headrace/real_clock.hh"

@@ -17,7 +17,7 @@ class Element;
 /// A step of a worker that took long: one task, or what a worker does between tasks.
 struct LongStep {
   int64_t ns = 0;
-  int64_t off_cpu_ns = 0;    ///< of these, the thread did not run: the kernel gave its CPU to others
+  int64_t off_cpu_ns = 0;    ///< of these, the thread had no CPU, as far as the kernel knows
   uint64_t page_faults = 0;  ///< within the step
   int worker = 0;
   char element[40] = {};  ///< whose task it was; empty: timers, descriptors, waiting for others
@@ -27,7 +27,7 @@ struct LongStep {
 ///
 /// From one step to the next nothing escapes it: what is not in an element is in the step that was interrupted. A long
 /// step in which the thread ran all the time and had no page faults is either work or, if an element never works that
-/// long, the hypervisor's: it can stop a virtual CPU, and the clocks of the guest do not tell.
+/// long, the hypervisor's: it can stop a virtual CPU, and not every guest's kernel is told.
 class StepMeter {
  public:
   explicit StepMeter(int worker) : worker_(worker) {}

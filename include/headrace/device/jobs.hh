@@ -82,6 +82,7 @@ struct RowPlaces {
   uint32_t there;  ///< RowLayout::there bytes each
   uint32_t whole;  ///< RowLayout::stride bytes each
 };
+/// Rows begin after the counts.
 HEADRACE_SHADER constexpr uint32_t rows_at(uint32_t counters) { return (kCountsAt + 8 * counters + 127) / 128 * 128; }
 
 /// Shared memory that a block needs.

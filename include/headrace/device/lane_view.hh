@@ -237,12 +237,10 @@ class LaneView {
 
   HEADRACE_SHADER void count(int index, uint64_t n = 1) {
     if (s_.stopped) return;
-#if !defined(__CUDA_ARCH__)
-    s_.changed = true;
-#endif
 #if defined(__CUDA_ARCH__)
     detail::add_shared(s_.counts + first_counter_ + index, n);
 #else
+    s_.changed = true;
     s_.counts[first_counter_ + index] += n;
 #endif
   }

@@ -5,12 +5,12 @@
 /// A row holds what the shaders of a plan read and write of one packet. It is ordered so that what travels is in one
 /// piece:
 ///
-///     [ results | annotations | RowHeader 16 | output address | annotations | window ...........| annotations | address | annotations ]
-///      comes back <-----------|-- goes and comes back ------------------------>| goes -------------------->|  stays
+///     [ results | annotations | header | output address | annotations | window | annotations | address | annotations ]
+///       comes back ---------->|  goes and comes back ---------------------| goes ------------------->|  stays
 ///
-/// The window is the packet's bytes around its beginning; those behind the last byte that a shader writes only go.
-/// Annotations are in units of 4 bytes. One that is written before it is read does not go; one that nobody reads behind
-/// the chain does not come back.
+/// The header is a RowHeader. The window is the packet's bytes around its beginning; those behind the last byte that a
+/// shader writes only go. Annotations are in units of 4 bytes. One that is written before it is read does not go; one
+/// that nobody reads behind the chain does not come back.
 ///
 /// If the shaders of a plan scan payloads, which a device reads in place, or rewrite packets, a row holds the address of
 /// the packet's buffer and, in the second case, that of an output buffer (0 if there is none), in whose upper 16 bits a

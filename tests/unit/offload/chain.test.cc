@@ -212,7 +212,7 @@ ttl[1] -> icmp :: ICMPError(10.0.0.1, timeexceeded) -> rt;
 
 /// What a shader says about each packet comes to its hook, wherever the packet went.
 /// Some packets are thrown away by one hook, some by another behind it; no shader sees a packet that a hook in front of it
-/// has thrown away. One more way leads around the first hook.
+/// has thrown away.
 TEST_P(OffloadChain, HooksThatThrowPacketsAway) {
   most_resumed_ = 1;
   trips_ = 1.2;
