@@ -71,22 +71,4 @@ void IPLookupShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
   owner.mirror(mirror, table, hops);
 }
 
-template <typename Self>
-void IPLookupShader<Self>::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const {
-  uint32_t addresses[Batch::kCapacity];
-  uint32_t indices[Batch::kCapacity];
-  for (int i = 0; i < n; ++i) addresses[i] = __builtin_bswap32(packets[i]->anno_u32(anno_offset::kDstIp));
-  table.lookup_batch(addresses, indices, static_cast<size_t>(n));
-  for (int i = 0; i < n; ++i) {
-    if (indices[i] == Lpm4View::kMiss) [[unlikely]] {
-      ++events[kNoRoute];
-      nexts[i] = kDrop;
-      continue;
-    }
-    const IpNextHop hop = load_shared(hops + indices[i]);
-    if (hop.gateway) packets[i]->set_anno_u32(anno_offset::kDstIp, __builtin_bswap32(hop.gateway));
-    nexts[i] = hop.port;
-  }
-}
-
 }  // namespace headrace

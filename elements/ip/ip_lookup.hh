@@ -45,13 +45,11 @@ struct IPLookupShader : Shader<Self> {
       p.count(kNoRoute);
       return kDrop;
     }
-    const IpNextHop hop = hops[index];
+    const IpNextHop hop = load_shared(hops + index);
     if (hop.gateway) p.set(anno::dst_ip, hop.gateway);
     return hop.port;
   }
-
-  /// The same with all lookups of a batch under way together: they wait for memory, not for each other.
-  void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const;
+  HEADRACE_SHADER void prefetch(const auto& p) const { table.prefetch(p.get(anno::dst_ip)); }
 };
 
 }  // namespace headrace

@@ -68,6 +68,8 @@ class Handlers {
   const Handler* find(const std::string& name) const;
   /// The handlers that were added by name.
   const std::map<std::string, Handler>& all() const { return handlers_; }
+  /// True if a handler can change what the element does. Buttons only reset what it has counted.
+  bool writable() const;
 
  private:
   Handler& get(const std::string& name);

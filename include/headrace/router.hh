@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/compile_options.hh"
 #include "headrace/device_port.hh"
 #include "headrace/element.hh"
 #include "headrace/offload_options.hh"
@@ -20,8 +21,11 @@ namespace lang {
 struct Configuration;
 }
 namespace offload {
+class CpuChains;
+struct ChainPlans;
 class Engine;
-}
+}  // namespace offload
+class ChainEntry;
 class Runtime;
 class Worker;
 
@@ -31,6 +35,8 @@ struct RouterOptions {
   bool profile = false;
   /// Where chains run, unless an Offload element says otherwise.
   OffloadOptions offload;
+  /// Whether chains are compiled for the CPU.
+  CompileOptions compile = {};
   /// Only configure: open, create and start nothing. For commands that examine the graph and its chains.
   bool only_configure = false;
   /// Replaces the running configuration by this text (handler `hotconfig`). Without it, that is not allowed.
@@ -133,6 +139,8 @@ class Router {
   void reset_profile();
   /// Offloading, or null when everything is processed on the CPU.
   offload::Engine* engine() const { return engine_.get(); }
+  /// Chains that are compiled for the CPU, or null if none is.
+  offload::CpuChains* cpu_chains() const { return cpu_chains_.get(); }
   /// Brings devices up to date after something that shaders see may have changed.
   Status update_devices(Errors& errors);
   /// While it lives, thread-safe handlers that this thread writes do not bring devices up to date; its end does, once
@@ -187,6 +195,9 @@ class Router {
   void insert_back_edge_guards(const std::vector<int>& back_edges);
   void insert_probes();
   Status insert_engine(Errors& errors);
+  void insert_cpu_chains();
+  /// Puts `entry`, which the router made, in front of the element behind a connection.
+  void put_in_front(int connection, ChainEntry& entry);
   void add_element_handlers(Element& element);
   void add_root_handlers();
 
@@ -208,6 +219,9 @@ class Router {
   std::unique_ptr<Names> names_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<offload::Engine> engine_;
+  std::unique_ptr<offload::ChainPlans> cpu_plans_;
+  std::vector<std::unique_ptr<ChainEntry>> cpu_entries_;
+  std::unique_ptr<offload::CpuChains> cpu_chains_;
   Handlers root_handlers_{nullptr};
   std::atomic<int> run_count_{1};
   std::function<bool()> stop_listener_;

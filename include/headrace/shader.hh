@@ -37,7 +37,7 @@
 #include "headrace/device/lane_view.hh"
 #include "headrace/payload_shader.hh"
 
-#ifdef __CUDACC_RTC__
+#if defined(__CUDACC_RTC__) || defined(HEADRACE_PROGRAM)
 #define HEADRACE_ELEMENT(Name)
 #define HEADRACE_ELEMENT_ALIAS(Alias, Name)
 #else

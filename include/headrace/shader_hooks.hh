@@ -93,6 +93,7 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
   HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const, with Result* as a "    \
        "further argument if the shader has results", kYes,                                                            \
        void(Packet* const*, int, Next*, uint64_t*), void(Packet* const*, int, Next*, uint64_t*, Result*))             \
+  HOOK(prefetch, "HEADRACE_SHADER void prefetch(const auto& p) const", kYes, )                                        \
   HOOK(release, "only beside a type Result, void release(Packet* const*, const Result*, int n) const, with Owner& "   \
        "and ShaderElementBase& as further arguments if wanted; with Packet** if it takes packets away", kYes,         \
        void(Packet* const*, const Result*, int), void(Packet* const*, const Result*, int, Owner&),                    \

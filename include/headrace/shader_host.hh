@@ -66,6 +66,29 @@ class ShaderElementBase : public Element {
   virtual void release(Packet** packets, const uint8_t* results, size_t stride, int n) = 0;
   /// Takes packets for which a plan chose `next` here: runs the host body for kEscape, counts kDrop, pushes all others.
   void leave(Batch& batch, Next next);
+  // What a chain that was compiled for the CPU needs.
+
+  /// True if `shade` alone says what the shader does with a packet on the CPU: no other body is better there, and no
+  /// hook sees its results.
+  virtual bool runs_by_packet() const = 0;
+  /// True if nothing can change the shader while the router runs: it has no tables and no write handlers.
+  virtual bool is_constant() const = 0;
+  /// Writes the shader as it is to `to`, with the addresses of this process.
+  virtual void copy_image(void* to) const = 0;
+  /// True if `refresh_image` has something to do.
+  virtual bool refreshes() const = 0;
+  /// Brings the tables of a copy up to date, as before each batch.
+  virtual void refresh_image(void* image) const = 0;
+  /// Chooses the nexts of `n` packets. Those that a hook takes away get kConsumed.
+  virtual void decide(Packet** packets, int n, Next* nexts) = 0;
+  uint64_t* local_counters() { return counters_.local(); }
+
+  /// True if the shader has the hook `prefetch`.
+  virtual bool prefetches() const = 0;
+  /// Asks for what the shader will read for these packets. The headers that it needs may be missing still.
+  virtual void prefetch(Packet* const* packets, int n) const = 0;
+  /// Lets `element`, which this one pushes to, prefetch as soon as this one is done with a packet.
+  void prefetch_for(const ShaderElementBase& element) { behind_ = &element; }
   /// Called when a job has succeeded, with what it counted for this element.
   virtual void add_counts(const uint64_t* counts) = 0;
   /// Called when the router has stopped: the owner writes what it still has to write.
@@ -81,6 +104,7 @@ class ShaderElementBase : public Element {
 
   const CounterInfo* infos_;
   ThreadCounters counters_;
+  const ShaderElementBase* behind_ = nullptr;  // that it prefetches for
 };
 
 /// The element made from shader `S`.
@@ -223,6 +247,29 @@ class ShaderElement final : public ShaderElementBase {
       if (counts[i] != 0) counters_.add(i, counts[i]);
   }
 
+  bool runs_by_packet() const override {
+    return !Has::shade_batch && !Has::release && !reads_payload<S>() && can_mirror();
+  }
+  bool is_constant() const override {
+    return !Has::mirror && !Has::refresh && !can_live_reconfigure() && !handlers().writable();
+  }
+  void copy_image(void* to) const override { std::memcpy(to, static_cast<const void*>(&shader_), sizeof shader_); }
+  bool refreshes() const override { return Has::refresh; }
+  void refresh_image(void* image) const override {
+    if constexpr (Has::refresh) static_cast<S*>(image)->refresh(*owner_);
+  }
+  void decide(Packet** packets, int n, Next* nexts) override { shade(packets, n, nexts); }
+  bool prefetches() const override { return Has::prefetch; }
+  void prefetch(Packet* const* packets, int n) const override {
+    if constexpr (Has::prefetch) {
+      S shader = shader_;
+      if constexpr (Has::refresh) shader.refresh(*owner_);
+      for (int i = 0; i < n; ++i)
+        if (detail::has_headers<S>(*packets[i])) [[likely]]
+          shader.prefetch(CpuView<S>(packets[i], nullptr));
+    }
+  }
+
   void write_out() override {
     if constexpr (requires { owner_->write_out(); }) owner_->write_out();
   }
@@ -288,7 +335,22 @@ class ShaderElement final : public ShaderElementBase {
       for (int i = 0; i < n; ++i) set.add(nexts[i]);
       return set;
     }
-    for (int i = 0; i < n; ++i) {
+    if (behind_ == nullptr) {
+      shade_range(shader, packets, 0, n, n, nexts, counters, set);
+    } else {
+      // A piece at a time, so that the element behind waits for memory while this one computes.
+      constexpr int kPiece = 16;
+      for (int at = 0; at < n; at += kPiece) {
+        const int end = at + kPiece < n ? at + kPiece : n;
+        shade_range(shader, packets, at, end, n, nexts, counters, set);
+        behind_->prefetch(packets + at, end - at);
+      }
+    }
+    return set;
+  }
+  void shade_range(const S& shader, Packet** packets, int begin, int end, [[maybe_unused]] int n, Next* nexts, uint64_t* counters, NextSet& all) {
+    NextSet set = all;
+    for (int i = begin; i < end; ++i) {
       Next next = kDrop;
       if (detail::has_headers<S>(*packets[i])) [[likely]] {
         CpuView<S> view(packets[i], counters);
@@ -302,7 +364,7 @@ class ShaderElement final : public ShaderElementBase {
       nexts[i] = next;
       set.add(next);
     }
-    return set;
+    all = set;
   }
   void shade_with_results(const S& shader, Packet** packets, int n, Next* nexts, uint64_t* counters) {
     Result results[Batch::kCapacity];

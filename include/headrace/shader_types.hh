@@ -46,11 +46,28 @@ namespace headrace {
 template <typename T>
 HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-  return *static_cast<const volatile T*>(word);
+  if constexpr (__is_class(T)) {
+    static_assert(sizeof(T) == sizeof(uint64_t));
+    const uint64_t whole = *reinterpret_cast<const volatile uint64_t*>(word);
+    T value;
+    memcpy(&value, &whole, sizeof value);
+    return value;
+  } else {
+    return *static_cast<const volatile T*>(word);
+  }
 #else
   T value;
   __atomic_load(word, &value, __ATOMIC_RELAXED);
   return value;
+#endif
+}
+
+/// Asks a CPU for the cache line at `address`, to be read soon. A device has other work meanwhile.
+HEADRACE_SHADER void prefetch_line(const void* address) {
+#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+  __builtin_prefetch(address);
+#else
+  (void)address;
 #endif
 }
 

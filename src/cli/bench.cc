@@ -11,6 +11,7 @@
 #include "base/argument_text.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
+#include "cli/compile_arguments.hh"
 #include "cli/dpdk_option.hh"
 #include "cli/machine.hh"
 #include "cli/offload_arguments.hh"
@@ -23,6 +24,7 @@
 #include "headrace/grouped.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
+#include "offload/cpu_chains.hh"
 #include "offload/engine.hh"
 #include "runtime/runtime.hh"
 
@@ -42,6 +44,7 @@ struct BenchOptions {
   bool ratio = false;
   bool json = false;
   OffloadOptions offload;
+  CompileOptions compile{.mode = CompileOptions::Mode::kWait, .file = {}};
   double load = 0;
   double rate = 0;
   double swap = 0;  // seconds between new configurations; 0: none
@@ -60,6 +63,7 @@ struct Result {
   };
   std::vector<Row> profile;
   nlohmann::ordered_json offload;
+  std::string compiled;
   bool timed = false;
   double offered = 0;  // Mpps, with --load
   uint64_t reordered = 0;
@@ -83,7 +87,7 @@ bool swap_router(const lang::Configuration& configuration, const BenchOptions& o
                  Errors& errors, Result::Swaps& swaps) {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Router> next = Router::create(
-      configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload}, runtime.current());
+      configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile}, runtime.current());
   if (!next) return false;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const Router& old = *runtime.current();
@@ -117,7 +121,8 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   const uint32_t before = PacketPool::instance().in_use();
   {
     std::unique_ptr<Router> router =
-        Router::create(configuration, runtime, errors, RouterOptions{.profile = profile, .offload = options.offload});
+        Router::create(configuration, runtime, errors,
+                       RouterOptions{.profile = profile, .offload = options.offload, .compile = profile ? CompileOptions{} : options.compile});
     if (!router) return false;
     std::optional<PauseMeter> pauses;
     // Of the first CPUs, one is the control thread's.
@@ -161,6 +166,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
     result.seconds = result.end.seconds - result.begin.seconds;
     result.drops = router->drops();
     result.offload = offload_report(*router);
+    if (router->cpu_chains()) result.compiled = router->cpu_chains()->describe();
     for (const auto& e : router->elements())
       if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
         sink->add_latency(result.latency);
@@ -260,6 +266,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["mode"] = options.offload.mode_text();
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
   if (!r.offload.empty()) j["offload"] = r.offload;
+  j["cpu_chains"] = r.compiled.empty() ? "not compiled" : r.compiled;
   j["tsc_ghz"] = tsc_hz() * 1e-9;
   j["commit"] = kCommit;
   j["build"] = kBuild;
@@ -347,6 +354,7 @@ int bench_command(int argc, char** argv) {
             "SECONDS");
   measuring(line.add_flag("--json", options.json, "Print one JSON object"));
   add_offload_arguments(line, options.offload);
+  add_compile_arguments(line, options.compile, "wait");
   add_dpdk_option(line);
   if (const auto status = line.read(argc, argv)) return *status;
 
@@ -431,6 +439,7 @@ int bench_command(int argc, char** argv) {
     print(
         "{} new routers, each made in at most {:.1f} ms; workers stood for at most {:.1f} us; {} late jobs, {} failed\n",
         best.swaps.count, best.swaps.made_ms, best.swaps.stood_us, best.swaps.late_jobs, best.swaps.failed_jobs);
+  if (!best.compiled.empty()) print("chains {}\n", best.compiled);
   print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
   if (options.profile) print_profile(best);
   return 0;

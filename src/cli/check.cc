@@ -12,6 +12,7 @@
 #include "cli/workers_option.hh"
 #include "headrace/router.hh"
 #include "offload/chain_plans.hh"
+#include "offload/cpu_program.hh"
 #include "offload/program.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
@@ -25,10 +26,13 @@ constexpr const char* kCheckDescription =
     "status is 1 if there was one. Nothing outside is touched: devices, sockets and files to write are not opened, so "
     "that whether they can be shows only when the configuration runs.";
 
-/// Writes the program of all chains, whether or not they would be offloaded.
+/// Writes the program of all chains: that for a CPU if the file is named so, else that for a device, whether or not they
+/// would be offloaded.
 bool write_program(const Router& router, const std::string& file) {
-  const std::string source = offload::program_source(
-      offload::plan_chains(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved).plans);
+  const auto plan = file.ends_with(".cc") ? offload::plan_cpu_chains : offload::plan_chains;
+  const std::vector<offload::Plan> plans =
+      plan(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved).plans;
+  const std::string source = file.ends_with(".cc") ? offload::cpu_program_source(plans) : offload::program_source(plans);
   return write_file(file, source, "headrace check");
 }
 
@@ -43,7 +47,8 @@ int check_command(int argc, char** argv) {
   source.add_options(line);
   add_workers_option(line, workers, "default: 1");
   line.add_option("-p,--program", program,
-                  "Write the device program of the configuration's chains, CUDA C++; '-': to standard output")
+                  "Write the program of the configuration's chains: if FILE ends with .cc that for the CPU, C++, else "
+                  "that for devices, CUDA C++; '-': the latter to standard output")
       ->option_text("FILE");
   line.add_flag("-q,--quiet", quiet, "Print nothing when all is well");
   add_dpdk_option(line);

@@ -12,6 +12,8 @@ int run_command(int argc, char** argv);
 int bench_command(int argc, char** argv);
 /// `headrace check`: everything but running.
 int check_command(int argc, char** argv);
+/// `headrace compile`: the chains of a configuration as a file.
+int compile_command(int argc, char** argv);
 /// `headrace graph`: a configuration and its chains as DOT or SVG.
 int graph_command(int argc, char** argv);
 /// `headrace elements`: the table of elements, or one element's page.

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"run", &cli::run_command, "run a configuration on all cores and report what it does"},
     {"bench", &cli::bench_command, "measure a configuration"},
     {"check", &cli::check_command, "find the mistakes in a configuration without running it"},
+    {"compile", &cli::compile_command, "compile a configuration's chains for a machine without a compiler"},
     {"graph", &cli::graph_command, "draw a configuration and its chains"},
     {"elements", &cli::elements_command, "list the elements, or show one element's page"},
     {"flatten", &cli::flatten_command, "print a configuration without compound elements"},

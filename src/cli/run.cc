@@ -9,6 +9,7 @@
 
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
+#include "cli/compile_arguments.hh"
 #include "cli/dpdk_option.hh"
 #include "cli/live_configuration.hh"
 #include "cli/machine.hh"
@@ -21,6 +22,7 @@
 #include "headrace/packet_pool.hh"
 #include "headrace/shader_host.hh"
 #include "headrace/version.hh"
+#include "offload/cpu_chains.hh"
 #include "offload/engine.hh"
 #include "runtime/runtime.hh"
 
@@ -42,6 +44,7 @@ struct RunOptions {
   std::vector<std::string> tcp_sockets, unix_sockets;
   bool reconfigure = false;
   OffloadOptions offload;
+  CompileOptions compile{.mode = CompileOptions::Mode::kAuto, .file = {}};
 };
 
 /// Set by SIGHUP: the configuration file is to be read again.
@@ -234,6 +237,7 @@ void print_header(const std::string& file, const Router& router, double build_se
   print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; {}\n\n", router.elements().size(), build_seconds,
         router.worker_count(), router.worker_count() == 1 ? "" : "s", grouped(pool.buffers()),
         router.engine() ? router.engine()->summary() : "packets are processed on the CPU");
+  if (router.cpu_chains()) print("chains: {}\n\n", router.cpu_chains()->describe());
   if (router.engine()) print("{}\n", router.engine()->describe());
 }
 
@@ -293,6 +297,7 @@ void add_options(CommandLine& line, RunOptions& options) {
                 "Writing handler hotconfig replaces the configuration. SIGHUP, which reads CONF again, needs no option")
       ->group("Control");
   add_offload_arguments(line, options.offload);
+  add_compile_arguments(line, options.compile, "auto");
   add_dpdk_option(line);
 }
 
@@ -324,7 +329,7 @@ int run_command(int argc, char** argv) {
   size_packet_pool(runtime_options.threads, options.offload, configuration);
   Runtime runtime(runtime_options);
   const auto begin = std::chrono::steady_clock::now();
-  LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload},
+  LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile},
                          [&](const std::string& text, lang::Configuration& out, Errors& e) {
                            return source.parse(text, source.landmark(), out, e, ConfigurationSource::Check::kClasses);
                          });

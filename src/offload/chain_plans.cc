@@ -26,20 +26,22 @@ bool any(const std::vector<graph::Mode>& ports, graph::Mode mode) {
 
 }  // namespace
 
-ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                       const graph::Resolved& resolved) {
-  std::vector<const char*> obstacle;  // by node
+namespace {
+
+/// Finds the chains of elements without an obstacle. Adds them to `all`.
+/// \param shortest the fewest elements of a chain
+graph::Chains find_plans(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                         const graph::Resolved& resolved, const std::vector<const char*>& obstacle, size_t shortest,
+                         ChainPlans& all) {
   std::vector<bool> shader;
-  for (const Element* e : elements) {
-    obstacle.push_back(obstacle_to_offload(*e));
-    shader.push_back(obstacle.back() == nullptr);
-  }
+  for (const char* const o : obstacle) shader.push_back(o == nullptr);
   std::vector<bool> ends;
   for (size_t i = 0; i < elements.size(); ++i) {
     const auto* e = dynamic_cast<const ShaderElementBase*>(elements[i]);
     ends.push_back(e && e->takes_packets());
   }
-  const graph::Chains found = graph::find_chains(shader, ends, edges, resolved);
+  graph::Chains found = graph::find_chains(shader, ends, edges, resolved);
+  std::erase_if(found.chains, [&](const graph::Chain& chain) { return chain.nodes.size() < shortest; });
   std::vector<std::vector<RegionInfo>> annotations;
   for (const Element* e : elements) {
     annotations.push_back(e->annotations());
@@ -47,12 +49,34 @@ ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<
     if (!e->info().shader) annotations.back().push_back(declared(Read{anno::rx_hash}).front());
   }
   const std::vector<uint64_t> live = graph::live_annotations(edges, annotations);
-  ChainPlans all;
-  std::vector<bool> planned(elements.size(), false);
-  for (const graph::Chain& chain : found.chains) {
+  for (const graph::Chain& chain : found.chains)
     all.plans.emplace_back(chain, elements, edges, resolved.back_edges, live, all.images);
+  return found;
+}
+
+}  // namespace
+
+ChainPlans plan_cpu_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                           const graph::Resolved& resolved) {
+  std::vector<const char*> obstacle;
+  for (const Element* e : elements)
+    obstacle.push_back(!dynamic_cast<const ShaderElementBase*>(e) ? "host element"
+                       : e->ninputs() != 1                       ? "several inputs"
+                                                                 : nullptr);
+  ChainPlans all;
+  (void)find_plans(elements, edges, resolved, obstacle, 2, all);
+  return all;
+}
+
+ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                       const graph::Resolved& resolved) {
+  std::vector<const char*> obstacle;  // by node
+  for (const Element* e : elements) obstacle.push_back(obstacle_to_offload(*e));
+  ChainPlans all;
+  const graph::Chains found = find_plans(elements, edges, resolved, obstacle, 1, all);
+  std::vector<bool> planned(elements.size(), false);
+  for (const graph::Chain& chain : found.chains)
     for (const int node : chain.nodes) planned[static_cast<size_t>(node)] = true;
-  }
 
   std::map<std::string, std::vector<std::string>> elements_by_reason;
   for (size_t i = 0; i < elements.size(); ++i) {

@@ -22,5 +22,9 @@ struct ChainPlans {
 /// \param elements, edges, resolved the graph, by node
 ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                        const graph::Resolved& resolved);
+/// The chains that are worth compiling for the CPU: those of several shaders. No shader stays out because a device
+/// cannot run it.
+ChainPlans plan_cpu_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
+                           const graph::Resolved& resolved);
 
 }  // namespace headrace::offload

@@ -206,11 +206,16 @@ std::vector<Engine::Shim> Engine::shims() const {
   return all;
 }
 
+ChainEntry* Engine::entry(int edge) const {
+  const auto made = std::find_if(made_.begin(), made_.end(), [edge](const auto& one) { return one.first == edge; });
+  return made == made_.end() ? nullptr : made->second.get();
+}
+
 void Engine::arrive(ChainEntry& entry, Batch& batch) {
   const int worker = thread_id();
   if (worker < 0 || worker >= workers_) [[unlikely]] {
     // Only workers have a lane.
-    entry.output(0).push(batch);
+    entry.process(batch);
     return;
   }
   JobQueue& q = queue(worker);

@@ -33,6 +33,10 @@ class Engine final : public ChainGate {
   Engine& operator=(const Engine&) = delete;
 
   const std::vector<Plan>& plans() const { return plans_; }
+  /// Size of a block with the images of all plans.
+  size_t images() const { return images_; }
+  /// The entry that the engine made on a connection, or null.
+  ChainEntry* entry(int edge) const;
   const Program& program() const { return program_; }
   /// An entry that the engine made. The output of edge `edge` is to be connected to it.
   struct Shim {

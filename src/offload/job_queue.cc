@@ -56,8 +56,10 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     of_plan.lines.resize(devices.size());
     for (Line& line : of_plan.lines) line.ring.resize(static_cast<size_t>(options.jobs));
     of_plan.buckets.resize(kBuckets);
+    of_plan.entry_at.resize(plan.steps().size());
     counters = std::max(counters, plan.counters());
   }
+  for (ChainEntry* entry : entries) of_plan_[static_cast<size_t>(entry->plan())].entry_at[entry->step()] = entry;
   counts_.resize(static_cast<size_t>(counters));
   next_of_code_.resize(exits);
 }
@@ -324,7 +326,6 @@ bool JobQueue::unpark(int plan, int device) {
 void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   events_[kCpuPackets] += static_cast<uint64_t>(n);
-  ShaderElementBase* element = plans_[static_cast<size_t>(plan)].steps()[step].element;
   const bool any = std::any_of(of_plan.lines.begin(), of_plan.lines.end(), [](const Line& l) { return !l.empty(); });
   Batch batch;
   for (int i = 0; i < n; ++i) {
@@ -345,7 +346,11 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
     }
     batch.push_back(p);
   }
-  if (!batch.empty()) element->push(0, batch);
+  if (!batch.empty()) process(plan, step, batch);
+}
+
+void JobQueue::process(int plan, uint16_t step, Batch& batch) {
+  of_plan_[static_cast<size_t>(plan)].entry_at[step]->process(batch);
 }
 
 JobQueue::Job* JobQueue::free_job(int plan, int device) {
@@ -678,7 +683,7 @@ void JobQueue::run_again(Job& job) {
     Batch batch;
     for (; i < job.size && !batch.full() && job.untouched[static_cast<size_t>(i)] == untouched; ++i)
       batch.push_back(job.packets[static_cast<size_t>(i)]);
-    plan.steps()[step].element->push(0, batch);
+    process(job.plan, step, batch);
   }
 }
 
@@ -688,7 +693,7 @@ void JobQueue::push_held(int plan, Held& held) {
   while (!packets.empty()) {
     Batch batch;
     const uint16_t step = packets.take(batch);
-    plans_[static_cast<size_t>(plan)].steps()[step].element->push(0, batch);
+    process(plan, step, batch);
   }
 }
 

@@ -219,6 +219,7 @@ class JobQueue {
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
+    std::vector<ChainEntry*> entry_at;  // by step; null where no packets enter
     Histogram doorbell_latency, arrival_latency;
   };
 
@@ -231,6 +232,8 @@ class JobQueue {
   void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
+  /// Runs packets that enter at `step` on the CPU.
+  void process(int plan, uint16_t step, Batch& batch);
   /// Gets buffers for what a device makes of the slots [first, first + n).
   void provide_outputs(Job& job, int first, int n);
   int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);

@@ -6,24 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "headrace/device/embedded.hh"
+#include "offload/program_text.hh"
 
 namespace headrace::offload {
 
 namespace {
-
-/// A configuration as one line of a comment, truncated if it is long.
-std::string as_comment(std::string text) {
-  constexpr size_t kMost = 100;
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-  // A backslash at the end would join the next line.
-  std::replace(text.begin(), text.end(), '\\', '/');
-  if (text.size() > kMost) text = text.substr(0, kMost) + " ...";
-  return text;
-}
-
-std::string_view header_of(const Step& step) { return find_embedded_element(step.element->info().documented_as).path; }
 
 /// Steps [first, first + size) that differ only in their parameters and whose codes are equally spaced. One piece of
 /// code serves them all; slots of different steps of the group run side by side.
@@ -62,23 +49,6 @@ std::vector<Group> find_groups(const Plan& plan) {
     first += size;
   }
   return groups;
-}
-
-/// What a code means, for a comment.
-std::string meaning(const Plan& plan, uint16_t code) {
-  if (code < kExit) return as_comment(plan.steps()[code].element->name());
-  const Exit& e = plan.exits()[static_cast<size_t>(code - kExit)];
-  switch (e.kind) {
-    case Exit::Kind::kResume:
-      return "the host does this element and what follows";
-    case Exit::Kind::kDrop:
-      return "dropped";
-    case Exit::Kind::kEscape:
-      return "the element's host body";
-    case Exit::Kind::kPort:
-      return fmt::format("leaves by output {}", e.port);
-  }
-  return {};
 }
 
 void write_group(std::string& out, const Plan& plan, const Group& group) {

@@ -111,6 +111,12 @@ Handlers& Handlers::any(std::function<Handler(const std::string& name)> make) {
   return *this;
 }
 
+bool Handlers::writable() const {
+  return make_any_ || std::any_of(handlers_.begin(), handlers_.end(), [](const auto& entry) {
+           return entry.second.write && !(entry.second.flags & Handler::kButton);
+         });
+}
+
 const Handler* Handlers::find(const std::string& name) const {
   const auto it = handlers_.find(name);
   if (it != handlers_.end()) return &it->second;

@@ -14,6 +14,8 @@
 #include "headrace/rcu.hh"
 #include "headrace/touches_machine.hh"
 #include "lang/lang.hh"
+#include "offload/chain_plans.hh"
+#include "offload/cpu_chains.hh"
 #include "offload/engine.hh"
 #include "offload/placement.hh"
 #include "runtime/name_scope.hh"
@@ -40,6 +42,7 @@ Router::Router(Runtime& runtime, const RouterOptions& options, Router* predecess
 }
 
 Router::~Router() {
+  cpu_chains_.reset();
   engine_.reset();
   // In reverse, as later elements may refer to earlier ones.
   while (!order_.empty()) {
@@ -76,7 +79,9 @@ Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   if (options_.only_configure) return {};
   if (!initialize_all(errors)) return Status::failed();
   graph_->check_annotations(*this, errors);
-  return insert_engine(errors);
+  if (!insert_engine(errors).ok()) return Status::failed();
+  insert_cpu_chains();
+  return {};
 }
 
 Status Router::make_elements(const lang::Configuration& configuration, Errors& errors) {
@@ -135,6 +140,11 @@ Status Router::connect(const lang::Configuration& configuration, Errors& errors)
     from->outputs_[edge.from.port] = Port(to, edge.to.port);
     to->inputs_[edge.to.port] = Port(from, edge.from.port);
   }
+  for (const Connection& c : connections_) {
+    auto* const from = dynamic_cast<ShaderElementBase*>(c.from);
+    const auto* const to = dynamic_cast<const ShaderElementBase*>(c.to);
+    if (from && to && c.from_port == 0 && to->prefetches()) from->prefetch_for(*to);
+  }
   insert_back_edge_guards(resolved.back_edges);
   return {};
 }
@@ -155,29 +165,55 @@ void Router::insert_back_edge_guards(const std::vector<int>& back_edges) {
 }
 
 Status Router::insert_engine(Errors& errors) {
-  static const ElementInfo kInfo{"Offload", "1/1", "h/h", "x/x", "Offload", false, nullptr};
   const int before = errors.error_count();
   std::vector<int> worker_nodes;
   for (int w = 0; w < threads(); ++w) worker_nodes.push_back(offload::node_of_cpu(runtime_.cpu_of(w)));
   engine_ = offload::Engine::create(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.offload,
                                     worker_nodes, errors);
   if (!engine_) return errors.error_count() == before ? Status() : Status::failed();
-  for (const offload::Engine::Shim& shim : engine_->shims()) {
-    const Connection& c = connections_[static_cast<size_t>(shim.edge)];
-    Element& e = *shim.element;
-    e.info_ = &kInfo;
-    e.router_ = this;
-    e.name_ = "(before " + c.to->name() + ")";
-    // Behind a guard, so that it sees the packets that go to devices.
-    const auto guard = guards_.find(shim.edge);
-    Port& port = guard == guards_.end() ? c.from->outputs_[c.from_port] : guard->second->outputs_[0];
-    e.outputs_ = {port};
-    e.output_push_ = {true};
-    port = Port(&e, 0);
-  }
+  for (const offload::Engine::Shim& shim : engine_->shims()) put_in_front(shim.edge, *shim.element);
   engine_->start();
   engine_->add_handlers(root_handlers_);
   return {};
+}
+
+void Router::put_in_front(int connection, ChainEntry& entry) {
+  static const ElementInfo kInfo{"Offload", "1/1", "h/h", "x/x", "Offload", false, nullptr};
+  const Connection& c = connections_[static_cast<size_t>(connection)];
+  Element& e = entry;
+  e.info_ = &kInfo;
+  e.router_ = this;
+  e.name_ = "(before " + c.to->name() + ")";
+  // Behind a guard, so that it sees the packets that go to devices.
+  const auto guard = guards_.find(connection);
+  Port& port = guard == guards_.end() ? c.from->outputs_[c.from_port] : guard->second->outputs_[0];
+  e.outputs_ = {port};
+  e.output_push_ = {true};
+  port = Port(&e, 0);
+}
+
+void Router::insert_cpu_chains() {
+  if (options_.compile.mode == CompileOptions::Mode::kOff || look_only()) return;
+  if (!engine_)
+    cpu_plans_ = std::make_unique<offload::ChainPlans>(
+        offload::plan_cpu_chains(graph_->nodes(*this), graph_->edges, graph_->resolved));
+  const std::vector<offload::Plan>& plans = engine_ ? engine_->plans() : cpu_plans_->plans;
+  if (plans.empty()) return;
+  cpu_chains_ =
+      std::make_unique<offload::CpuChains>(plans, engine_ ? engine_->images() : cpu_plans_->images, threads());
+  for (size_t p = 0; p < plans.size(); ++p)
+    for (size_t e = 0; e < plans[p].entries().size(); ++e) {
+      const int edge = plans[p].entries()[e].edge;
+      ChainEntry* entry = engine_ ? engine_->entry(edge) : nullptr;
+      if (!entry) entry = dynamic_cast<ChainEntry*>(connections_[static_cast<size_t>(edge)].from);
+      if (!entry) {
+        cpu_entries_.push_back(std::make_unique<ChainEntry>());
+        entry = cpu_entries_.back().get();
+        put_in_front(edge, *entry);
+      }
+      cpu_chains_->add_entry(*entry, static_cast<int>(p), static_cast<int>(e));
+    }
+  cpu_chains_->start(options_.compile);
 }
 
 bool Router::on_worker() const { return thread_id() >= 0 && thread_id() < threads(); }
@@ -358,6 +394,7 @@ Status Router::call_write(const Handler& handler, const std::string& value, Erro
     runtime_.quiesce([&] {
       status = handler.write(value, errors);
       if (engine_) status &= engine_->update(true, errors);
+      if (cpu_chains_) cpu_chains_->changed();
     });
   }
   return status;

@@ -35,6 +35,13 @@ class Lpm4View {
                              : find<uint16_t>(generation_->first, generation_->groups, address);
   }
 
+  /// Asks for the cache line with the first entry that `lookup(address)` will read.
+  HEADRACE_SHADER void prefetch(uint32_t address) const {
+    const size_t index = address >> 8;
+    prefetch_line(generation_->wide ? static_cast<const uint32_t*>(generation_->first) + index
+                                    : static_cast<const void*>(static_cast<const uint16_t*>(generation_->first) + index));
+  }
+
   /// Looks up `count` addresses that lie in memory: on a CPU faster than one by one, since more of the table's cache
   /// misses are under way at once.
   HEADRACE_SHADER void lookup_batch(const uint32_t* addresses, uint32_t* next_hops, size_t count) const {

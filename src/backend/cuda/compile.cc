@@ -1,71 +1,16 @@
 #include "backend/cuda/compile.hh"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <string_view>
 
 #include "backend/cuda/driver.hh"
+#include "backend/program_cache.hh"
 #include "headrace/device/embedded.hh"
 
 namespace headrace::cuda {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo), 128 bits: enough that two programs never share a name.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) step(static_cast<unsigned char>(c));
-    step(0);  // so that "ab", "c" differs from "a", "bc"
-  }
-  std::string hex() const {
-    return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(value_ >> 64), static_cast<uint64_t>(value_));
-  }
-
- private:
-  using Wide = unsigned __int128;
-  void step(unsigned char c) { value_ = (value_ ^ c) * kPrime; }
-  static constexpr Wide kPrime = Wide{1} << 88 | 0x13b;
-  Wide value_ = Wide{0x6c62272e07bb0142} << 64 | 0x62b821756295c58d;
-};
-
-fs::path cache_folder() {
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') return fs::path(xdg) / "headrace";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
-    return fs::path(home) / ".cache/headrace";
-  return {};
-}
-
-bool read_file(const fs::path& path, std::vector<char>& bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  bytes.assign(std::istreambuf_iterator<char>(file), {});
-  return file.good() || file.eof();
-}
-
-/// Under another name first: a reader sees the whole file or none.
-void write_file(const fs::path& path, const std::vector<char>& bytes) {
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
-  fs::path fresh = path;
-  fresh += fmt::format(".{}", getpid());
-  {
-    std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-    if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) {
-      file.close();
-      fs::remove(fresh, ignored);
-      return;
-    }
-  }
-  fs::rename(fresh, path, ignored);
-  if (ignored) fs::remove(fresh, ignored);
-}
 
 /// The best target of this compiler for a device: its own architecture, else an older one of the same generation, whose
 /// cubin runs there too, else PTX of the newest one before it.
@@ -108,9 +53,10 @@ Status compile_program(const std::string& source, int capability, bool cache, Im
       fmt::format("NVRTC {}.{}, {}_{}", nvrtc->major, nvrtc->minor, target.ptx ? "compute" : "sm", target.arch);
 
   const std::vector<EmbeddedText> headers = embedded_headers();
-  fs::path kept;
-  if (const fs::path folder = cache ? cache_folder() : fs::path(); !folder.empty()) {
-    Hash hash;
+  std::filesystem::path kept;
+  std::string unsafe;
+  if (const std::filesystem::path folder = cache_folder(); cache && safe_folder(folder, unsafe)) {
+    ContentHash hash;
     hash.add(source);
     for (const EmbeddedText& header : headers) {
       hash.add(header.path);
@@ -152,7 +98,8 @@ Status compile_program(const std::string& source, int capability, bool cache, Im
                           nvrtc->nvrtcGetErrorString(result), log);
   }
   nvrtc->nvrtcDestroyProgram(&program);
-  if (status.ok() && !kept.empty()) write_file(kept, image.bytes);
+  // Without the file the next start takes longer, no more.
+  if (status.ok() && !kept.empty()) (void)write_file(kept, image.bytes);
   return status;
 }
 

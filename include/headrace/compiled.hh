@@ -1,0 +1,87 @@
+#pragma once
+/// \file
+/// What a chain that was compiled for the CPU has in common with the router that loads it. Included by generated
+/// programs, which have no part of the host but this.
+
+#include <cstring>
+
+#include "headrace/batch.hh"
+#include "headrace/cpu_view.hh"
+
+namespace headrace {
+
+/// What a compiled chain works with on one worker. `leave` and `decide` are the router's. Both take packets of step
+/// `step` of the chain's plan.
+struct ChainRun {
+  const uint8_t* images;      ///< the steps' shaders, where the plan says
+  uint64_t* const* counters;  ///< the worker's, by step
+  Batch* lists;               ///< packets on their way between the parts of a chain; all empty between two calls
+  uint16_t* held;             ///< by list: the step whose host body the packets wait for
+  Batch* rare;                ///< packets that leave by an exit without a list
+  uint16_t* rare_codes;       ///< their exits, as in the plan
+  void* host;
+  /// Takes the packets of `batch` for which the chain chose `next`: an output, kDrop, or kEscape.
+  void (*leave)(void* host, uint32_t step, Next next, Batch& batch);
+  /// Takes `rare`, in groups with the same code, and empties it.
+  void (*leave_rare)(void* host);
+  /// The step's own function for a batch.
+  void (*decide)(void* host, uint32_t step, Batch& batch, Next* nexts);
+};
+
+/// Runs the packets that enter a chain at one of its entries.
+using ChainFunction = void (*)(ChainRun& run, Batch& batch);
+
+/// One chain of a program.
+struct CompiledChain {
+  const ChainFunction* entries;  ///< as in Plan::entries()
+  uint32_t entry_count;
+  uint32_t lists;
+};
+
+/// What a program exports by the name `headrace_compiled`.
+struct CompiledProgram {
+  const char* hash;  ///< of the source and all headers that it includes
+  const CompiledChain* chains;
+  uint32_t chain_count;
+};
+
+namespace compiled {
+
+/// The shader of a step.
+template <typename S>
+HEADRACE_SHADER S shader_at(const ChainRun& run, size_t at) {
+  S shader;
+  std::memcpy(static_cast<void*>(&shader), run.images + at, sizeof shader);
+  return shader;
+}
+
+/// A shader that nothing can change while the router runs.
+template <typename S, size_t N>
+HEADRACE_SHADER S constant(const uint8_t (&bytes)[N]) {
+  static_assert(sizeof(S) == N, "the router and its compiled chain disagree about a shader");
+  S shader;
+  std::memcpy(static_cast<void*>(&shader), bytes, sizeof shader);
+  return shader;
+}
+
+template <typename S>
+HEADRACE_SHADER Next shade(const S& shader, Packet* p, uint64_t* counters) {
+  if (!detail::has_headers<S>(*p)) [[unlikely]]
+    return kDrop;
+  CpuView<S> view(p, counters);
+  return shader.shade(view);
+}
+
+template <typename S>
+HEADRACE_SHADER void prefetch(const S& shader, Packet* p) {
+  if (detail::has_headers<S>(*p)) [[likely]]
+    shader.prefetch(CpuView<S>(p, nullptr));
+}
+
+HEADRACE_SHADER void put_rare(ChainRun& run, Packet* p, uint16_t code) {
+  run.rare_codes[run.rare->size()] = code;
+  run.rare->push_back(p);
+}
+
+}  // namespace compiled
+}  // namespace headrace

@@ -1,0 +1,84 @@
+#pragma once
+/// \file
+/// The chains of one router, compiled for the CPU.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/compile_options.hh"
+#include "headrace/device/chain_entry.hh"
+#include "offload/cpu_compiler.hh"
+#include "offload/plan.hh"
+
+namespace headrace::offload {
+
+/// Runs chains that a compiler has made one function of. Until the compiler is done, or if there is none, packets go
+/// from element to element. A worker changes over between two batches.
+class CpuChains final : public ChainBody {
+ public:
+  /// \param plans must outlive this object
+  /// \param images the size of a block with the shaders of all plans
+  CpuChains(const std::vector<Plan>& plans, size_t images, int workers);
+  ~CpuChains();
+  CpuChains(const CpuChains&) = delete;
+  CpuChains& operator=(const CpuChains&) = delete;
+
+  /// The element in front of entry number `entry` of plan `plan`.
+  void add_entry(ChainEntry& element, int plan, int entry);
+  /// Looks for a compiled program, and waits for it if the options say so. Call when all entries are there.
+  void start(const CompileOptions& options);
+  /// Call after something in a shader may have changed, while no worker runs.
+  void changed() { generation_.fetch_add(1, std::memory_order_relaxed); }
+  /// True once packets take the compiled way.
+  bool ready() const { return ready_.load(std::memory_order_acquire); }
+  /// "compiled by ...", "being compiled", or why packets go from element to element.
+  std::string describe() const;
+
+  void run(int plan, int entry, Batch& batch) override;
+
+ private:
+  /// What a chain needs while it runs on a worker. Packets that leave it may come to it again while it does, so there may
+  /// be several of one chain.
+  struct Frame {
+    std::unique_ptr<Batch[]> lists;
+    std::vector<uint16_t> held;
+    Batch rare;
+    uint16_t rare_codes[Batch::kCapacity];
+    const Plan* plan = nullptr;
+    ChainRun run;
+  };
+  struct OfPlan {
+    std::vector<uint64_t*> counters;  // by step
+    std::vector<std::pair<const ShaderElementBase*, size_t>> refreshed;  // with the places of their images
+    std::vector<std::unique_ptr<Frame>> frames;
+    size_t depth = 0;  // frames in use
+  };
+  struct alignas(64) OfWorker {
+    std::unique_ptr<uint8_t[], decltype(&std::free)> images{nullptr, &std::free};
+    uint64_t generation = 0;  // of the images
+    std::vector<OfPlan> plans;
+  };
+
+  void find(const CompileOptions& options);
+  OfWorker& prepare(int worker);
+  void copy_images(OfWorker& worker);
+  Frame& new_frame(OfWorker& worker, int plan);
+
+  const std::vector<Plan>& plans_;
+  const size_t images_;
+  const std::string source_;
+  std::vector<ChainEntry*> entries_;
+  std::vector<std::unique_ptr<OfWorker>> workers_;
+  std::atomic<uint64_t> generation_{1};
+  std::atomic<bool> ready_{false}, cancel_{false};
+  LoadedProgram program_;
+  mutable std::mutex lock_;
+  std::string state_;
+  std::thread finder_;
+};
+
+}  // namespace headrace::offload

@@ -1,0 +1,297 @@
+#include "offload/cpu_program.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "headrace/device/embedded.hh"
+#include "offload/program_text.hh"
+
+namespace headrace::offload {
+
+namespace {
+
+/// More outputs than this of one step have no lists of their own.
+constexpr size_t kMostWays = 64;
+
+bool has_any_output(const Step& step) { return std::string_view(step.element->info().ports).ends_with('-'); }
+
+/// Writes the functions of one plan.
+class Writer {
+ public:
+  explicit Writer(const Plan& plan) : plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
+    find_usual();
+    find_starts();
+    number_lists();
+  }
+
+  void write(std::string& out, size_t number) {
+    out += fmt::format("\nnamespace chain{} {{\n\n", number);
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (starts_[s]) out += fmt::format("void {}(ChainRun& run, Batch& in);\n", function(s));
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (by_packet(s) && is_constant(s)) write_constant(out, s);
+    for (size_t s = steps_.size(); s-- > 0;)
+      if (starts_[s]) write_part(out, s);
+    for (size_t e = 0; e < plan_.entries().size(); ++e) write_entry(out, e);
+    out += "\nconst ChainFunction kEntries[] = {";
+    for (size_t e = 0; e < plan_.entries().size(); ++e) out += fmt::format("{}&enter_{}", e ? ", " : "", e);
+    out += fmt::format("}};\nconst CompiledChain kChain = {{kEntries, {}, {}}};\n", plan_.entries().size(), lists_);
+    out += fmt::format("\n}}  // namespace chain{}\n", number);
+  }
+
+ private:
+  bool by_packet(size_t s) const { return steps_[s].element->runs_by_packet() && !header_of(steps_[s]).empty(); }
+  bool is_constant(size_t s) const { return steps_[s].element->is_constant(); }
+  bool prefetches(size_t s) const { return by_packet(s) ? steps_[s].element->prefetches() : false; }
+  const char* type(size_t s) const { return steps_[s].element->info().documented_as; }
+
+  /// "rt_4": the element's name as far as C++ allows it, and the number of its step.
+  std::string name(size_t s) const {
+    std::string text = steps_[s].element->name();
+    for (char& c : text)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) text = "e" + text;
+    return fmt::format("{}_{}", text, s);
+  }
+  std::string function(size_t s) const { return "from_" + name(s); }
+
+  /// Steps that packets pass, apart from outputs for exceptions.
+  void find_usual() {
+    usual_.assign(steps_.size(), false);
+    for (const Entry& entry : plan_.entries()) usual_[entry.step] = true;
+    for (size_t s = 0; s < steps_.size(); ++s)
+      for (size_t port = 0; port < steps_[s].targets.size(); ++port)
+        if (is_usual(s, port) && steps_[s].targets[port] < kExit) usual_[steps_[s].targets[port]] = true;
+  }
+  bool is_usual(size_t s, size_t port) const { return usual_[s] && (port == 0 || has_any_output(steps_[s])); }
+
+  /// Whether packets that go different ways from here are dealt out first.
+  bool deals(size_t s) const {
+    const std::vector<uint16_t>& targets = steps_[s].targets;
+    if (!usual_[s] || !has_any_output(steps_[s]) || targets.size() < 2 || targets.size() > kMostWays) return false;
+    const auto inner = std::set<uint16_t>(targets.begin(), targets.end());
+    const auto more = std::count_if(inner.begin(), inner.end(), [](uint16_t t) { return t < kExit; });
+    return more != 1;
+  }
+
+  /// Finds the steps at which a loop begins.
+  void find_starts() {
+    for (const Entry& entry : plan_.entries()) starts_[entry.step] = true;
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      if (!by_packet(s) || prefetches(s)) starts_[s] = true;
+      if (deals(s))
+        for (const uint16_t target : steps_[s].targets)
+          if (target < kExit) starts_[target] = true;
+    }
+    // A step belongs to the loop that leads to it; one to which several lead has a loop of its own.
+    part_.assign(steps_.size(), -1);
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      if (starts_[s]) part_[s] = static_cast<int>(s);
+      for (const uint16_t target : steps_[s].targets) {
+        if (target >= kExit || starts_[target]) continue;
+        if (part_[target] >= 0 && part_[target] != part_[s]) starts_[target] = true;
+        part_[target] = part_[s];
+      }
+    }
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (starts_[s]) part_[s] = static_cast<int>(s);
+  }
+
+  /// One list for each way out of a loop: to another loop, and by each usual output. Those of a step that deals packets
+  /// out are in the order of its outputs.
+  void number_lists() {
+    list_of_.resize(steps_.size());
+    held_.assign(steps_.size(), 0);
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      if (starts_[s]) held_[s] = lists_++;
+      list_of_[s].assign(steps_[s].targets.size(), -1);
+      const bool few = steps_[s].targets.size() <= kMostWays;
+      for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
+        const uint16_t target = steps_[s].targets[port];
+        if (target < kExit ? starts_[target] : few && is_usual(s, port)) list_of_[s][port] = lists_++;
+      }
+    }
+  }
+
+  void write_constant(std::string& out, size_t s) const {
+    std::vector<uint8_t> bytes(steps_[s].element->image_size());
+    steps_[s].element->copy_image(bytes.data());
+    out += fmt::format("\n// {} :: {}({})\nconst uint8_t k_{}[] = {{", as_comment(steps_[s].element->name()),
+                       steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()), name(s));
+    for (size_t i = 0; i < bytes.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", bytes[i]);
+    out += "};\n";
+  }
+
+  void write_shader(std::string& out, size_t s) const {
+    if (is_constant(s))
+      out += fmt::format("  const auto {0} = compiled::constant<{1}>(k_{0});\n", name(s), type(s));
+    else
+      out += fmt::format("  const auto {} = compiled::shader_at<{}>(run, {});\n", name(s), type(s), steps_[s].image);
+    out += fmt::format("  uint64_t* const counters_{0} = run.counters[{0}];\n", s);
+  }
+
+  void write_entry(std::string& out, size_t e) const {
+    const size_t s = plan_.entries()[e].step;
+    out += fmt::format("\nvoid enter_{}(ChainRun& run, Batch& in) {{\n", e);
+    if (prefetches(s)) {
+      write_shader(out, s);
+      out += fmt::format("  for (Packet* const p : in) compiled::prefetch({}, p);\n", name(s));
+    }
+    out += fmt::format("  {}(run, in);\n}}\n", function(s));
+  }
+
+  /// What becomes of packet `p` for which step `s` chose a target: a statement, "" for `goto` the next line.
+  std::string way(size_t s, size_t port) const {
+    const uint16_t target = steps_[s].targets[port];
+    const int list = list_of_[s][port];
+    if (target < kExit && !starts_[target]) return fmt::format("goto {};", name(target));
+    if (list < 0) return fmt::format("compiled::put_rare(run, p, {:#x}); continue;", target);
+    std::string text;
+    if (target < kExit && prefetches(target)) text += fmt::format("compiled::prefetch({}, p); ", name(target));
+    return text + fmt::format("run.lists[{}].push_back(p); continue;", list);
+  }
+
+  void write_ways(std::string& out, size_t s, const std::string& next) const {
+    const Step& step = steps_[s];
+    const std::string escape = fmt::format("escape_{}(run, p, {}); continue;", name(static_cast<size_t>(part_[s])), s);
+    const std::string drop = fmt::format("compiled::put_rare(run, p, {:#x}); continue;", step.drop);
+    const auto looks_ahead = [&](uint16_t target) { return target < kExit && prefetches(target); };
+    if (deals(s) && std::none_of(step.targets.begin(), step.targets.end(), looks_ahead)) {
+      // The lists are in order, so that no branch depends on the way.
+      out += fmt::format("      const Next next = {};\n", next);
+      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p);\n", step.targets.size(),
+                         list_of_[s][0]);
+      out += "        continue;\n      }\n";
+      out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n", escape, drop);
+      return;
+    }
+    out += fmt::format("      switch ({}) {{\n", next);
+    for (size_t port = 0; port < step.targets.size(); ++port)
+      out += fmt::format("        case {}: {}  // {}\n", port, way(s, port), meaning(plan_, step.targets[port]));
+    out += fmt::format("        case kEscape: {}\n        case kConsumed: continue;\n        default: {}\n      }}\n", escape, drop);
+  }
+
+  /// The loop that begins at step `first`, and what follows it.
+  void write_part(std::string& out, size_t first) const {
+    std::vector<size_t> mine;
+    for (size_t s = first; s < steps_.size(); ++s)
+      if (part_[s] == static_cast<int>(first)) mine.push_back(s);
+    // Sends on what the loop has dealt out.
+    out += fmt::format("\nvoid settle_{}(ChainRun& run) {{\n", name(first));
+    out += fmt::format(
+        "  if (Batch& held = run.lists[{0}]; !held.empty()) {{\n    run.leave(run.host, run.held[{0}], kEscape, held);\n"
+        "    held.clear();\n  }}\n",
+        held_[first]);
+    out += "  if (!run.rare->empty()) [[unlikely]] run.leave_rare(run.host);\n";
+    std::string busy = "!run.rare->empty()";
+    for (const size_t s : mine)
+      for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
+        const int list = list_of_[s][port];
+        if (list < 0) continue;
+        const uint16_t target = steps_[s].targets[port];
+        busy += fmt::format(" || !run.lists[{}].empty()", list);
+        out += fmt::format("  if (Batch& to = run.lists[{}]; !to.empty()) {{  // {} [{}] to {}\n", list,
+                           as_comment(steps_[s].element->name()), port, meaning(plan_, target));
+        if (target < kExit)
+          out += fmt::format("    {}(run, to);\n", function(target));
+        else
+          out += fmt::format("    run.leave(run.host, {}, {}, to);\n", s, port);
+        out += "    to.clear();\n  }\n";
+      }
+    out += "}\n";
+    // No packet overtakes one that waits for its host body.
+    out += fmt::format(
+        "\n[[gnu::noinline, gnu::cold]] void escape_{0}(ChainRun& run, Packet* p, uint16_t step) {{\n"
+        "  if (run.lists[{1}].empty() || run.held[{1}] != step || {2}) settle_{0}(run);\n"
+        "  run.held[{1}] = step;\n  run.lists[{1}].push_back(p);\n}}\n",
+        name(first), held_[first], busy);
+
+    out += fmt::format("\nvoid {}(ChainRun& run, Batch& in) {{\n", function(first));
+    std::set<size_t> shaders;
+    for (const size_t s : mine) {
+      if (by_packet(s)) shaders.insert(s);
+      for (const uint16_t target : steps_[s].targets)
+        if (target < kExit && starts_[target] && prefetches(target)) shaders.insert(target);
+    }
+    for (const size_t s : shaders) write_shader(out, s);
+    if (!by_packet(first))
+      out += fmt::format("  Next nexts[Batch::kCapacity];\n  run.decide(run.host, {}, in, nexts);\n", first);
+    out += "  const int n = in.size();\n  for (int i = 0; i < n; ++i) {\n    Packet* const p = in[i];\n";
+    for (const size_t s : mine) {
+      out += fmt::format("  {}:\n    {{  // {} :: {}({})\n", name(s), as_comment(steps_[s].element->name()),
+                         steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()));
+      write_ways(out, s, by_packet(s) ? fmt::format("compiled::shade({}, p, counters_{})", name(s), s) : "nexts[i]");
+      out += "    }\n";
+    }
+    out += fmt::format("  }}\n  settle_{}(run);\n}}\n", name(first));
+  }
+
+  const Plan& plan_;
+  const std::vector<Step>& steps_;
+  std::vector<bool> usual_, starts_;
+  std::vector<int> part_;                  // by step: the step where its loop begins
+  std::vector<std::vector<int>> list_of_;  // by step and output; -1: none
+  std::vector<int> held_;                  // by step where a loop begins: the list of packets for host bodies
+  int lists_ = 0;
+};
+
+}  // namespace
+
+std::string cpu_program_source(const std::vector<Plan>& plans) {
+  std::set<std::string_view> headers;
+  for (const Plan& plan : plans)
+    for (const Step& step : plan.steps())
+      if (step.element->runs_by_packet()) headers.insert(header_of(step));
+  std::string out = "// Made by Headrace from a configuration: what its chains do on a CPU.\n\n";
+  out += "#define HEADRACE_PROGRAM\n#include \"headrace/compiled.hh\"\n";
+  for (const std::string_view h : headers)
+    if (!h.empty()) out += fmt::format("#include \"{}\"\n", h);
+  out += "\nnamespace headrace {\nnamespace {\n";
+  for (size_t i = 0; i < plans.size(); ++i) Writer(plans[i]).write(out, i);
+  out += "\nconst CompiledChain kChains[] = {";
+  for (size_t i = 0; i < plans.size(); ++i) out += fmt::format("{}chain{}::kChain", i ? ", " : "", i);
+  out += "};\n\n}  // namespace\n}  // namespace headrace\n\n";
+  out += fmt::format(
+      "extern \"C\" [[gnu::visibility(\"default\")]] const headrace::CompiledProgram headrace_compiled;\n"
+      "const headrace::CompiledProgram headrace_compiled = {{HEADRACE_PROGRAM_HASH, headrace::kChains, {}}};\n",
+      plans.size());
+  return out;
+}
+
+IncludedHeaders included_headers(std::string_view source) {
+  IncludedHeaders all;
+  std::set<std::string> seen;
+  std::vector<std::string_view> todo = {source};
+  while (!todo.empty()) {
+    std::string_view text = todo.back();
+    todo.pop_back();
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      std::string_view line = text.substr(at, end - at);
+      at = end + 1;
+      if (!line.starts_with("#include ")) continue;
+      line.remove_prefix(9);
+      // "headrace/..." or <headrace/...>; other names in angle brackets are the compiler's.
+      const bool ours = line.starts_with('"') || line.starts_with("<headrace/");
+      const size_t close = line.size() > 1 ? line.find_first_of("\">", 1) : line.npos;
+      if (!ours || close == line.npos) continue;
+      const std::string path(line.substr(1, close - 1));
+      if (!seen.insert(path).second) continue;
+      const EmbeddedText header = find_embedded_header(path);
+      if (header.path.empty()) {
+        // One behind a condition that programs do not meet may be missing.
+        if (all.missing.empty()) all.missing = path;
+        continue;
+      }
+      all.texts.emplace_back(path, header.text);
+      todo.push_back(header.text);
+    }
+  }
+  std::sort(all.texts.begin(), all.texts.end());
+  return all;
+}
+
+}  // namespace headrace::offload

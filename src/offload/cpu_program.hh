@@ -1,0 +1,33 @@
+#pragma once
+/// \file
+/// The chains of a router as a program for the CPU: C++ generated from its plans.
+
+#include <string>
+#include <vector>
+
+#include "offload/plan.hh"
+
+namespace headrace::offload {
+
+/// The source of all plans: for each entry, a function that runs a batch through the shaders behind it. Packets pass
+/// shaders one after the other in a loop over the batch, without a call, until one of these:
+///
+/// - a shader that prefers whole batches, or that prefetches: packets wait in a list, so that their table entries are on
+///   the way when the next loop looks them up;
+/// - a shader that sends packets different ways: each way has a list and a loop of its own;
+/// - an exit.
+///
+/// A shader without write handlers is part of the source, with the values that it has. Comments show names and
+/// arguments as in the configuration. The program includes only embedded headers and those of the compiler.
+///
+/// `images` of a plan are those of its parameter block (Step::image).
+std::string cpu_program_source(const std::vector<Plan>& plans);
+
+/// The embedded headers that a source includes, directly or not.
+struct IncludedHeaders {
+  std::vector<std::pair<std::string, std::string_view>> texts;  ///< by path
+  std::string missing;                                          ///< one that is not embedded; empty if all are
+};
+IncludedHeaders included_headers(std::string_view source);
+
+}  // namespace headrace::offload
