@@ -79,48 +79,5 @@ TEST(DirectIPLookup, BadArgumentsAreAllNamed) {
   EXPECT_NE(r.errors().find("/nonexistent/routes"), std::string::npos) << r.errors();
 }
 
-// The body for whole batches and the one for a single packet are the same function to a user.
-TEST(DirectIPLookup, BothBodiesGiveTheSameAnswers) {
-  RouteTable<Ip4Family> owner;
-  Errors errors;
-  struct FourOutputs final : NameScope {
-    int noutputs() const override { return 4; }
-  } scope;
-  std::vector<std::string> arguments;
-  std::mt19937 random(7);
-  for (int i = 0; i < 5000; ++i) {
-    const uint32_t address = random();
-    const int length = 8 + static_cast<int>(random() % 25);
-    arguments.push_back(IpPrefix::of(IpAddress::from_host_order(address), length).normalized().unparse() +
-                        (i % 3 ? " 10.0.0." + std::to_string(i % 200) : std::string()) + " " + std::to_string(i % 4));
-  }
-  Args args(std::move(arguments), &scope, errors);
-  ASSERT_TRUE(owner.configure(args).ok()) << errors.str();
-  DirectIPLookup shader{};
-  shader.refresh(owner);
-  for (int round = 0; round < 50; ++round) {
-    Packet* one[100];
-    Packet* all[100];
-    for (int i = 0; i < 100; ++i) {
-      one[i] = Packet::make(20);
-      all[i] = Packet::make(20);
-      const uint32_t dst = random();
-      one[i]->set_anno_u32(anno_offset::kDstIp, dst);
-      all[i]->set_anno_u32(anno_offset::kDstIp, dst);
-    }
-    Next nexts[100];
-    uint64_t batch_events[1] = {0}, events[1] = {0};
-    shader.shade_batch(all, 100, nexts, batch_events);
-    for (int i = 0; i < 100; ++i) {
-      CpuView<DirectIPLookup> view(one[i], events);
-      EXPECT_EQ(shader.shade(view), nexts[i]);
-      EXPECT_EQ(one[i]->anno_u32(anno_offset::kDstIp), all[i]->anno_u32(anno_offset::kDstIp));
-      one[i]->kill();
-      all[i]->kill();
-    }
-    EXPECT_EQ(batch_events[0], events[0]);
-  }
-}
-
 }  // namespace
 }  // namespace headrace::testing

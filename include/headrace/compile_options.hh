@@ -15,6 +15,8 @@ struct CompileOptions {
   Mode mode = Mode::kOff;
   /// A file that `headrace compile` made; empty: none.
   std::string file;
+  /// Chains of fewer shaders are not worth it.
+  int shortest = 2;
 };
 
 }  // namespace headrace

@@ -253,7 +253,13 @@ class ShaderElement final : public ShaderElementBase {
   bool is_constant() const override {
     return !Has::mirror && !Has::refresh && !can_live_reconfigure() && !handlers().writable();
   }
-  void copy_image(void* to) const override { std::memcpy(to, static_cast<const void*>(&shader_), sizeof shader_); }
+  void copy_image(void* to) const override {
+    // The byte of an empty shader means nothing, and equal shaders have equal images.
+    if constexpr (std::is_empty_v<S>)
+      std::memset(to, 0, sizeof shader_);
+    else
+      std::memcpy(to, static_cast<const void*>(&shader_), sizeof shader_);
+  }
   bool refreshes() const override { return Has::refresh; }
   void refresh_image(void* image) const override {
     if constexpr (Has::refresh) static_cast<S*>(image)->refresh(*owner_);
@@ -454,7 +460,7 @@ class ShaderElement final : public ShaderElementBase {
     }
   }
 
-  S shader_{};
+  S shader_ = S();  // not S{}, which leaves padding as it was
   std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
 };
 

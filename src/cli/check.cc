@@ -29,10 +29,13 @@ constexpr const char* kCheckDescription =
 /// Writes the program of all chains: that for a CPU if the file is named so, else that for a device, whether or not they
 /// would be offloaded.
 bool write_program(const Router& router, const std::string& file) {
-  const auto plan = file.ends_with(".cc") ? offload::plan_cpu_chains : offload::plan_chains;
-  const std::vector<offload::Plan> plans =
-      plan(Router::Graph::nodes(router), router.graph().edges, router.graph().resolved).plans;
-  const std::string source = file.ends_with(".cc") ? offload::cpu_program_source(plans) : offload::program_source(plans);
+  const std::vector<Element*> nodes = Router::Graph::nodes(router);
+  const Router::Graph& graph = router.graph();
+  const std::string source =
+      file.ends_with(".cc")
+          ? offload::cpu_program_source(
+                offload::plan_cpu_chains(nodes, graph.edges, graph.resolved, CompileOptions().shortest).plans)
+          : offload::program_source(offload::plan_chains(nodes, graph.edges, graph.resolved).plans);
   return write_file(file, source, "headrace check");
 }
 

@@ -43,7 +43,9 @@ int compile_command(int argc, char** argv) {
   const std::unique_ptr<Router> router = Router::create(configuration, runtime, errors);
   if (!router) return kFailed;
   const std::vector<offload::Plan> plans =
-      offload::plan_cpu_chains(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved).plans;
+      offload::plan_cpu_chains(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved,
+                               CompileOptions().shortest)
+          .plans;
   if (plans.empty()) {
     complain("headrace compile: {} has no chain of shaders\n", source.landmark());
     return kFailed;

@@ -57,14 +57,14 @@ graph::Chains find_plans(const std::vector<Element*>& elements, const std::vecto
 }  // namespace
 
 ChainPlans plan_cpu_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                           const graph::Resolved& resolved) {
+                           const graph::Resolved& resolved, int shortest) {
   std::vector<const char*> obstacle;
   for (const Element* e : elements)
     obstacle.push_back(!dynamic_cast<const ShaderElementBase*>(e) ? "host element"
                        : e->ninputs() != 1                       ? "several inputs"
                                                                  : nullptr);
   ChainPlans all;
-  (void)find_plans(elements, edges, resolved, obstacle, 2, all);
+  (void)find_plans(elements, edges, resolved, obstacle, static_cast<size_t>(shortest), all);
   return all;
 }
 

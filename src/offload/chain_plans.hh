@@ -22,9 +22,9 @@ struct ChainPlans {
 /// \param elements, edges, resolved the graph, by node
 ChainPlans plan_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                        const graph::Resolved& resolved);
-/// The chains that are worth compiling for the CPU: those of several shaders. No shader stays out because a device
-/// cannot run it.
+/// The chains to compile for the CPU. No shader stays out because a device cannot run it.
+/// \param shortest the fewest shaders of a chain
 ChainPlans plan_cpu_chains(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
-                           const graph::Resolved& resolved);
+                           const graph::Resolved& resolved, int shortest);
 
 }  // namespace headrace::offload

@@ -114,7 +114,7 @@ CpuChains::OfWorker& CpuChains::prepare(int id) {
   worker.images.reset(static_cast<uint8_t*>(
       std::aligned_alloc(kAlignment, (images_ + kAlignment) / kAlignment * kAlignment)));
   if (!worker.images) throw std::bad_alloc();
-  worker.plans.resize(plans_.size());
+  worker.plans = std::make_unique<OfPlan[]>(plans_.size());
   for (size_t p = 0; p < plans_.size(); ++p) {
     OfPlan& of_plan = worker.plans[p];
     for (const Step& step : plans_[p].steps()) {
@@ -126,6 +126,13 @@ CpuChains::OfWorker& CpuChains::prepare(int id) {
   }
   copy_images(worker);
   return worker;
+}
+
+uint64_t CpuChains::runs(int plan) const {
+  uint64_t sum = 0;
+  for (const auto& worker : workers_)
+    if (worker->plans) sum += worker->plans[static_cast<size_t>(plan)].runs;
+  return sum;
 }
 
 void CpuChains::run(int plan, int entry, Batch& batch) {
@@ -140,6 +147,7 @@ void CpuChains::run(int plan, int entry, Batch& batch) {
   for (const auto& [element, image] : of_plan.refreshed) element->refresh_image(worker->images.get() + image);
   if (of_plan.depth == of_plan.frames.size()) [[unlikely]]
     new_frame(*worker, plan);
+  of_plan.runs += 1;
   Frame& frame = *of_plan.frames[of_plan.depth++];
   program_.program->chains[plan].entries[entry](frame.run, batch);
   --of_plan.depth;

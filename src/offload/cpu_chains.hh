@@ -11,6 +11,7 @@
 
 #include "headrace/compile_options.hh"
 #include "headrace/device/chain_entry.hh"
+#include "headrace/single_writer.hh"
 #include "offload/cpu_compiler.hh"
 #include "offload/plan.hh"
 
@@ -38,6 +39,10 @@ class CpuChains final : public ChainBody {
   /// "compiled by ...", "being compiled", or why packets go from element to element.
   std::string describe() const;
 
+  const std::vector<Plan>& plans() const { return plans_; }
+  /// How many batches a chain has run.
+  uint64_t runs(int plan) const;
+
   void run(int plan, int entry, Batch& batch) override;
 
  private:
@@ -56,11 +61,12 @@ class CpuChains final : public ChainBody {
     std::vector<std::pair<const ShaderElementBase*, size_t>> refreshed;  // with the places of their images
     std::vector<std::unique_ptr<Frame>> frames;
     size_t depth = 0;  // frames in use
+    SingleWriter<uint64_t> runs = 0;
   };
   struct alignas(64) OfWorker {
     std::unique_ptr<uint8_t[], decltype(&std::free)> images{nullptr, &std::free};
     uint64_t generation = 0;  // of the images
-    std::vector<OfPlan> plans;
+    std::unique_ptr<OfPlan[]> plans;
   };
 
   void find(const CompileOptions& options);

@@ -196,7 +196,7 @@ void Router::insert_cpu_chains() {
   if (options_.compile.mode == CompileOptions::Mode::kOff || look_only()) return;
   if (!engine_)
     cpu_plans_ = std::make_unique<offload::ChainPlans>(
-        offload::plan_cpu_chains(graph_->nodes(*this), graph_->edges, graph_->resolved));
+        offload::plan_cpu_chains(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.compile.shortest));
   const std::vector<offload::Plan>& plans = engine_ ? engine_->plans() : cpu_plans_->plans;
   if (plans.empty()) return;
   cpu_chains_ =

@@ -19,6 +19,8 @@
 #include "backend/cuda/cuda_backend.hh"
 #include "headrace/device/embedded.hh"
 #include "headrace/shader.hh"
+#include "headrace/router.hh"
+#include "offload/cpu_chains.hh"
 #include "offload/plan.hh"
 
 namespace headrace::testing {
@@ -262,6 +264,8 @@ std::string carrier_name(Carrier carrier) {
   switch (carrier) {
     case Carrier::kCpu:
       return "cpu";
+    case Carrier::kCompiled:
+      return "compiled";
     case Carrier::kReference:
       return "reference";
     case Carrier::kProgram:
@@ -287,9 +291,9 @@ Carrier test_carrier() {
   static const Carrier carrier = [] {
     const char* name = std::getenv("HEADRACE_TEST_CARRIER");
     if (!name || !*name) return Carrier::kCpu;
-    for (const Carrier c : {Carrier::kCpu, Carrier::kReference, Carrier::kProgram, Carrier::kCuda})
+    for (const Carrier c : {Carrier::kCpu, Carrier::kCompiled, Carrier::kReference, Carrier::kProgram, Carrier::kCuda})
       if (carrier_name(c) == name) return c;
-    fmt::print(stderr, "HEADRACE_TEST_CARRIER={}: expected cpu, reference, program or cuda\n", name);
+    fmt::print(stderr, "HEADRACE_TEST_CARRIER={}: expected cpu, compiled, reference, program or cuda\n", name);
     std::exit(2);
   }();
   return carrier;
@@ -328,6 +332,22 @@ CarrierDevices::CarrierDevices(Carrier carrier) {
 }
 
 CarrierDevices::~CarrierDevices() { offload::replace_devices({}); }
+
+void expect_compiled(const Router& router) {
+  const offload::CpuChains* const chains = router.cpu_chains();
+  if (!chains) return;
+  EXPECT_TRUE(chains->ready()) << chains->describe();
+  for (const offload::Plan& plan : chains->plans())
+    for (const offload::Step& step : plan.steps()) expect_carried(*step.element);
+}
+
+void note_compiled(const Router& router) {
+  const offload::CpuChains* const chains = router.cpu_chains();
+  if (!chains) return;
+  for (size_t p = 0; p < chains->plans().size(); ++p)
+    if (chains->runs(static_cast<int>(p)) > 0)
+      for (const offload::Step& step : chains->plans()[p].steps()) Carried::get().add(*step.element);
+}
 
 void expect_carried(const Element& element) {
   if (!may_join_chain(element.info())) return;

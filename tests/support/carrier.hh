@@ -14,7 +14,8 @@
 namespace headrace::testing {
 
 enum class Carrier {
-  kCpu,        ///< no engine
+  kCpu,        ///< no engine: from element to element
+  kCompiled,   ///< no engine: compiled for the CPU
   kReference,  ///< the plans, on rows
   kProgram,    ///< the generated program, compiled for the host, on rows
   kCuda        ///< the generated program on a device
@@ -41,6 +42,11 @@ class CarrierDevices {
 
 /// Notes an element of a test's router, if it is a shader that can be part of a chain.
 void expect_carried(const Element& element);
+
+/// Fails the test unless the chains of a router have been compiled, and notes their elements as above.
+void expect_compiled(const Router& router);
+/// Notes the elements of compiled chains that ran.
+void note_compiled(const Router& router);
 
 /// Compiles generated programs for this process. Runners stay valid until it ends.
 /// \param messages the compiler's, when the result is null

@@ -20,18 +20,23 @@ TestRouter::TestRouter(std::string_view text, RouterOptions options, int threads
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
   std::optional<CarrierDevices> devices;
   const Carrier carrier = test_carrier();
-  if (carrier != Carrier::kCpu && options.offload.backend == "auto") {
+  if (carrier == Carrier::kCompiled) {
+    options.compile.mode = CompileOptions::Mode::kWait;
+    options.compile.shortest = 1;
+  } else if (carrier != Carrier::kCpu && options.offload.backend == "auto") {
     options.offload.backend = carrier == Carrier::kCuda ? "cuda" : "reference";
     options.offload.mode = OffloadOptions::Mode::kDevice;
     options.offload.deadline_ms = 20000;  // a test machine may be slow
     devices.emplace(carrier);
   }
   router_ = Router::create(configuration, runtime_, errors_, options);
+  if (router_ && options.compile.mode == CompileOptions::Mode::kWait) expect_compiled(*router_);
   if (router_ && devices)
     for (const auto& element : router_->elements()) expect_carried(*element);
 }
 
 TestRouter::~TestRouter() {
+  if (router_) note_compiled(*router_);
   router_.reset();
   clock::set_warp(clock::Warp::kNone);
 }
@@ -63,7 +68,7 @@ void TestRouter::push(const std::string& element, Packet* p, int port) {
   Element* e = router_->find(element);
   ASSERT_NE(e, nullptr) << element;
   Batch batch(p);
-  if (!router_->engine()) {
+  if (!router_->engine() && !router_->cpu_chains()) {
     e->push(port, batch);
     return;
   }

@@ -186,7 +186,7 @@ TestDevices::~TestDevices() { offload::replace_devices({}); }
 
 void OffloadTest::SetUp() {
   if (GetParam() == Carrier::kCuda && !why_no_cuda().empty()) GTEST_SKIP() << why_no_cuda();
-  if (GetParam() == Carrier::kProgram && !why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  if ((GetParam() == Carrier::kProgram || GetParam() == Carrier::kCompiled) && !why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
   in_use_before_ = PacketPool::instance().in_use();
   if (has_controls()) devices(1);
 }
@@ -216,7 +216,9 @@ OffloadOptions OffloadTest::options(OffloadOptions::Mode mode) const {
 
 std::unique_ptr<TestRouter> OffloadTest::make(const std::string& text, const OffloadOptions& options,
                                               int threads) const {
-  auto r = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = options}, threads);
+  RouterOptions all{.offload = options};
+  if (GetParam() == Carrier::kCompiled) all.compile = {.mode = CompileOptions::Mode::kWait, .file = {}, .shortest = 1};
+  auto r = std::make_unique<TestRouter>(text, all, threads);
   EXPECT_TRUE(r->ok()) << r->errors();
   if (r->ok()) {
     EXPECT_EQ(r->router().engine() != nullptr, !on_cpu()) << r->errors();

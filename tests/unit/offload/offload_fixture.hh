@@ -82,7 +82,7 @@ class OffloadTest : public ::testing::TestWithParam<Carrier> {
   void SetUp() override;
   void TearDown() override;
 
-  bool on_cpu() const { return GetParam() == Carrier::kCpu; }
+  bool on_cpu() const { return GetParam() == Carrier::kCpu || GetParam() == Carrier::kCompiled; }
   /// True if faults can be played.
   bool has_controls() const { return GetParam() == Carrier::kReference || GetParam() == Carrier::kProgram; }
   OffloadOptions options(OffloadOptions::Mode mode = OffloadOptions::Mode::kDevice) const;
@@ -97,6 +97,7 @@ class OffloadTest : public ::testing::TestWithParam<Carrier> {
 
 #define HEADRACE_OFFLOAD_CARRIERS(Suite)                                                                   \
   INSTANTIATE_TEST_SUITE_P(Cpu, Suite, ::testing::Values(::headrace::testing::Carrier::kCpu));             \
+  INSTANTIATE_TEST_SUITE_P(Compiled, Suite, ::testing::Values(::headrace::testing::Carrier::kCompiled));   \
   INSTANTIATE_TEST_SUITE_P(Reference, Suite, ::testing::Values(::headrace::testing::Carrier::kReference)); \
   INSTANTIATE_TEST_SUITE_P(Program, Suite, ::testing::Values(::headrace::testing::Carrier::kProgram));     \
   INSTANTIATE_TEST_SUITE_P(Cuda, Suite, ::testing::Values(::headrace::testing::Carrier::kCuda))
