@@ -1,4 +1,5 @@
 #pragma once
+#include <headrace/batch_size.hh>
 #include <headrace/element.hh>
 #include <memory>
 #include <optional>
@@ -41,7 +42,8 @@ namespace headrace {
 /// QUEUE: the first receive queue to read. Default: the first that no other element reads.
 /// N_QUEUES: how many. Default, and -1: one for each worker, if the port distributes and only this element reads it.
 /// PROMISC true: also receives frames for other hosts. Default false.
-/// BURST: maximum number of packets received in a row, which downstream elements see as a batch; up to 256. Default 32.
+/// BURST: maximum number of packets received in a row, which downstream elements see as a batch; up to 256. Default:
+/// what `--batch` says, else as many as fit into the first-level cache (128 with 48 KiB).
 /// NDESC: descriptors of a queue. Default: as the driver prefers, or 1024.
 /// MTU: of the port. Default: as it is.
 /// MAC: the port's address. Default: its own.
@@ -94,7 +96,7 @@ class FromDPDKDevice final : public Element, public DevicePort, public TouchesMa
 
   std::string device_;
   io::dpdk::ReceiveWants wants_;
-  int burst_ = 32;
+  int burst_ = default_batch();
   int most_threads_ = -1;
   int first_thread_ = -1;
   bool timestamps_ = false;

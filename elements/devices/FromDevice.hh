@@ -1,4 +1,5 @@
 #pragma once
+#include <headrace/batch_size.hh>
 #include <headrace/element.hh>
 #include <mutex>
 
@@ -49,7 +50,8 @@ namespace headrace {
 /// ENCAP: the link type to ask the interface for, such as ETHER (see ToDump).
 /// OUTBOUND true: also packets that the system sends by the interface. Not with AF_XDP. Default false.
 /// HEADROOM: free bytes before the data. Default 128.
-/// BURST: maximum number of packets received in a row, which downstream elements see as a batch. Default 32.
+/// BURST: maximum number of packets received in a row, which downstream elements see as a batch. Default: what
+/// `--batch` says, else as many as fit into the first-level cache (128 with 48 KiB).
 /// TIMESTAMP false: packets get no timestamp. Default true.
 /// STOP true: stops the router at the end of a capture file. Default false.
 /// ALLOW_NONEXISTENT true: waits for an interface that is missing when the router starts. Default false.
@@ -107,7 +109,7 @@ class FromDevice final : public Element, public DevicePort, public TouchesMachin
   bool may_miss_ = false;
   bool spread_ = true;
   uint32_t headroom_ = Packet::kDefaultHeadroom;
-  int burst_ = 32;
+  int burst_ = default_batch();
 
   /// The receiving thread reads it as it is, and locks to change it; others lock to read it.
   std::shared_ptr<io::PortReceiver> port_;

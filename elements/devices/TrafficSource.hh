@@ -1,4 +1,5 @@
 #pragma once
+#include <headrace/batch_size.hh>
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
 #include <headrace/histogram.hh>
@@ -91,7 +92,7 @@ class TrafficSource final : public Element, public DevicePort {
   TrafficSpec spec_;
   int64_t limit_ = -1;
   double rate_ = 0;
-  int burst_ = 128;
+  int burst_ = default_batch();
   uint32_t buffers_ = 8192;
   std::string payload_ = "any";
   bool keeps_payload_ = false;  // what lies behind the headers stays as it is

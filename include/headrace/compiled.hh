@@ -19,6 +19,10 @@ struct ChainRun {
   uint16_t* held;             ///< by list: the step whose host body the packets wait for
   Batch* rare;                ///< packets that leave by an exit without a list
   uint16_t* rare_codes;       ///< their exits, as in the plan
+  // For profiles only: where the chain is now (0: elsewhere), and by step, the packets and the batches so far.
+  uint32_t* mark;
+  uint64_t* passed;
+  uint64_t* batches;
   void* host;
   /// Takes the packets of `batch` for which the chain chose `next`: an output, kDrop, or kEscape.
   void (*leave)(void* host, uint32_t step, Next next, Batch& batch);
@@ -81,6 +85,12 @@ HEADRACE_SHADER void prefetch(const S& shader, Packet* p) {
 HEADRACE_SHADER void put_rare(ChainRun& run, Packet* p, uint16_t code) {
   run.rare_codes[run.rare->size()] = code;
   run.rare->push_back(p);
+}
+
+/// In a program with marks: the packet has come to a step. `place` is not 0.
+HEADRACE_SHADER void mark(const ChainRun& run, uint32_t step, uint32_t place) {
+  __atomic_store_n(run.mark, place, __ATOMIC_RELAXED);
+  ++run.passed[step];
 }
 
 }  // namespace compiled

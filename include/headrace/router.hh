@@ -213,7 +213,7 @@ class Router {
   std::vector<Connection> connections_;
   std::map<int, std::unique_ptr<Element>> guards_;  // by connection
   std::vector<std::unique_ptr<Element>> probes_;
-  std::vector<std::unique_ptr<ThreadCounters>> profiles_;
+  std::vector<std::unique_ptr<ThreadCounters>> profiles_, entry_profiles_;
   std::vector<int> home_threads_;
   std::vector<std::unique_ptr<Scope>> scopes_;
   std::unique_ptr<Names> names_;

@@ -122,7 +122,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   {
     std::unique_ptr<Router> router =
         Router::create(configuration, runtime, errors,
-                       RouterOptions{.profile = profile, .offload = options.offload, .compile = profile ? CompileOptions{} : options.compile});
+                       RouterOptions{.profile = profile, .offload = options.offload, .compile = options.compile});
     if (!router) return false;
     std::optional<PauseMeter> pauses;
     // Of the first CPUs, one is the control thread's.
@@ -303,6 +303,8 @@ void print_pauses(const nlohmann::ordered_json& pauses) {
 }
 
 void print_profile(const Result& r) {
+  if (!r.compiled.empty())
+    print("\nCycles of compiled chains are divided among their elements by samples of a program with marks.");
   print("\n{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
         "share");
   uint64_t all = 0;
@@ -323,6 +325,7 @@ int bench_command(int argc, char** argv) {
                    "[NAME=VALUE]... CONF");
   options.source.add_options(line);
   add_workers_option(line, options.workers, "default: 1");
+  add_batch_option(line);
   const auto measuring = [](CLI::Option* option, const char* value = "") {
     option->option_text(value)->group("Measuring");
   };

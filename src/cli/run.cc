@@ -87,6 +87,7 @@ class Reporter {
 
   /// Called often; prints when an interval is over. False when the duration is over.
   bool poll() {
+    if (!told_of_chains_) tell_of_chains();
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     if (now - last_.seconds >= options_.interval) {
       const Totals totals = read_totals(*router_);
@@ -164,6 +165,14 @@ class Reporter {
     for (const Router::Drop& d : all) print("{:<28}{:>16}  {}\n", d.element, grouped(d.packets), d.reason);
   }
 
+  /// What became of the chains that were being compiled when the header was printed.
+  void tell_of_chains() {
+    const offload::CpuChains* const chains = router_->cpu_chains();
+    if (chains && chains->busy()) return;
+    told_of_chains_ = true;
+    if (chains) print("chains: {}\n", chains->describe());
+  }
+
   void print_line(const Totals& now) {
     const double dt = now.seconds - last_.seconds;
     const uint64_t drops = now.drops + now.missed - last_.drops - last_.missed;
@@ -222,6 +231,7 @@ class Reporter {
   const RunOptions& options_;
   Totals first_, last_;
   std::map<std::string, uint64_t> reasons_;
+  bool told_of_chains_ = false;
 };
 
 void print_header(const std::string& file, const Router& router, double build_seconds) {
@@ -237,7 +247,6 @@ void print_header(const std::string& file, const Router& router, double build_se
   print("{} elements, ready in {:.2f} s; {} worker{}; {} buffers; {}\n\n", router.elements().size(), build_seconds,
         router.worker_count(), router.worker_count() == 1 ? "" : "s", grouped(pool.buffers()),
         router.engine() ? router.engine()->summary() : "packets are processed on the CPU");
-  if (router.cpu_chains()) print("chains: {}\n\n", router.cpu_chains()->describe());
   if (router.engine()) print("{}\n", router.engine()->describe());
 }
 
@@ -270,6 +279,7 @@ bool print_handler_values(const std::vector<std::string>& names, const Router& r
 void add_options(CommandLine& line, RunOptions& options) {
   options.source.add_options(line);
   add_workers_option(line, options.workers, "default: one for each CPU");
+  add_batch_option(line);
   line.add_flag("!--no-pin", options.pin, "Let workers move between CPUs")->group("Running");
   line.add_option("-d,--duration", options.duration, "Seconds to run; default: until stopped")
       ->check(CLI::NonNegativeNumber)

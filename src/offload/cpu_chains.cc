@@ -1,23 +1,31 @@
 #include "offload/cpu_chains.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "headrace/worker.hh"
 #include "offload/cpu_program.hh"
+#include "offload/cycle_account.hh"
 
 namespace headrace::offload {
 
-CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers)
-    : plans_(plans), images_(images), source_(cpu_program_source(plans)) {
+CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers, bool profile)
+    : plans_(plans), images_(images), profile_(profile), source_(cpu_program_source(plans, profile)) {
+  if (profile)
+    for (const Plan& plan : plans) samples_.emplace_back(plan.steps().size());
   for (int w = 0; w < workers; ++w) workers_.push_back(std::make_unique<OfWorker>());
 }
 
 CpuChains::~CpuChains() {
   cancel_.store(true);
   if (finder_.joinable()) finder_.join();
+  if (sampler_.joinable()) sampler_.join();
   for (ChainEntry* entry : entries_) entry->set_body(nullptr);
 }
 
@@ -32,21 +40,68 @@ void CpuChains::start(const CompileOptions& options) {
     find(options);
   else
     finder_ = std::thread([this, options] { find(options); });
+  if (profile_) sampler_ = std::thread([this] { sample(); });
+}
+
+void CpuChains::sample() {
+  // Not in step with anything that workers do.
+  constexpr std::chrono::microseconds kShortest{50};
+  std::minstd_rand random;
+  while (!cancel_.load(std::memory_order_relaxed)) {
+    std::this_thread::sleep_for(kShortest + std::chrono::microseconds(random() % 64));
+    for (const auto& worker : workers_)
+      if (const uint32_t mark = __atomic_load_n(&worker->mark, __ATOMIC_RELAXED))
+        samples_[mark >> 16][(mark & 0xffff) - 1].fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+CpuChains::Profile CpuChains::profile(const Element& element) const {
+  Profile sum;
+  if (!profile_) return sum;
+  for (size_t p = 0; p < plans_.size(); ++p)
+    for (size_t s = 0; s < plans_[p].steps().size(); ++s) {
+      if (plans_[p].steps()[s].element != &element) continue;
+      uint64_t all = 0;
+      for (const auto& n : samples_[p]) all += n.load(std::memory_order_relaxed);
+      const double share =
+          all == 0 ? 0
+                   : static_cast<double>(samples_[p][s].load(std::memory_order_relaxed)) / static_cast<double>(all);
+      for (const auto& worker : workers_) {
+        if (!worker->plans) continue;
+        const OfPlan& of_plan = worker->plans[p];
+        sum.cycles += share * static_cast<double>(of_plan.cycles - of_plan.cycles_before);
+        sum.packets += of_plan.passed[s] - of_plan.passed_before[s];
+        sum.batches += of_plan.batches[s] - of_plan.batches_before[s];
+      }
+    }
+  return sum;
+}
+
+void CpuChains::reset_profile() {
+  for (auto& of_plan : samples_)
+    for (auto& n : of_plan) n.store(0, std::memory_order_relaxed);
+  for (const auto& worker : workers_)
+    for (size_t p = 0; worker->plans && p < plans_.size(); ++p) {
+      OfPlan& of_plan = worker->plans[p];
+      of_plan.cycles_before = of_plan.cycles;
+      of_plan.passed_before = of_plan.passed;
+      of_plan.batches_before = of_plan.batches;
+    }
 }
 
 void CpuChains::find(const CompileOptions& options) {
   std::string why_not;
   std::optional<LoadedProgram> found = find_program(source_, options, cancel_, why_not);
   const std::lock_guard guard(lock_);
-  if (found && found->program->chain_count != plans_.size()) why_not = "it has other chains";
-  if (!found || !why_not.empty()) {
-    state_ = "not compiled: " + why_not;
-    return;
+  if (!found) {
+    state_ = fmt::format("not compiled ({}): packets go from element to element", why_not);
+  } else {
+    program_ = std::move(*found);
+    state_ = "compiled: " + program_.origin;
+    for (ChainEntry* entry : entries_) entry->set_body(this);
+    ready_.store(true, std::memory_order_release);
   }
-  program_ = std::move(*found);
-  state_ = "compiled: " + program_.origin;
-  for (ChainEntry* entry : entries_) entry->set_body(this);
-  ready_.store(true, std::memory_order_release);
+  busy_.store(false, std::memory_order_release);
 }
 
 std::string CpuChains::describe() const {
@@ -73,6 +128,9 @@ CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
   frame->run.held = frame->held.data();
   frame->run.rare = &frame->rare;
   frame->run.rare_codes = frame->rare_codes;
+  frame->run.mark = &worker.mark;
+  frame->run.passed = of_plan.passed.data();
+  frame->run.batches = of_plan.batches.data();
   frame->run.host = frame.get();
   frame->run.leave = [](void* host, uint32_t step, Next next, Batch& batch) {
     static_cast<Frame*>(host)->plan->steps()[step].element->leave(batch, next);
@@ -117,6 +175,9 @@ CpuChains::OfWorker& CpuChains::prepare(int id) {
   worker.plans = std::make_unique<OfPlan[]>(plans_.size());
   for (size_t p = 0; p < plans_.size(); ++p) {
     OfPlan& of_plan = worker.plans[p];
+    of_plan.passed.resize(plans_[p].steps().size());
+    of_plan.batches.resize(plans_[p].steps().size());
+    of_plan.passed_before = of_plan.batches_before = of_plan.passed;
     for (const Step& step : plans_[p].steps()) {
       of_plan.counters.push_back(step.element->local_counters());
       if (step.element->refreshes()) of_plan.refreshed.emplace_back(step.element, step.image);
@@ -149,7 +210,14 @@ void CpuChains::run(int plan, int entry, Batch& batch) {
     new_frame(*worker, plan);
   of_plan.runs += 1;
   Frame& frame = *of_plan.frames[of_plan.depth++];
+  uint64_t* const outer = CycleAccount::t_running;
+  if (profile_) [[unlikely]]
+    CycleAccount::charge(&of_plan.cycles);
   program_.program->chains[plan].entries[entry](frame.run, batch);
+  if (profile_) [[unlikely]] {
+    __atomic_store_n(&worker->mark, 0, __ATOMIC_RELAXED);
+    CycleAccount::charge(outer);
+  }
   --of_plan.depth;
   batch.clear();
 }

@@ -23,7 +23,8 @@ class CpuChains final : public ChainBody {
  public:
   /// \param plans must outlive this object
   /// \param images the size of a block with the shaders of all plans
-  CpuChains(const std::vector<Plan>& plans, size_t images, int workers);
+  /// \param profile measure elements, see profile()
+  CpuChains(const std::vector<Plan>& plans, size_t images, int workers, bool profile);
   ~CpuChains();
   CpuChains(const CpuChains&) = delete;
   CpuChains& operator=(const CpuChains&) = delete;
@@ -36,12 +37,24 @@ class CpuChains final : public ChainBody {
   void changed() { generation_.fetch_add(1, std::memory_order_relaxed); }
   /// True once packets take the compiled way.
   bool ready() const { return ready_.load(std::memory_order_acquire); }
-  /// "compiled by ...", "being compiled", or why packets go from element to element.
+  /// True until it is known whether the chains can be compiled.
+  bool busy() const { return busy_.load(std::memory_order_acquire); }
+  /// "compiled: ...", "being compiled", or why packets go from element to element.
   std::string describe() const;
 
   const std::vector<Plan>& plans() const { return plans_; }
   /// How many batches a chain has run.
   uint64_t runs(int plan) const;
+
+  /// What one element has done in chains, if profiles are measured. The cycles of a chain are divided among its elements
+  /// by samples: a thread looks several thousand times a second where each worker is.
+  struct Profile {
+    double cycles = 0;
+    uint64_t packets = 0;
+    uint64_t batches = 0;
+  };
+  Profile profile(const Element& element) const;
+  void reset_profile();
 
   void run(int plan, int entry, Batch& batch) override;
 
@@ -62,29 +75,38 @@ class CpuChains final : public ChainBody {
     std::vector<std::unique_ptr<Frame>> frames;
     size_t depth = 0;  // frames in use
     SingleWriter<uint64_t> runs = 0;
+    uint64_t cycles = 0;  // this and what follows only if profiles are measured
+    std::vector<uint64_t> passed, batches;  // by step
+    /// All of these at the last reset.
+    uint64_t cycles_before = 0;
+    std::vector<uint64_t> passed_before, batches_before;
   };
   struct alignas(64) OfWorker {
     std::unique_ptr<uint8_t[], decltype(&std::free)> images{nullptr, &std::free};
     uint64_t generation = 0;  // of the images
+    uint32_t mark = 0;        // where the worker is; written by programs with marks
     std::unique_ptr<OfPlan[]> plans;
   };
 
   void find(const CompileOptions& options);
+  void sample();
   OfWorker& prepare(int worker);
   void copy_images(OfWorker& worker);
   Frame& new_frame(OfWorker& worker, int plan);
 
   const std::vector<Plan>& plans_;
   const size_t images_;
+  const bool profile_;
   const std::string source_;
   std::vector<ChainEntry*> entries_;
   std::vector<std::unique_ptr<OfWorker>> workers_;
   std::atomic<uint64_t> generation_{1};
-  std::atomic<bool> ready_{false}, cancel_{false};
+  std::atomic<bool> ready_{false}, busy_{true}, cancel_{false};
   LoadedProgram program_;
   mutable std::mutex lock_;
   std::string state_;
-  std::thread finder_;
+  std::thread finder_, sampler_;
+  std::vector<std::vector<std::atomic<uint64_t>>> samples_;  // by plan and step
 };
 
 }  // namespace headrace::offload

@@ -21,14 +21,15 @@ bool has_any_output(const Step& step) { return std::string_view(step.element->in
 /// Writes the functions of one plan.
 class Writer {
  public:
-  explicit Writer(const Plan& plan) : plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
+  Writer(const Plan& plan, size_t number, bool marks)
+      : number_(number), marks_(marks), plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
     find_usual();
     find_starts();
     number_lists();
   }
 
-  void write(std::string& out, size_t number) {
-    out += fmt::format("\nnamespace chain{} {{\n\n", number);
+  void write(std::string& out) {
+    out += fmt::format("\nnamespace chain{} {{\n\n", number_);
     for (size_t s = 0; s < steps_.size(); ++s)
       if (starts_[s]) out += fmt::format("void {}(ChainRun& run, Batch& in);\n", function(s));
     for (size_t s = 0; s < steps_.size(); ++s)
@@ -39,13 +40,15 @@ class Writer {
     out += "\nconst ChainFunction kEntries[] = {";
     for (size_t e = 0; e < plan_.entries().size(); ++e) out += fmt::format("{}&enter_{}", e ? ", " : "", e);
     out += fmt::format("}};\nconst CompiledChain kChain = {{kEntries, {}, {}}};\n", plan_.entries().size(), lists_);
-    out += fmt::format("\n}}  // namespace chain{}\n", number);
+    out += fmt::format("\n}}  // namespace chain{}\n", number_);
   }
 
  private:
   bool by_packet(size_t s) const { return steps_[s].element->runs_by_packet() && !header_of(steps_[s]).empty(); }
   bool is_constant(size_t s) const { return steps_[s].element->is_constant(); }
-  bool prefetches(size_t s) const { return by_packet(s) ? steps_[s].element->prefetches() : false; }
+  bool prefetches(size_t s) const {
+    return steps_[s].element->prefetches() && steps_[s].element->can_mirror() && !header_of(steps_[s]).empty();
+  }
   const char* type(size_t s) const { return steps_[s].element->info().documented_as; }
 
   /// "rt_4": the element's name as far as C++ allows it, and the number of its step.
@@ -181,6 +184,7 @@ class Writer {
       if (part_[s] == static_cast<int>(first)) mine.push_back(s);
     // Sends on what the loop has dealt out.
     out += fmt::format("\nvoid settle_{}(ChainRun& run) {{\n", name(first));
+    if (marks_) out += "  __atomic_store_n(run.mark, 0, __ATOMIC_RELAXED);\n";
     out += fmt::format(
         "  if (Batch& held = run.lists[{0}]; !held.empty()) {{\n    run.leave(run.host, run.held[{0}], kEscape, held);\n"
         "    held.clear();\n  }}\n",
@@ -217,18 +221,25 @@ class Writer {
         if (target < kExit && starts_[target] && prefetches(target)) shaders.insert(target);
     }
     for (const size_t s : shaders) write_shader(out, s);
+    if (marks_) {
+      for (const size_t s : mine) out += fmt::format("  ++run.batches[{}];\n", s);
+      out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
+    }
     if (!by_packet(first))
       out += fmt::format("  Next nexts[Batch::kCapacity];\n  run.decide(run.host, {}, in, nexts);\n", first);
     out += "  const int n = in.size();\n  for (int i = 0; i < n; ++i) {\n    Packet* const p = in[i];\n";
     for (const size_t s : mine) {
       out += fmt::format("  {}:\n    {{  // {} :: {}({})\n", name(s), as_comment(steps_[s].element->name()),
                          steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()));
+      if (marks_) out += fmt::format("      compiled::mark(run, {}, {});\n", s, mark_of(number_, s));
       write_ways(out, s, by_packet(s) ? fmt::format("compiled::shade({}, p, counters_{})", name(s), s) : "nexts[i]");
       out += "    }\n";
     }
     out += fmt::format("  }}\n  settle_{}(run);\n}}\n", name(first));
   }
 
+  const size_t number_;
+  const bool marks_;
   const Plan& plan_;
   const std::vector<Step>& steps_;
   std::vector<bool> usual_, starts_;
@@ -240,17 +251,17 @@ class Writer {
 
 }  // namespace
 
-std::string cpu_program_source(const std::vector<Plan>& plans) {
+std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
   std::set<std::string_view> headers;
   for (const Plan& plan : plans)
     for (const Step& step : plan.steps())
-      if (step.element->runs_by_packet()) headers.insert(header_of(step));
+      if (step.element->runs_by_packet() || step.element->prefetches()) headers.insert(header_of(step));
   std::string out = "// Made by Headrace from a configuration: what its chains do on a CPU.\n\n";
   out += "#define HEADRACE_PROGRAM\n#include \"headrace/compiled.hh\"\n";
   for (const std::string_view h : headers)
     if (!h.empty()) out += fmt::format("#include \"{}\"\n", h);
   out += "\nnamespace headrace {\nnamespace {\n";
-  for (size_t i = 0; i < plans.size(); ++i) Writer(plans[i]).write(out, i);
+  for (size_t i = 0; i < plans.size(); ++i) Writer(plans[i], i, marks).write(out);
   out += "\nconst CompiledChain kChains[] = {";
   for (size_t i = 0; i < plans.size(); ++i) out += fmt::format("{}chain{}::kChain", i ? ", " : "", i);
   out += "};\n\n}  // namespace\n}  // namespace headrace\n\n";

@@ -20,8 +20,11 @@ namespace headrace::offload {
 /// A shader without write handlers is part of the source, with the values that it has. Comments show names and
 /// arguments as in the configuration. The program includes only embedded headers and those of the compiler.
 ///
-/// `images` of a plan are those of its parameter block (Step::image).
-std::string cpu_program_source(const std::vector<Plan>& plans);
+/// \param marks the program tells in ChainRun::mark where it is: mark_of() of a step
+std::string cpu_program_source(const std::vector<Plan>& plans, bool marks = false);
+constexpr uint32_t mark_of(size_t plan, size_t step) {
+  return static_cast<uint32_t>(plan << 16 | (step + 1));
+}
 
 /// The embedded headers that a source includes, directly or not.
 struct IncludedHeaders {

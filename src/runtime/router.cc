@@ -200,7 +200,8 @@ void Router::insert_cpu_chains() {
   const std::vector<offload::Plan>& plans = engine_ ? engine_->plans() : cpu_plans_->plans;
   if (plans.empty()) return;
   cpu_chains_ =
-      std::make_unique<offload::CpuChains>(plans, engine_ ? engine_->images() : cpu_plans_->images, threads());
+      std::make_unique<offload::CpuChains>(plans, engine_ ? engine_->images() : cpu_plans_->images, threads(),
+                                           options_.profile);
   for (size_t p = 0; p < plans.size(); ++p)
     for (size_t e = 0; e < plans[p].entries().size(); ++e) {
       const int edge = plans[p].entries()[e].edge;
@@ -210,9 +211,18 @@ void Router::insert_cpu_chains() {
         cpu_entries_.push_back(std::make_unique<ChainEntry>());
         entry = cpu_entries_.back().get();
         put_in_front(edge, *entry);
+        // A compiled chain passes by the probe behind the entry.
+        auto* const probe = dynamic_cast<Probe*>(entry->outputs_[0].element());
+        if (ThreadCounters* const source = probe ? probe->release_source() : nullptr) {
+          const Connection& c = connections_[static_cast<size_t>(edge)];
+          entry_profiles_.push_back(std::make_unique<ThreadCounters>(Probe::kCounters));
+          probes_.push_back(std::make_unique<Probe>(entry, 0, *entry_profiles_.back(), source));
+          c.from->outputs_[c.from_port] = Port(probes_.back().get(), 0);
+        }
       }
       cpu_chains_->add_entry(*entry, static_cast<int>(p), static_cast<int>(e));
     }
+  root_handlers_.read("chains", [this] { return cpu_chains_->describe() + '\n'; });
   cpu_chains_->start(options_.compile);
 }
 
@@ -480,11 +490,19 @@ std::string Router::flat_configuration() const {
 ElementProfile Router::profile(const Element* element) const {
   if (profiles_.empty()) return {};
   const ThreadCounters& c = *profiles_[element->index()];
-  return {c.sum(Probe::kCycles), c.sum(Probe::kPackets), c.sum(Probe::kBatches)};
+  ElementProfile all{c.sum(Probe::kCycles), c.sum(Probe::kPackets), c.sum(Probe::kBatches)};
+  if (cpu_chains_) {
+    const offload::CpuChains::Profile in_chains = cpu_chains_->profile(*element);
+    all.cycles += static_cast<uint64_t>(in_chains.cycles);
+    all.packets += in_chains.packets;
+    all.batches += in_chains.batches;
+  }
+  return all;
 }
 
 void Router::reset_profile() {
   for (auto& c : profiles_) c->reset();
+  if (cpu_chains_) cpu_chains_->reset_profile();
 }
 
 void Router::add_past(std::vector<Drop>& all, const std::vector<Drop>& past) {

@@ -2,9 +2,10 @@
 /// \file
 /// Elements that the router itself puts between a port and its peer. They are not part of the configuration.
 
-#include <x86intrin.h>
+#include <utility>
 
 #include "headrace/router.hh"
+#include "offload/cycle_account.hh"
 
 namespace headrace {
 
@@ -57,6 +58,8 @@ class Probe final : public Element {
     to_->push(port_, batch);
     leave();
   }
+  /// From now on another probe counts for the source in front.
+  ThreadCounters* release_source() { return std::exchange(source_, nullptr); }
   int pull(int, Batch& batch, int max) override {
     enter();
     const int n = to_->pull(port_, batch, max);
@@ -64,16 +67,6 @@ class Probe final : public Element {
     count(n);
     return n;
   }
-
-  /// Charges the cycles since the last change of element to the element that ran, and further cycles to `to`.
-  static void charge(uint64_t* to) {
-    const uint64_t now = __rdtsc();
-    if (t_running) *t_running += now - t_since;
-    t_since = now;
-    t_running = to;
-  }
-  static inline thread_local uint64_t* t_running = nullptr;
-  static inline thread_local uint64_t t_since = 0;
 
  private:
   void count(int packets) {
@@ -86,10 +79,10 @@ class Probe final : public Element {
   }
   void enter() {
     uint64_t*& outer = stack_.local()[depth_.local()++ % kDepth];
-    outer = t_running;
-    charge(counters_.local() + kCycles);
+    outer = offload::CycleAccount::t_running;
+    offload::CycleAccount::charge(counters_.local() + kCycles);
   }
-  void leave() { charge(stack_.local()[--depth_.local() % kDepth]); }
+  void leave() { offload::CycleAccount::charge(stack_.local()[--depth_.local() % kDepth]); }
 
   static constexpr unsigned kDepth = 64;  // calls of one element on the stack; BackEdge limits them
   struct Stack {

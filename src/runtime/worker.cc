@@ -285,10 +285,10 @@ Task::~Task() {
 
 bool Task::run() {
   if (profile_) [[unlikely]]
-    Probe::charge(profile_->local() + Probe::kCycles);
+    offload::CycleAccount::charge(profile_->local() + Probe::kCycles);
   const bool worked = body_ ? body_(*this) : owner_->run_task(*this);
   if (profile_) [[unlikely]]
-    Probe::charge(nullptr);
+    offload::CycleAccount::charge(nullptr);
   return worked;
 }
 
