@@ -5,8 +5,7 @@
 namespace headrace {
 
 void Ip4Family::write_hop(Hop& hop, Address gateway, int port) {
-  Hop fresh{gateway.host_order(), static_cast<uint16_t>(port), 0};
-  __atomic_store(&hop, &fresh, __ATOMIC_RELAXED);
+  __atomic_store_n(&hop.word, Hop::make(gateway.host_order(), static_cast<uint16_t>(port)).word, __ATOMIC_RELEASE);
 }
 
 /// Spreads prefixes evenly over outputs (the finaliser of MurmurHash3, A. Appleby).

@@ -33,8 +33,8 @@ struct Ip4Family {
   static std::string unparse(Key prefix, int length) { return Prefix::of(address(prefix), length).unparse(); }
   /// Atomic for readers that find the index while the table is being changed.
   static void write_hop(Hop& hop, Address gateway, int port);
-  static Address gateway(const Hop& hop) { return Address::from_host_order(hop.gateway); }
-  static int port(const Hop& hop) { return hop.port; }
+  static Address gateway(const Hop& hop) { return Address::from_host_order(hop.gateway()); }
+  static int port(const Hop& hop) { return hop.port(); }
   static uint32_t hash(Key prefix, int length);
   static bool read_file(const std::string& path, std::vector<FileRoute>& lines, Errors& errors);
   static std::tuple<Key, int, Address> parts(const FileRoute& line);

@@ -13,10 +13,12 @@ class RouteTable;
 struct Ip4Family;
 
 /// Where packets of a route go. Gateway in host order, 0: the destination is on the link. Read and written as one word.
-struct alignas(8) IpNextHop {
-  uint32_t gateway;
-  uint16_t port;
-  uint16_t unused;
+struct IpNextHop {
+  uint64_t word;
+
+  HEADRACE_SHADER static IpNextHop make(uint32_t gateway, uint16_t port) { return {uint64_t{port} << 32 | gateway}; }
+  HEADRACE_SHADER uint32_t gateway() const { return static_cast<uint32_t>(word); }
+  HEADRACE_SHADER uint16_t port() const { return static_cast<uint16_t>(word >> 32); }
 };
 
 /// The shader of every IP lookup element: the destination annotation decides the output and becomes the gateway.
@@ -45,9 +47,9 @@ struct IPLookupShader : Shader<Self> {
       p.count(kNoRoute);
       return kDrop;
     }
-    const IpNextHop hop = load_shared(hops + index);
-    if (hop.gateway) p.set(anno::dst_ip, hop.gateway);
-    return hop.port;
+    const IpNextHop hop{load_shared(&hops[index].word)};
+    if (hop.gateway()) p.set(anno::dst_ip, hop.gateway());
+    return hop.port();
   }
   HEADRACE_SHADER void prefetch(const auto& p) const { table.prefetch(p.get(anno::dst_ip)); }
 };

@@ -46,15 +46,7 @@ namespace headrace {
 template <typename T>
 HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-  if constexpr (__is_class(T)) {
-    static_assert(sizeof(T) == sizeof(uint64_t));
-    const uint64_t whole = *reinterpret_cast<const volatile uint64_t*>(word);
-    T value;
-    memcpy(&value, &whole, sizeof value);
-    return value;
-  } else {
-    return *static_cast<const volatile T*>(word);
-  }
+  return *static_cast<const volatile T*>(word);
 #else
   T value;
   __atomic_load(word, &value, __ATOMIC_RELAXED);

@@ -215,14 +215,18 @@ std::optional<LoadedProgram> load(const std::vector<char>& bytes, const std::str
   void* const handle = done == bytes.size()
                            ? dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL)
                            : nullptr;
-  const char* const message = handle ? nullptr : dlerror();
-  close(fd);
   if (!handle) {
+    const char* const message = done == bytes.size() ? dlerror() : nullptr;
     why_not = message ? message : "no memory for the program";
+    close(fd);
     return std::nullopt;
   }
   LoadedProgram loaded;
-  loaded.handle = std::shared_ptr<void>(handle, [](void* h) { dlclose(h); });
+  // Programs are known by their paths: while this one is there, no other may have its number.
+  loaded.handle = std::shared_ptr<void>(handle, [fd](void* h) {
+    dlclose(h);
+    close(fd);
+  });
   loaded.program = static_cast<const CompiledProgram*>(dlsym(handle, "headrace_compiled"));
   if (!loaded.program) {
     why_not = "it is no compiled configuration";

@@ -23,7 +23,7 @@ class OffloadLive : public OffloadTest {
   std::unique_ptr<LiveRouter> live(const std::string& text, const OffloadOptions& options) {
     if (has_controls())
       for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
-    auto r = std::make_unique<LiveRouter>(text, options, kWorkers);
+    auto r = std::make_unique<LiveRouter>(text, options, kWorkers, compile(CompileOptions::Mode::kAuto));
     EXPECT_TRUE(r->ok()) << r->errors();
     if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
     return r;
@@ -262,7 +262,7 @@ TEST_P(OffloadLive, ADeviceThatHangsForAWhileIsUsedAgain) {
 
 /// The handler says so, and the router goes on with the CPU and the new routes.
 TEST_P(OffloadLive, TablesThatOutgrowADevice) {
-  if (!has_controls()) GTEST_SKIP() << "needs a device with little memory";
+  if (!emulated()) GTEST_SKIP() << "needs a device with little memory";
   OffloadOptions o = options(Mode::kDevice);
   o.job = 64;
   o.reference.memory_mb = 72;  // two generations of the first level of a table take 67 of them
@@ -292,7 +292,7 @@ TEST_P(OffloadLive, TablesThatOutgrowADevice) {
 
 /// Each handler waits until its change is in force, and the packets do not wait for the handlers.
 TEST_P(OffloadLive, UpdatesFasterThanADeviceTakesThem) {
-  if (!has_controls()) GTEST_SKIP() << "needs a device that is slow when told";
+  if (!emulated()) GTEST_SKIP() << "needs a device that is slow when told";
   OffloadOptions o = options(Mode::kDevice);
   o.job = 64;
   o.reference.delay_us = 3000;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "backend/cuda/cuda_backend.hh"
 #include "backend/devices.hh"
 #include "backend/reference/reference_backend.hh"
+#include "headrace/real_clock.hh"
 #include "headrace/shader.hh"
 
 namespace headrace::testing {
@@ -15,7 +17,9 @@ namespace {
 /// Jobs that are held back come to the device only when they no longer are.
 class ControlledLane final : public offload::Lane {
  public:
-  ControlledLane(offload::Lane& lane, DeviceControls& controls) : lane_(lane), controls_(controls), jobs_(64) {}
+  /// \param faults those that the device does not play itself
+  ControlledLane(offload::Lane& lane, DeviceControls& controls, const ReferenceOptions& faults)
+      : lane_(lane), controls_(controls), faults_(faults), jobs_(64) {}
 
   uint8_t* rows_in(int job) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
@@ -33,7 +37,7 @@ class ControlledLane final : public offload::Lane {
   bool submit(int job, int plan, int slots, uint64_t parameters) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
     if (failed(controls_.submitted.load())) return false;
-    at(job) = {controls_.submitted.fetch_add(1), false, false, plan, slots, parameters};
+    at(job) = {controls_.submitted.fetch_add(1), false, false, plan, slots, parameters, now_ns()};
     controls_.slots += slots;
     controls_.last_size = slots;
     return held(at(job)) || hand_over(job);
@@ -59,8 +63,21 @@ class ControlledLane final : public offload::Lane {
     bool with_device = false;
     int plan = 0, slots = 0;
     uint64_t parameters = 0;
+    int64_t since = 0;
   };
-  bool held(const Job& job) const { return controls_.hold || (job.number == controls_.lose && !controls_.found); }
+  bool held(const Job& job) const {
+    return controls_.hold || (job.number == controls_.lose && !controls_.found) || late(job) || hangs(job);
+  }
+  bool late(const Job& job) const {
+    return faults_.late_every > 0 && (static_cast<uint64_t>(job.number) + 1) % faults_.late_every == 0 &&
+           now_ns() - job.since < int64_t{faults_.late_ms} * 1'000'000;
+  }
+  bool hangs(const Job& job) const {
+    if (faults_.hang_at == 0 || static_cast<uint64_t>(job.number) + 1 < faults_.hang_at) return false;
+    int64_t never = 0;
+    controls_.hung_since.compare_exchange_strong(never, now_ns());
+    return faults_.hang_ms == 0 || now_ns() - controls_.hung_since < int64_t{faults_.hang_ms} * 1'000'000;
+  }
   bool hand_over(int job) {
     Job& j = at(job);
     j.with_device = true;
@@ -69,11 +86,12 @@ class ControlledLane final : public offload::Lane {
   Job& at(int job) { return jobs_.at(static_cast<size_t>(job)); }
   bool failed(int number) const {
     const int from = controls_.fail_from.load();
-    return from >= 0 && number >= from;
+    return (from >= 0 && number >= from) || (faults_.fail_at > 0 && static_cast<uint64_t>(number) + 1 >= faults_.fail_at);
   }
 
   offload::Lane& lane_;
   DeviceControls& controls_;
+  const ReferenceOptions faults_;
   std::vector<Job> jobs_;
 };
 
@@ -103,47 +121,47 @@ class ControlledMemory final : public offload::DeviceMemory {
 
 class ControlledBackend final : public offload::Backend {
  public:
-  ControlledBackend(const OffloadOptions& options, std::shared_ptr<DeviceControls> controls, bool compiled,
-                    size_t memory_limit)
-      : inner_(with_threads(options, controls->threads), memory_limit),
+  /// \param reference `inner`, if generated programs are to be run by it
+  /// \param faults those that `inner` does not play itself
+  ControlledBackend(std::unique_ptr<offload::Backend> inner, offload::ReferenceBackend* reference,
+                    std::shared_ptr<DeviceControls> controls, const ReferenceOptions& faults)
+      : inner_(std::move(inner)),
+        reference_(reference),
         controls_(std::move(controls)),
-        memory_(inner_.memory(), *controls_),
-        compiled_(compiled) {}
+        faults_(faults),
+        memory_(inner_->memory(), *controls_) {}
 
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
-    if (compiled_) {
+    if (reference_) {
       std::string messages;
       const auto runner = compile_program(program.source, messages);
       if (!runner) return errors.error("the program does not compile:\n{}\n{}", messages, program.source);
-      inner_.set_runner(runner);
+      reference_->set_runner(runner);
     }
     lanes_.resize(static_cast<size_t>(options.workers));
-    return inner_.open(program, options, errors);
+    return inner_->open(program, options, errors);
   }
   Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override {
     if (controls_->no_lanes) return errors.error("no memory for lanes");
-    const Status status = inner_.open_lanes(lanes, errors);
+    const Status status = inner_->open_lanes(lanes, errors);
     for (const LaneFor& lane : lanes)
       lanes_[static_cast<size_t>(lane.worker)] =
-          std::make_unique<ControlledLane>(*inner_.lane(lane.worker), *controls_);
+          std::make_unique<ControlledLane>(*inner_->lane(lane.worker), *controls_, faults_);
     controls_->lanes += static_cast<int>(lanes.size());
     return status;
   }
   offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
-  bool stop() override { return inner_.stop(); }
-  std::string describe() const override { return inner_.describe(); }
+  int numa_node() const override { return inner_->numa_node(); }
+  bool stop() override { return inner_->stop(); }
+  std::string describe() const override { return inner_->describe(); }
 
  private:
-  static OffloadOptions with_threads(OffloadOptions options, bool wanted) {
-    if (!wanted) options.reference.threads = 0;
-    return options;
-  }
-
-  offload::ReferenceBackend inner_;
+  std::unique_ptr<offload::Backend> inner_;
+  offload::ReferenceBackend* reference_;
   std::shared_ptr<DeviceControls> controls_;
+  const ReferenceOptions faults_;
   ControlledMemory memory_;
-  const bool compiled_;
   std::vector<std::unique_ptr<ControlledLane>> lanes_;
 };
 
@@ -170,12 +188,28 @@ std::string without_id(std::string bytes) {
 
 // --- Devices
 
-TestDevices::TestDevices(int count, bool compiled, size_t memory_limit) {
+TestDevices::TestDevices(int count, Carrier carrier, size_t memory_limit) {
   for (int i = 0; i < count; ++i) controls_.push_back(std::make_shared<DeviceControls>());
-  offload::replace_devices([controls = controls_, compiled, memory_limit](const OffloadOptions& options, std::string&) {
+  offload::replace_devices([controls = controls_, carrier, memory_limit](const OffloadOptions& options,
+                                                                         std::string& why_not) {
     std::vector<std::unique_ptr<offload::Backend>> found;
-    for (const auto& c : controls)
-      found.push_back(std::make_unique<ControlledBackend>(options, c, compiled, memory_limit));
+    for (size_t i = 0; i < controls.size(); ++i) {
+      if (carrier == Carrier::kCuda) {
+        // A machine with one device plays several with it.
+        Errors errors;
+        const int there = std::max(cuda::cuda_device_count(&why_not), 1);
+        if (auto device = cuda::make_cuda_backend(static_cast<int>(i) % there, errors))
+          found.push_back(
+              std::make_unique<ControlledBackend>(std::move(device), nullptr, controls[i], options.reference));
+        continue;
+      }
+      OffloadOptions without_threads = options;
+      if (!controls[i]->threads) without_threads.reference.threads = 0;
+      auto device = std::make_unique<offload::ReferenceBackend>(without_threads, memory_limit);
+      offload::ReferenceBackend* const runs_programs = carrier == Carrier::kProgram ? device.get() : nullptr;
+      found.push_back(std::make_unique<ControlledBackend>(std::move(device), runs_programs, controls[i],
+                                                          ReferenceOptions()));
+    }
     return found;
   });
 }
@@ -200,7 +234,7 @@ void OffloadTest::TearDown() {
 
 TestDevices& OffloadTest::devices(int count) {
   devices_.reset();
-  devices_ = std::make_unique<TestDevices>(count, GetParam() == Carrier::kProgram);
+  devices_ = std::make_unique<TestDevices>(count, GetParam());
   return *devices_;
 }
 
@@ -214,11 +248,15 @@ OffloadOptions OffloadTest::options(OffloadOptions::Mode mode) const {
   return o;
 }
 
+CompileOptions OffloadTest::compile(CompileOptions::Mode mode) const {
+  if (GetParam() != Carrier::kCompiled) return {};
+  return {.mode = mode, .file = {}, .shortest = 1};
+}
+
 std::unique_ptr<TestRouter> OffloadTest::make(const std::string& text, const OffloadOptions& options,
                                               int threads) const {
-  RouterOptions all{.offload = options};
-  if (GetParam() == Carrier::kCompiled) all.compile = {.mode = CompileOptions::Mode::kWait, .file = {}, .shortest = 1};
-  auto r = std::make_unique<TestRouter>(text, all, threads);
+  auto r = std::make_unique<TestRouter>(
+      text, RouterOptions{.offload = options, .compile = compile(CompileOptions::Mode::kWait)}, threads);
   EXPECT_TRUE(r->ok()) << r->errors();
   if (r->ok()) {
     EXPECT_EQ(r->router().engine() != nullptr, !on_cpu()) << r->errors();
@@ -294,11 +332,12 @@ void expect_same(const Outcome& is, const Outcome& should) {
 
 // --- Real time
 
-LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, int threads)
-    : options_(options), runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
+LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, int threads,
+                       const CompileOptions& compile)
+    : options_{.offload = options, .compile = compile}, runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
-  router_ = Router::create(configuration, runtime_, errors_, RouterOptions{.profile = false, .offload = options});
+  router_ = Router::create(configuration, runtime_, errors_, options_);
 }
 
 void LiveRouter::run(const std::function<bool()>& control) { runtime_.run(router_, control, 1); }
@@ -308,8 +347,7 @@ bool LiveRouter::swap(const std::string& text) {
   const int before = errors_.error_count();
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return false;
-  std::unique_ptr<Router> next = Router::create(configuration, runtime_, errors_,
-                                                RouterOptions{.profile = false, .offload = options_}, router_.get());
+  std::unique_ptr<Router> next = Router::create(configuration, runtime_, errors_, options_, router_.get());
   if (next) (void)runtime_.replace(std::move(next));
   return next == nullptr && errors_.error_count() == before;
 }

@@ -33,6 +33,7 @@ struct DeviceControls {
   std::atomic<int> fail_from{-1};       ///< this job and later ones: the device has failed
   std::atomic<int> lose{-1};            ///< this job is not done before `found` is set
   std::atomic<bool> found{false};       ///< the lost job is done, late
+  std::atomic<int64_t> hung_since{0};   ///< when the first job hung, ReferenceOptions::hang_at
   std::atomic<int> submitted{0};        ///< jobs handed over
   std::atomic<int> slots{0};            ///< packets in them
   std::atomic<int> reused{0};           ///< jobs handed over at a place whose job was not done
@@ -45,8 +46,8 @@ struct DeviceControls {
 /// Puts devices that obey DeviceControls in the place of the machine's, as long as it lives.
 class TestDevices {
  public:
-  /// \param compiled their jobs are run by the generated program
-  explicit TestDevices(int count = 1, bool compiled = false, size_t memory_limit = 0);
+  /// \param carrier what runs their jobs: the reference, the generated program, or CUDA
+  explicit TestDevices(int count = 1, Carrier carrier = Carrier::kReference, size_t memory_limit = 0);
   ~TestDevices();
   TestDevices(const TestDevices&) = delete;
   TestDevices& operator=(const TestDevices&) = delete;
@@ -84,8 +85,12 @@ class OffloadTest : public ::testing::TestWithParam<Carrier> {
 
   bool on_cpu() const { return GetParam() == Carrier::kCpu || GetParam() == Carrier::kCompiled; }
   /// True if faults can be played.
-  bool has_controls() const { return GetParam() == Carrier::kReference || GetParam() == Carrier::kProgram; }
+  bool has_controls() const { return !on_cpu(); }
+  /// True if the CPU plays the device, and looks whether shaders keep the rules.
+  bool emulated() const { return GetParam() == Carrier::kReference || GetParam() == Carrier::kProgram; }
   OffloadOptions options(OffloadOptions::Mode mode = OffloadOptions::Mode::kDevice) const;
+  /// \param mode that of the carrier that compiles chains
+  CompileOptions compile(CompileOptions::Mode mode) const;
   std::unique_ptr<TestRouter> make(const std::string& text) const { return make(text, options()); }
   std::unique_ptr<TestRouter> make(const std::string& text, const OffloadOptions& options, int threads = 1) const;
   /// Makes as many devices as a test wants; call before make().
@@ -113,7 +118,7 @@ Outcome outcome_of(TestRouter& r);
 /// A router that runs in real time on threads of its own; the test is its control thread.
 class LiveRouter {
  public:
-  LiveRouter(const std::string& text, const OffloadOptions& options, int threads);
+  LiveRouter(const std::string& text, const OffloadOptions& options, int threads, const CompileOptions& compile = {});
 
   bool ok() const { return router_ != nullptr; }
   std::string errors() const { return errors_.str(); }
@@ -127,7 +132,7 @@ class LiveRouter {
   std::string read(const std::string& handler);
 
  private:
-  const OffloadOptions options_;
+  const RouterOptions options_;
   Errors errors_;
   Runtime runtime_;
   std::unique_ptr<Router> router_;

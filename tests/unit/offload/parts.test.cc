@@ -411,7 +411,7 @@ TEST_F(OffloadParameters, NotEnoughMemoryIsAnErrorWithFigures) {
 }
 
 TEST(OffloadStart, NotEnoughMemoryKeepsTheRouterFromStarting) {
-  TestDevices small(1, false, size_t{1} << 20);
+  TestDevices small(1, Carrier::kReference, size_t{1} << 20);
   OffloadOptions o;
   o.mode = OffloadOptions::Mode::kDevice;
   o.backend = "reference";

@@ -122,7 +122,7 @@ Script(set n 0, label again, write rt.set 1.0.0.0/8 0, write rt.set 3.0.0.0/8 0,
 // --- Shaders that break the rules
 
 TEST_P(OffloadUpdate, AShaderThatWritesTooEarlyIsFound) {
-  if (!has_controls()) GTEST_SKIP() << "the host looks for it";
+  if (!emulated()) GTEST_SKIP() << "the host looks for it";
   const auto r = make("Idle -> first :: OffloadRash(10) -> second :: OffloadRash(100) -> cap :: Capture;");
   inject(*r, "first", {marked(std::string(200, 'x'), 1, 0)});
   r->router().drain();
@@ -132,7 +132,7 @@ TEST_P(OffloadUpdate, AShaderThatWritesTooEarlyIsFound) {
 }
 
 TEST_P(OffloadUpdate, AnUndeclaredAccessIsFound) {
-  if (!has_controls()) GTEST_SKIP() << "the host looks for it";
+  if (!emulated()) GTEST_SKIP() << "the host looks for it";
   const auto r = make(
       "Idle -> first :: OffloadSly(15) -> second :: OffloadSly(16) -> Strip(14) -> CheckIPHeader "
       "-> cap :: Capture;");
@@ -143,7 +143,7 @@ TEST_P(OffloadUpdate, AnUndeclaredAccessIsFound) {
 }
 
 TEST_P(OffloadUpdate, AnAnnotationThatIsNotSetIsFound) {
-  if (!has_controls()) GTEST_SKIP() << "the host looks for it";
+  if (!emulated()) GTEST_SKIP() << "the host looks for it";
   const auto r = make("Idle -> first :: OffloadForgetful -> cap :: Capture;");
   inject(*r, "first", {marked(std::string(60, 'x'), 1, 0)});
   r->router().drain();
@@ -156,7 +156,7 @@ TEST_P(OffloadUpdate, AnAnnotationThatIsNotSetIsFound) {
 }
 
 TEST_P(OffloadUpdate, RightShadersAreNotBlamed) {
-  if (!has_controls()) GTEST_SKIP() << "the host looks for it";
+  if (!emulated()) GTEST_SKIP() << "the host looks for it";
   const auto r = make(
       "Idle -> first :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader -> IPClassifier(tcp or udp port 53)"
       " -> IPGWOptions(1.2.3.4) -> DecIPTTL -> FixIPSrc(1.2.3.4) -> GetIPAddress(16) -> cap :: Capture;"

@@ -1,0 +1,347 @@
+"""Chains compiled for the CPU: what a user sees when all is well, and when it is not."""
+
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CONF = ROOT / "conf"
+CAPTURES = ROOT / ".." / "shared" / "data" / "pcap"
+
+# Two shaders, 1,000 packets, nothing but numbers at the end.
+SMALL = """
+TrafficSource(uniform, LIMIT 1000, STOP true) -> Strip(14) -> check :: CheckIPHeader -> c :: Counter -> DecIPTTL
+  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> ToDump(out.pcap, SNAPLEN 0);
+"""
+
+
+def read_capture(path):
+    data, at, frames = path.read_bytes(), 24, []
+    while at < len(data):
+        length = int.from_bytes(data[at + 8:at + 12], "little")
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
+
+
+def compiler():
+    for name in [os.environ.get("HEADRACE_CXX"), "g++", "clang++"]:
+        if name and shutil.which(name):
+            return shutil.which(name)
+    return None
+
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C++ compiler here")
+
+
+def script(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def run(headrace, tmp_path):
+    """Runs SMALL, or another text, waiting for the chains; returns its output. The cache is this test's own."""
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def run(*options, text=SMALL, read="c.count", env=None, mode="wait"):
+        conf = headrace.folder / "small.click"
+        conf.write_text(text)
+        environment = {"HOME": str(home), "XDG_CACHE_HOME": ""} | (env or {})
+        done = headrace("run", "-w", "1", "--compile", mode, *(["-r", read] if read else []), *options, conf, env=environment)
+        assert read is None or f"{read}: 1000\n" in done.stdout, done.stdout
+        return done.stdout + done.stderr
+
+    run.home = home
+    run.cache = home / ".cache" / "headrace"
+    run.folder = headrace.folder
+    return run
+
+
+@needs_compiler
+def test_compiled_once_and_kept(run):
+    assert re.search(r"^chains: compiled: .*, \d+\.\d s$", run(), re.M)
+    assert stat.S_IMODE(run.cache.stat().st_mode) == 0o700
+    assert len(list(run.cache.glob("cpu-*.so"))) == 1
+    assert f", kept in {run.cache}\n" in run()
+    # Another configuration, another program.
+    run(text=SMALL.replace("Strip(14)", "Strip(13) -> Strip(1)"))
+    assert len(list(run.cache.glob("cpu-*.so"))) == 2
+
+
+@needs_compiler
+def test_the_same_bytes(run):
+    run(mode="off")
+    one_by_one = read_capture(run.folder / "out.pcap")
+    run()
+    assert len(one_by_one) == 1000 and read_capture(run.folder / "out.pcap") == one_by_one
+
+
+def test_no_compiler(run):
+    text = run(env={"HEADRACE_CXX": "/nonexistent/g++"})
+    assert ("chains: not compiled (no C++ compiler: /nonexistent/g++: No such file or directory): "
+            "packets go from element to element\n") in text
+
+
+def test_a_compiler_that_fails(run, tmp_path):
+    cxx = script(tmp_path / "cxx", '[ "$1" = --version ] && { echo "cxx 1"; exit 0; }\necho "out of luck" >&2\nexit 1\n')
+    text = run(env={"HEADRACE_CXX": cxx})
+    assert f"chains: not compiled ({cxx} does not compile the chains:\nout of luck): packets go" in text
+
+
+def test_a_compiler_that_does_not_answer(run, tmp_path):
+    cxx = script(tmp_path / "cxx", "exit 7\n")
+    assert f"chains: not compiled (no C++ compiler: {cxx} --version failed)" in run(env={"HEADRACE_CXX": cxx})
+
+
+@pytest.mark.parametrize("writes, said", [
+    ("echo rubbish >", "file too short"),
+    ("head -c 20000 /dev/urandom >", "invalid ELF header"),
+    (": ", "wrote no program"),
+])
+def test_a_compiler_that_writes_rubbish(run, tmp_path, writes, said):
+    cxx = script(tmp_path / "cxx", '[ "$1" = --version ] && { echo "cxx 1"; exit 0; }\n'
+                 f'while [ $# -gt 0 ]; do [ "$1" = -o ] && {writes} "$2"; shift; done\nexit 0\n')
+    text = run(env={"HEADRACE_CXX": cxx})
+    assert "chains: not compiled (" in text and said in text, text
+    assert not list(run.cache.glob("cpu-*.so"))
+
+
+def test_a_compiler_that_hangs(headrace, tmp_path):
+    """Packets flow meanwhile, and it does not outlive the router."""
+    (tmp_path / "home").mkdir()
+    cxx = script(tmp_path / "cxx", '[ "$1" = --version ] && { echo "cxx 1"; exit 0; }\n'
+                 f"echo $$ > {tmp_path}/pid\nsleep 1000\n")
+    (headrace.folder / "small.click").write_text(SMALL.replace("STOP true", "STOP false"))
+    begin = time.monotonic()
+    done = headrace("run", "-w", "1", "-d", "2", "-r", "c.count", "-r", "chains", "small.click",
+                    env={"HEADRACE_CXX": cxx, "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""})
+    assert time.monotonic() - begin < 30
+    assert "c.count: 1000\n" in done.stdout and "chains: being compiled\n" in done.stdout
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@needs_compiler
+def test_a_cache_that_others_may_write_to(run):
+    run.cache.mkdir(parents=True)
+    run.cache.chmod(0o777)
+    assert f"not kept: others may write to {run.cache}\n" in run()
+    assert not list(run.cache.iterdir())
+
+
+@needs_compiler
+def test_a_cache_of_another_user(run):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    run.cache.mkdir(parents=True)
+    os.chown(run.cache, 12345, 12345)
+    assert f"not kept: {run.cache} belongs to another user\n" in run()
+
+
+@needs_compiler
+def test_a_cache_that_is_a_file(run):
+    run.cache.parent.mkdir(parents=True)
+    run.cache.write_text("")
+    assert f"not kept: {run.cache} is no folder\n" in run()
+
+
+@needs_compiler
+def test_a_cache_that_is_a_link(run, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    run.cache.parent.mkdir(parents=True)
+    run.cache.symlink_to(tmp_path / "elsewhere")
+    assert f"not kept: {run.cache} is no folder\n" in run()
+
+
+@needs_compiler
+def test_no_home(run):
+    assert "not kept: /proc/nobody/.cache/headrace: " in run(env={"HOME": "/proc/nobody"})
+    assert "not kept: neither HOME nor XDG_CACHE_HOME is set\n" in run(env={"HOME": ""})
+
+
+@needs_compiler
+def test_rubbish_in_the_cache(run):
+    run()
+    kept, = run.cache.glob("cpu-*.so")
+    kept.write_bytes(b"rubbish")
+    assert re.search(r"^chains: compiled: .*, \d+\.\d s$", run(), re.M)
+    assert kept.stat().st_size > 1000
+    # One that somebody else could have put there is not run.
+    kept.chmod(0o666)
+    assert "kept in" not in run()
+
+
+def mounted(folder, options):
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "headrace-test", str(folder)], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("cannot mount a file system here")
+    return folder
+
+
+@needs_compiler
+@pytest.mark.parametrize("options, said", [("size=16M,noexec", ""), ("size=4k", "not kept: cannot write to "), ("ro", "not kept: ")])
+def test_file_systems_that_refuse(run, tmp_path, options, said):
+    home = mounted(tmp_path / "mounted", options)
+    try:
+        text = run(env={"HOME": str(home)})
+        assert "chains: compiled: " in text and said in text, text
+        if not said:
+            assert "kept in" in run(env={"HOME": str(home), "TMPDIR": str(home)})
+    finally:
+        subprocess.run(["umount", str(home)], check=True)
+
+
+@needs_compiler
+def test_no_room_for_the_compiler(run, tmp_path):
+    folder = mounted(tmp_path / "mounted", "size=64k")
+    try:
+        text = run(env={"TMPDIR": str(folder)})
+        assert "chains: not compiled (cannot write to " in text, text
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@needs_compiler
+def test_nothing_of_a_configuration_is_executed(run):
+    """Names and arguments are comments of the program; none of them ends a comment or comes to a shell."""
+    evil = ['"$(touch pwned)"', '"`touch pwned`"', '"\\\\"', '"*/ int x; /*"', '"??/"', '"\n#error"']
+    text = SMALL.replace("-> c ::", "".join(f"-> AhoCorasick({e}) " for e in evil) + "-> c ::")
+    assert "chains: compiled: " in run(text=text)
+    assert not list(run.folder.rglob("pwned"))
+
+
+@needs_compiler
+def test_compile_beforehand(headrace, run, tmp_path):
+    env = {"HOME": str(run.home), "XDG_CACHE_HOME": ""}
+    (headrace.folder / "small.click").write_text(SMALL)
+    headrace("compile", "small.click", "-o", "small.so", env=env)
+    without = {"HEADRACE_CXX": "/nonexistent"}
+    assert "chains: compiled: small.so\n" in run("--compiled", "small.so", env=without)
+    other = run("--compiled", "small.so", text=SMALL.replace("DecIPTTL", "DecIPTTL -> Paint(3)"), env=without)
+    assert "small.so: it was made from another configuration, or for another version of Headrace" in other
+    assert "missing.so: No such file or directory" in run("--compiled", "missing.so", env=without)
+    (headrace.folder / "bad.so").write_bytes(b"\x7fELF")
+    assert "bad.so: " in run("--compiled", "bad.so", env=without)
+    done = headrace("compile", "small.click", "-o", "small.so", status=1, env=env | without)
+    assert "no C++ compiler: /nonexistent: No such file or directory" in done.stderr
+    (headrace.folder / "none.click").write_text("Idle -> Discard;")
+    assert "none.click has no chain of shaders" in headrace("compile", "none.click", "-o", "x.so", status=1).stderr
+
+
+@needs_compiler
+def test_programs_beside_the_executable(headrace, run, tmp_path):
+    """As the portable archive has them. The executable must lie there, so it is copied."""
+    folder = tmp_path / "archive"
+    (folder / "chains").mkdir(parents=True)
+    binary = folder / "headrace"
+    shutil.copy(os.path.realpath(os.environ.get("HEADRACE", ROOT / "build" / "headrace")), binary)
+    conf = headrace.folder / "small.click"
+    conf.write_text(SMALL)
+    subprocess.run([binary, "compile", conf, "-o", folder / "chains"], check=True)
+    env = os.environ | {"HOME": str(run.home), "XDG_CACHE_HOME": "", "HEADRACE_CXX": "/nonexistent"}
+    done = subprocess.run([binary, "run", "-w", "1", "--compile", "wait", conf], env=env, cwd=headrace.folder, capture_output=True,
+                          text=True, check=True)
+    assert f"chains: compiled: {folder}/chains/" in done.stdout
+
+
+def test_the_program_is_readable(headrace):
+    headrace("check", "-q", CONF / "ipv4-router.click", "--program", "cpu.cc")
+    text = (headrace.folder / "cpu.cc").read_text()
+    assert "// port2/ttl :: DecIPTTL()" in text and "goto port2_ttl_" in text
+    assert "extern \"C\"" in text and "__device__" not in text
+
+
+@needs_compiler
+def test_a_new_configuration_is_compiled_too(headrace, run, tmp_path):
+    """And a write handler shows at once."""
+    text = """
+        s :: TrafficSource(uniform, LENGTH 64, LIMIT {limit}, STOP true) -> Strip(14) -> p :: PaintTee({color}) -> q :: Counter -> Discard;
+        p[1] -> copies :: Counter -> Discard;
+        Script(TYPE DRIVER, wait 0.2, print chains, print p.color, {more});
+    """
+    first = text.format(limit=-1, color=3, more="write hotconfig $(cat second.click), wait 5")
+    second = text.format(limit=-1, color=0, more="wait 0.1, write p.color 5, write copies.reset, wait 0.1, print copies.count, stop")
+    (headrace.folder / "second.click").write_text(second)
+    (headrace.folder / "first.click").write_text(first)
+    done = headrace("run", "-w", "1", "--compile", "wait", "-R", "first.click",
+                    env={"HOME": str(run.home), "XDG_CACHE_HOME": ""})
+    values = re.findall(r"^(compiled|\d+$)", done.stdout, re.M)
+    assert values == ["compiled", "3", "compiled", "0", "0"], done.stdout
+
+
+def captures(folder):
+    """All packets of the real captures, in files that TrafficSource can replay."""
+    import lzma
+    import tarfile
+    if not CAPTURES.is_dir():
+        pytest.skip(f"{CAPTURES} is not there")
+    files = []
+    for path in sorted(CAPTURES.glob("*.pcap.xz")):
+        files.append(folder / path.stem)
+        files[-1].write_bytes(lzma.open(path).read())
+    for path in sorted(CAPTURES.glob("*.tar.xz")):
+        with tarfile.open(path) as archive:
+            for member in archive.getmembers():
+                if not member.isfile() or not re.search(r"\.p?cap$", member.name):
+                    continue
+                files.append(folder / member.name.replace("/", "_"))
+                files[-1].write_bytes(archive.extractfile(member).read())
+    return files
+
+
+def outcome(headrace, text, mode, env):
+    """What came out by sink, what elements dropped, and all that was printed."""
+    conf = headrace.folder / "conf.click"
+    conf.write_text(text)
+    for old in headrace.folder.glob("sink*.pcap"):
+        old.unlink()
+    names = re.findall(r"^(\S+) :: ", headrace("flatten", conf).stdout, re.M)
+    reads = [word for name in names for word in ("-r", f"{name}.drop_reasons")]
+    printed = headrace("run", "-w", "1", "--compile", mode, *reads, conf, env=env).stdout
+    drops = printed[printed.index(".drop_reasons: "):]
+    return {path.name: read_capture(path) for path in headrace.folder.glob("sink*.pcap")}, drops, printed
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["ipv4-router", "ipv6-forward", "ids-router", "dpi-router", "two-matchers"])
+def test_configurations_on_real_captures(headrace, run, tmp_path, name):
+    """The same bytes in the same files, and the same drops, from element to element and compiled."""
+    files = captures(tmp_path)
+    text = (CONF / f"{name}.click").read_text()
+    text = re.sub(r"\bdata/", str(CONF / "data") + "/", text)
+    text = re.sub(r"TrafficSource\([^)]*\)", "TrafficSource(FILE_HERE, LIMIT LIMIT_HERE, STOP true)", text)
+    sinks = len(re.findall(r"\bTrafficSink\b", text))
+    for i in range(sinks):
+        text = re.sub(r"(\w+) :: TrafficSink\b", f"ToDump(sink{i}.pcap, SNAPLEN 0)", text, count=1)
+    text = text.replace("$ALERTS -", "$ALERTS alerts.txt").replace("$RATE 1)", "$RATE 0)")
+    env = {"HOME": str(run.home), "XDG_CACHE_HOME": ""}
+    compared = 0
+    for file in files[:40]:
+        here = text.replace("FILE_HERE", str(file)).replace("LIMIT_HERE", "3000")
+        frames, drops, _ = outcome(headrace, here, "off", env)
+        compiled_frames, compiled_drops, printed = outcome(headrace, here, "wait", env)
+        assert "chains: compiled: " in printed, printed
+        assert compiled_drops == drops, file
+        assert compiled_frames.keys() == frames.keys()
+        for sink, those in frames.items():
+            # Packets that leave by different ways have no order. Errors that a router makes are numbered as they are made.
+            assert sorted(map(without_id, compiled_frames[sink])) == sorted(map(without_id, those)), (file, sink)
+            compared += len(those)
+    assert compared > 1000
+
+
+def without_id(frame):
+    if frame[12:14] == b"\x08\x00" and len(frame) > 34 and frame[23] == 1:
+        return frame[:18] + b"\0\0" + frame[20:24] + b"\0\0" + frame[26:]
+    return frame
