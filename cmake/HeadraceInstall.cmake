@@ -2,6 +2,7 @@
 #   bin/headrace
 #   include/headrace/, include/headrace/tables/<kind>/            what an element includes
 #   lib/cmake/Headrace                                            find_package(Headrace), headrace_add_elements()
+#   lib/headrace/chains                                           their chains, compiled (HEADRACE_COMPILE_CONF)
 #   share/headrace/conf                                           configurations and their data
 #   share/doc/headrace, share/man/man1/headrace.1, share/bash-completion/completions/headrace
 
@@ -55,5 +56,14 @@ function(headrace_install)
     install(FILES ${made_dir}/headrace.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT router)
     install(FILES ${made_dir}/headrace.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
             RENAME headrace COMPONENT router)
+    if(HEADRACE_COMPILE_CONF)
+      add_custom_command(TARGET headrace POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -DHEADRACE=$<TARGET_FILE:headrace> -DCONF=${PROJECT_SOURCE_DIR}/conf
+                -DMARCH=${HEADRACE_MARCH} -DOUTPUT=${PROJECT_BINARY_DIR}/chains
+                -P ${PROJECT_SOURCE_DIR}/cmake/CompileConf.cmake
+        COMMENT "Compiling the chains of conf/" VERBATIM)
+      # Where the executable looks for them.
+      install(DIRECTORY ${PROJECT_BINARY_DIR}/chains DESTINATION lib/headrace COMPONENT router)
+    endif()
   endif()
 endfunction()

@@ -71,7 +71,8 @@ class ShaderElementBase : public Element {
   /// True if `shade` alone says what the shader does with a packet on the CPU: no other body is better there, and no
   /// hook sees its results.
   virtual bool runs_by_packet() const = 0;
-  /// True if nothing can change the shader while the router runs: it has no tables and no write handlers.
+  /// True if the shader's bytes say all that it is, and nothing can change them while the router runs: it has no tables,
+  /// no write handlers and no padding.
   virtual bool is_constant() const = 0;
   /// Writes the shader as it is to `to`, with the addresses of this process.
   virtual void copy_image(void* to) const = 0;
@@ -251,10 +252,12 @@ class ShaderElement final : public ShaderElementBase {
     return !Has::shade_batch && !Has::release && !reads_payload<S>() && can_mirror();
   }
   bool is_constant() const override {
-    return !Has::mirror && !Has::refresh && !can_live_reconfigure() && !handlers().writable();
+    // Equal ones must have equal bytes, or no program would be found again: padding has any value.
+    return (std::is_empty_v<S> || std::has_unique_object_representations_v<S>)&&!Has::mirror && !Has::refresh &&
+           !can_live_reconfigure() && !handlers().writable();
   }
   void copy_image(void* to) const override {
-    // The byte of an empty shader means nothing, and equal shaders have equal images.
+    // The byte of an empty shader means nothing.
     if constexpr (std::is_empty_v<S>)
       std::memset(to, 0, sizeof shader_);
     else
@@ -460,7 +463,7 @@ class ShaderElement final : public ShaderElementBase {
     }
   }
 
-  S shader_ = S();  // not S{}, which leaves padding as it was
+  S shader_{};
   std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
 };
 

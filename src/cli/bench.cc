@@ -232,6 +232,13 @@ bool pace(lang::Configuration& configuration, double mpps) {
   return sources > 0 && sinks > 0;
 }
 
+/// How the cycles of elements were found.
+std::string profile_method(const Result& r) {
+  return r.compiled.starts_with("compiled")
+             ? "cycles of compiled chains, divided among their elements by samples of a program with marks"
+             : "cycles between the borders of elements";
+}
+
 nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, const std::string& conf) {
   const double wire = gbps(r.bytes() + kWireOverhead * r.packets(), r.seconds);
   nlohmann::ordered_json j;
@@ -282,6 +289,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
            {"packets_per_batch",
             static_cast<double>(row.profile.packets) / static_cast<double>(std::max<uint64_t>(row.profile.batches, 1))},
            {"packets", row.profile.packets}});
+    j["profile_by"] = profile_method(r);
     j["profile"] = rows;
   }
   return j;
@@ -303,9 +311,8 @@ void print_pauses(const nlohmann::ordered_json& pauses) {
 }
 
 void print_profile(const Result& r) {
-  if (!r.compiled.empty())
-    print("\nCycles of compiled chains are divided among their elements by samples of a program with marks.");
-  print("\n{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
+  print("\n{}\n", profile_method(r));
+  print("{:<20}{:<20}{:>14}{:>15}{:>16}{:>9}\n", "element", "class", "cycles/packet", "packets/batch", "packets",
         "share");
   uint64_t all = 0;
   for (const Result::Row& row : r.profile) all += row.profile.cycles;

@@ -257,7 +257,9 @@ std::vector<fs::path> installed_folders() {
 
 std::string program_hash(const std::string& source) {
   ContentHash hash;
-  hash.add(source);
+  // Without comments: arguments of elements that are no part of the program do not make another one.
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) hash.add(line.substr(0, line.find("//")));
   for (const auto& [path, text] : included_headers(source).texts) {
     hash.add(path);
     hash.add(text);
