@@ -90,7 +90,7 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { tells = owner.tells(); }
+void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }
 
 void CheckIPHeader::mirror(Mirror& mirror, const CheckIPHeaderOwner& owner) {
   refresh(owner);

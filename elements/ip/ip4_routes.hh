@@ -62,8 +62,8 @@ auto IPLookupShader<Self>::note(const Owner& owner) const {
 
 template <typename Self>
 void IPLookupShader<Self>::refresh(const Owner& owner) {
-  table = owner.view();
-  hops = owner.hops();
+  renew(table, owner.view());
+  renew(hops, owner.hops());
 }
 
 template <typename Self>

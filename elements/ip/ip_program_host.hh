@@ -40,7 +40,7 @@ struct IpPacketWords {
 
 template <typename Self>
 void IpProgramShader<Self>::refresh(const Owner& owner) {
-  program = owner.view();
+  renew(program, owner.view());
 }
 
 template <typename Self>

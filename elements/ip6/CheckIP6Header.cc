@@ -40,7 +40,7 @@ void CheckIP6Header::add_handlers(Handlers& handlers, CheckIP6HeaderOwner& owner
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-void CheckIP6Header::refresh(const CheckIP6HeaderOwner& owner) { tells = owner.tells(); }
+void CheckIP6Header::refresh(const CheckIP6HeaderOwner& owner) { renew(tells, owner.tells()); }
 
 void CheckIP6Header::mirror(Mirror& mirror, const CheckIP6HeaderOwner& owner) {
   refresh(owner);

@@ -13,8 +13,8 @@ void LookupIP6Route::add_handlers(Handlers& handlers, Owner& owner, Element& ele
 auto LookupIP6Route::note(const Owner& owner) const { return owner.note(); }
 
 void LookupIP6Route::refresh(const Owner& owner) {
-  table = owner.view();
-  hops = owner.hops();
+  renew(table, owner.view());
+  renew(hops, owner.hops());
 }
 
 void LookupIP6Route::mirror(Mirror& mirror, const Owner& owner) { owner.mirror(mirror, table, hops); }

@@ -42,7 +42,7 @@ void Classifier::add_handlers(Handlers& handlers, Owner& owner) {
       "program", [&owner] { return owner.text(); }, Handler::kCalm);
 }
 
-void Classifier::refresh(const Owner& owner) { program = owner.view(); }
+void Classifier::refresh(const Owner& owner) { renew(program, owner.view()); }
 
 void Classifier::mirror(Mirror& mirror, const Owner& owner) {
   program = owner.view_at(mirror.array(owner.image(), owner.image_size()));

@@ -17,6 +17,8 @@ struct CompileOptions {
   std::string file;
   /// Chains of fewer shaders are not worth it.
   int shortest = 2;
+  /// Smaller batches go from element to element: nothing of a single packet can be done while another one waits for memory.
+  int smallest_batch = 2;
 };
 
 }  // namespace headrace

@@ -28,6 +28,8 @@ struct ChainRun {
   void (*leave)(void* host, uint32_t step, Next next, Batch& batch);
   /// Takes `rare`, in groups with the same code, and empties it.
   void (*leave_rare)(void* host);
+  /// Brings the step's shader up to date.
+  void (*refresh)(void* host, uint32_t step);
   /// The step's own function for a batch.
   void (*decide)(void* host, uint32_t step, Batch& batch, Next* nexts);
 };

@@ -99,6 +99,13 @@ struct Shader {
   static constexpr bool kLiveReconfigure = false;
 };
 
+/// For `refresh`: stores only what is new. A compiled chain reads a shader as a whole right afterwards, and would have to
+/// wait for a store that has just been made to a part of it.
+template <typename T>
+inline void renew(T& member, const T& value) {
+  if (!(member == value)) member = value;
+}
+
 namespace detail {
 
 /// `S::Result`, and whether there is one.

@@ -344,22 +344,10 @@ class ShaderElement final : public ShaderElementBase {
       for (int i = 0; i < n; ++i) set.add(nexts[i]);
       return set;
     }
-    if (behind_ == nullptr) {
-      shade_range(shader, packets, 0, n, n, nexts, counters, set);
-    } else {
-      // A piece at a time, so that the element behind waits for memory while this one computes.
-      constexpr int kPiece = 16;
-      for (int at = 0; at < n; at += kPiece) {
-        const int end = at + kPiece < n ? at + kPiece : n;
-        shade_range(shader, packets, at, end, n, nexts, counters, set);
-        behind_->prefetch(packets + at, end - at);
-      }
-    }
-    return set;
-  }
-  void shade_range(const S& shader, Packet** packets, int begin, int end, [[maybe_unused]] int n, Next* nexts, uint64_t* counters, NextSet& all) {
-    NextSet set = all;
-    for (int i = begin; i < end; ++i) {
+    // A piece at a time, so that the element behind waits for memory while this one computes.
+    constexpr int kPiece = 16;
+    const bool ahead = behind_ && n >= kPiece;
+    for (int i = 0; i < n; ++i) {
       Next next = kDrop;
       if (detail::has_headers<S>(*packets[i])) [[likely]] {
         CpuView<S> view(packets[i], counters);
@@ -372,8 +360,9 @@ class ShaderElement final : public ShaderElementBase {
       }
       nexts[i] = next;
       set.add(next);
+      if (ahead && (i + 1) % kPiece == 0) behind_->prefetch(packets + i + 1 - kPiece, kPiece);
     }
-    all = set;
+    return set;
   }
   void shade_with_results(const S& shader, Packet** packets, int n, Next* nexts, uint64_t* counters) {
     Result results[Batch::kCapacity];

@@ -37,7 +37,8 @@ bool safe_folder(const fs::path& folder, std::string& why_not) {
   }
   std::error_code error;
   fs::create_directories(folder.parent_path(), error);
-  if (!error && mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) error = std::error_code(errno, std::generic_category());
+  if (!error && mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    error = std::error_code(errno, std::generic_category());
   if (error) {
     why_not = fmt::format("{}: {}", folder.string(), error.message());
     return false;

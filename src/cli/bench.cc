@@ -87,7 +87,8 @@ bool swap_router(const lang::Configuration& configuration, const BenchOptions& o
                  Errors& errors, Result::Swaps& swaps) {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Router> next = Router::create(
-      configuration, runtime, errors, RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile}, runtime.current());
+      configuration, runtime, errors,
+      RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile}, runtime.current());
   if (!next) return false;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const Router& old = *runtime.current();

@@ -18,11 +18,12 @@
 namespace headrace::cli {
 
 int compile_command(int argc, char** argv) {
-  CommandLine line("headrace compile",
-                   "Compiles the chains of a configuration for the CPU, with $HEADRACE_CXX, g++ or clang++. headrace run "
-                   "--compiled FILE takes them from there. A router needs the same version of Headrace and the same "
-                   "configuration, or it does without.",
-                   "[NAME=VALUE]... CONF");
+  CommandLine line(
+      "headrace compile",
+      "Compiles the chains of a configuration for the CPU, with $HEADRACE_CXX, g++ or clang++. headrace run "
+      "--compiled FILE takes them from there. A router needs the same version of Headrace and the same "
+      "configuration, or it does without.",
+      "[NAME=VALUE]... CONF");
   ConfigurationSource source;
   std::string output, machine = "x86-64-v3";
   source.add_options(line);

@@ -339,7 +339,8 @@ int run_command(int argc, char** argv) {
   size_packet_pool(runtime_options.threads, options.offload, configuration);
   Runtime runtime(runtime_options);
   const auto begin = std::chrono::steady_clock::now();
-  LiveConfiguration live(runtime, RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile},
+  LiveConfiguration live(runtime,
+                         RouterOptions{.profile = false, .offload = options.offload, .compile = options.compile},
                          [&](const std::string& text, lang::Configuration& out, Errors& e) {
                            return source.parse(text, source.landmark(), out, e, ConfigurationSource::Check::kClasses);
                          });

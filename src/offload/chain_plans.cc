@@ -61,8 +61,8 @@ ChainPlans plan_cpu_chains(const std::vector<Element*>& elements, const std::vec
   std::vector<const char*> obstacle;
   for (const Element* e : elements)
     obstacle.push_back(!dynamic_cast<const ShaderElementBase*>(e) ? "host element"
-                       : e->ninputs() != 1                       ? "several inputs"
-                                                                 : nullptr);
+                       : e->ninputs() != 1                        ? "several inputs"
+                                                                  : nullptr);
   ChainPlans all;
   (void)find_plans(elements, edges, resolved, obstacle, static_cast<size_t>(shortest), all);
   return all;

@@ -15,8 +15,13 @@
 
 namespace headrace::offload {
 
-CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers, bool profile)
-    : plans_(plans), images_(images), profile_(profile), source_(cpu_program_source(plans, profile)) {
+CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers, const CompileOptions& options,
+                     bool profile)
+    : plans_(plans),
+      images_(images),
+      options_(options),
+      profile_(profile),
+      source_(cpu_program_source(plans, profile)) {
   if (profile)
     for (const Plan& plan : plans) samples_.emplace_back(plan.steps().size());
   for (int w = 0; w < workers; ++w) workers_.push_back(std::make_unique<OfWorker>());
@@ -30,16 +35,16 @@ CpuChains::~CpuChains() {
 }
 
 void CpuChains::add_entry(ChainEntry& element, int plan, int entry) {
-  element.set_place(plan, entry, static_cast<int>(workers_.size()));
+  element.set_place(plan, entry, static_cast<int>(workers_.size()), options_.smallest_batch);
   entries_.push_back(&element);
 }
 
-void CpuChains::start(const CompileOptions& options) {
+void CpuChains::start() {
   state_ = "being compiled";
-  if (options.mode == CompileOptions::Mode::kWait)
-    find(options);
+  if (options_.mode == CompileOptions::Mode::kWait)
+    find();
   else
-    finder_ = std::thread([this, options] { find(options); });
+    finder_ = std::thread([this] { find(); });
   if (profile_) sampler_ = std::thread([this] { sample(); });
 }
 
@@ -64,8 +69,7 @@ CpuChains::Profile CpuChains::profile(const Element& element) const {
       uint64_t all = 0;
       for (const auto& n : samples_[p]) all += n.load(std::memory_order_relaxed);
       const double share =
-          all == 0 ? 0
-                   : static_cast<double>(samples_[p][s].load(std::memory_order_relaxed)) / static_cast<double>(all);
+          all == 0 ? 0 : static_cast<double>(samples_[p][s].load(std::memory_order_relaxed)) / static_cast<double>(all);
       for (const auto& worker : workers_) {
         if (!worker->plans) continue;
         const OfPlan& of_plan = worker->plans[p];
@@ -89,9 +93,9 @@ void CpuChains::reset_profile() {
     }
 }
 
-void CpuChains::find(const CompileOptions& options) {
+void CpuChains::find() {
   std::string why_not;
-  std::optional<LoadedProgram> found = find_program(source_, options, cancel_, why_not);
+  std::optional<LoadedProgram> found = find_program(source_, options_, cancel_, why_not);
   const std::lock_guard guard(lock_);
   if (!found) {
     state_ = fmt::format("not compiled ({}): packets go from element to element", why_not);
@@ -160,6 +164,11 @@ CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
       f.plan->steps()[exit.step].element->leave(out, exit.port);
     }
   };
+  frame->run.refresh = [](void* host, uint32_t step) {
+    const Frame& f = *static_cast<Frame*>(host);
+    const Step& s = f.plan->steps()[step];
+    s.element->refresh_image(const_cast<uint8_t*>(f.run.images) + s.image);
+  };
   frame->run.decide = [](void* host, uint32_t step, Batch& batch, Next* nexts) {
     static_cast<Frame*>(host)->plan->steps()[step].element->decide(batch.begin(), batch.size(), nexts);
   };
@@ -169,8 +178,8 @@ CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
 CpuChains::OfWorker& CpuChains::prepare(int id) {
   OfWorker& worker = *workers_[static_cast<size_t>(id)];
   constexpr size_t kAlignment = 64;
-  worker.images.reset(static_cast<uint8_t*>(
-      std::aligned_alloc(kAlignment, (images_ + kAlignment) / kAlignment * kAlignment)));
+  worker.images.reset(
+      static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (images_ + kAlignment) / kAlignment * kAlignment)));
   if (!worker.images) throw std::bad_alloc();
   worker.plans = std::make_unique<OfPlan[]>(plans_.size());
   for (size_t p = 0; p < plans_.size(); ++p) {
@@ -180,7 +189,6 @@ CpuChains::OfWorker& CpuChains::prepare(int id) {
     of_plan.passed_before = of_plan.batches_before = of_plan.passed;
     for (const Step& step : plans_[p].steps()) {
       of_plan.counters.push_back(step.element->local_counters());
-      if (step.element->refreshes()) of_plan.refreshed.emplace_back(step.element, step.image);
     }
     // Two, so that an error message that is routed like any packet finds one.
     for (int i = 0; i < 2; ++i) new_frame(worker, static_cast<int>(p));
@@ -205,7 +213,6 @@ void CpuChains::run(int plan, int entry, Batch& batch) {
   if (worker->generation != generation_.load(std::memory_order_relaxed)) [[unlikely]]
     copy_images(*worker);
   OfPlan& of_plan = worker->plans[static_cast<size_t>(plan)];
-  for (const auto& [element, image] : of_plan.refreshed) element->refresh_image(worker->images.get() + image);
   if (of_plan.depth == of_plan.frames.size()) [[unlikely]]
     new_frame(*worker, plan);
   of_plan.runs += 1;

@@ -24,7 +24,7 @@ class CpuChains final : public ChainBody {
   /// \param plans must outlive this object
   /// \param images the size of a block with the shaders of all plans
   /// \param profile measure elements, see profile()
-  CpuChains(const std::vector<Plan>& plans, size_t images, int workers, bool profile);
+  CpuChains(const std::vector<Plan>& plans, size_t images, int workers, const CompileOptions& options, bool profile);
   ~CpuChains();
   CpuChains(const CpuChains&) = delete;
   CpuChains& operator=(const CpuChains&) = delete;
@@ -32,7 +32,7 @@ class CpuChains final : public ChainBody {
   /// The element in front of entry number `entry` of plan `plan`.
   void add_entry(ChainEntry& element, int plan, int entry);
   /// Looks for a compiled program, and waits for it if the options say so. Call when all entries are there.
-  void start(const CompileOptions& options);
+  void start();
   /// Call after something in a shader may have changed, while no worker runs.
   void changed() { generation_.fetch_add(1, std::memory_order_relaxed); }
   /// True once packets take the compiled way.
@@ -71,11 +71,10 @@ class CpuChains final : public ChainBody {
   };
   struct OfPlan {
     std::vector<uint64_t*> counters;  // by step
-    std::vector<std::pair<const ShaderElementBase*, size_t>> refreshed;  // with the places of their images
     std::vector<std::unique_ptr<Frame>> frames;
     size_t depth = 0;  // frames in use
     SingleWriter<uint64_t> runs = 0;
-    uint64_t cycles = 0;  // this and what follows only if profiles are measured
+    uint64_t cycles = 0;                    // this and what follows only if profiles are measured
     std::vector<uint64_t> passed, batches;  // by step
     /// All of these at the last reset.
     uint64_t cycles_before = 0;
@@ -88,7 +87,7 @@ class CpuChains final : public ChainBody {
     std::unique_ptr<OfPlan[]> plans;
   };
 
-  void find(const CompileOptions& options);
+  void find();
   void sample();
   OfWorker& prepare(int worker);
   void copy_images(OfWorker& worker);
@@ -96,6 +95,7 @@ class CpuChains final : public ChainBody {
 
   const std::vector<Plan>& plans_;
   const size_t images_;
+  const CompileOptions options_;
   const bool profile_;
   const std::string source_;
   std::vector<ChainEntry*> entries_;

@@ -128,7 +128,9 @@ class Writer {
     out += "};\n";
   }
 
-  void write_shader(std::string& out, size_t s) const {
+  /// \param refreshed the loop in front has done so
+  void write_shader(std::string& out, size_t s, bool refreshed) const {
+    if (steps_[s].element->refreshes() && !refreshed) out += fmt::format("  run.refresh(run.host, {});\n", s);
     if (is_constant(s))
       out += fmt::format("  const auto {0} = compiled::constant<{1}>(k_{0});\n", name(s), type(s));
     else
@@ -140,7 +142,7 @@ class Writer {
     const size_t s = plan_.entries()[e].step;
     out += fmt::format("\nvoid enter_{}(ChainRun& run, Batch& in) {{\n", e);
     if (prefetches(s)) {
-      write_shader(out, s);
+      write_shader(out, s, false);
       out += fmt::format("  for (Packet* const p : in) compiled::prefetch({}, p);\n", name(s));
     }
     out += fmt::format("  {}(run, in);\n}}\n", function(s));
@@ -165,16 +167,18 @@ class Writer {
     if (deals(s) && std::none_of(step.targets.begin(), step.targets.end(), looks_ahead)) {
       // The lists are in order, so that no branch depends on the way.
       out += fmt::format("      const Next next = {};\n", next);
-      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p);\n", step.targets.size(),
-                         list_of_[s][0]);
+      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p);\n",
+                         step.targets.size(), list_of_[s][0]);
       out += "        continue;\n      }\n";
-      out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n", escape, drop);
+      out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n",
+                         escape, drop);
       return;
     }
     out += fmt::format("      switch ({}) {{\n", next);
     for (size_t port = 0; port < step.targets.size(); ++port)
       out += fmt::format("        case {}: {}  // {}\n", port, way(s, port), meaning(plan_, step.targets[port]));
-    out += fmt::format("        case kEscape: {}\n        case kConsumed: continue;\n        default: {}\n      }}\n", escape, drop);
+    out += fmt::format("        case kEscape: {}\n        case kConsumed: continue;\n        default: {}\n      }}\n",
+                       escape, drop);
   }
 
   /// The loop that begins at step `first`, and what follows it.
@@ -220,7 +224,7 @@ class Writer {
       for (const uint16_t target : steps_[s].targets)
         if (target < kExit && starts_[target] && prefetches(target)) shaders.insert(target);
     }
-    for (const size_t s : shaders) write_shader(out, s);
+    for (const size_t s : shaders) write_shader(out, s, s == first && prefetches(s));
     if (marks_) {
       for (const size_t s : mine) out += fmt::format("  ++run.batches[{}];\n", s);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));

@@ -22,9 +22,7 @@ namespace headrace::offload {
 ///
 /// \param marks the program tells in ChainRun::mark where it is: mark_of() of a step
 std::string cpu_program_source(const std::vector<Plan>& plans, bool marks = false);
-constexpr uint32_t mark_of(size_t plan, size_t step) {
-  return static_cast<uint32_t>(plan << 16 | (step + 1));
-}
+constexpr uint32_t mark_of(size_t plan, size_t step) { return static_cast<uint32_t>(plan << 16 | (step + 1)); }
 
 /// The embedded headers that a source includes, directly or not.
 struct IncludedHeaders {

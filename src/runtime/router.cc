@@ -199,9 +199,8 @@ void Router::insert_cpu_chains() {
         offload::plan_cpu_chains(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.compile.shortest));
   const std::vector<offload::Plan>& plans = engine_ ? engine_->plans() : cpu_plans_->plans;
   if (plans.empty()) return;
-  cpu_chains_ =
-      std::make_unique<offload::CpuChains>(plans, engine_ ? engine_->images() : cpu_plans_->images, threads(),
-                                           options_.profile);
+  cpu_chains_ = std::make_unique<offload::CpuChains>(plans, engine_ ? engine_->images() : cpu_plans_->images, threads(),
+                                                     options_.compile, options_.profile);
   for (size_t p = 0; p < plans.size(); ++p)
     for (size_t e = 0; e < plans[p].entries().size(); ++e) {
       const int edge = plans[p].entries()[e].edge;
@@ -223,7 +222,7 @@ void Router::insert_cpu_chains() {
       cpu_chains_->add_entry(*entry, static_cast<int>(p), static_cast<int>(e));
     }
   root_handlers_.read("chains", [this] { return cpu_chains_->describe() + '\n'; });
-  cpu_chains_->start(options_.compile);
+  cpu_chains_->start();
 }
 
 bool Router::on_worker() const { return thread_id() >= 0 && thread_id() < threads(); }

@@ -54,6 +54,8 @@ struct DecisionView {
   /// Bytes a packet needs in each section so that no test can run past its end.
   uint32_t enough[decision_section::kCount];
 
+  bool operator==(const DecisionView&) const = default;
+
   /// The output for a packet, or kDrop. `Words` gives the packet's bytes:
   ///
   ///     uint32_t length(uint32_t section) const;                 // bytes from the section's begin to the packet's end

@@ -27,6 +27,7 @@ class Lpm4View {
   static constexpr uint32_t kMiss = 0xffffffffu;
 
   Lpm4View() = default;
+  bool operator==(const Lpm4View&) const = default;
   HEADRACE_SHADER explicit Lpm4View(const Lpm4Generation* generation) : generation_(generation) {}
 
   /// The next hop of the longest prefix that holds `address` (host byte order), or kMiss.
@@ -38,8 +39,9 @@ class Lpm4View {
   /// Asks for the cache line with the first entry that `lookup(address)` will read.
   HEADRACE_SHADER void prefetch(uint32_t address) const {
     const size_t index = address >> 8;
-    prefetch_line(generation_->wide ? static_cast<const uint32_t*>(generation_->first) + index
-                                    : static_cast<const void*>(static_cast<const uint16_t*>(generation_->first) + index));
+    prefetch_line(generation_->wide
+                      ? static_cast<const uint32_t*>(generation_->first) + index
+                      : static_cast<const void*>(static_cast<const uint16_t*>(generation_->first) + index));
   }
 
   /// Looks up `count` addresses that lie in memory: on a CPU faster than one by one, since more of the table's cache

@@ -54,6 +54,7 @@ class Lpm6View {
   static constexpr uint32_t kFirstWords = kGlobalWords + (1u << 18);  ///< and in all
 
   Lpm6View() = default;
+  bool operator==(const Lpm6View&) const = default;
   HEADRACE_SHADER explicit Lpm6View(const Lpm6Generation* generation) : generation_(generation) {}
 
   /// The next hop of the longest prefix that holds `key`, or kMiss.

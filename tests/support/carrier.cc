@@ -18,8 +18,8 @@
 
 #include "backend/cuda/cuda_backend.hh"
 #include "headrace/device/embedded.hh"
-#include "headrace/shader.hh"
 #include "headrace/router.hh"
+#include "headrace/shader.hh"
 #include "offload/cpu_chains.hh"
 #include "offload/plan.hh"
 

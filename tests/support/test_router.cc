@@ -23,6 +23,7 @@ TestRouter::TestRouter(std::string_view text, RouterOptions options, int threads
   if (carrier == Carrier::kCompiled) {
     options.compile.mode = CompileOptions::Mode::kWait;
     options.compile.shortest = 1;
+    options.compile.smallest_batch = 1;
   } else if (carrier != Carrier::kCpu && options.offload.backend == "auto") {
     options.offload.backend = carrier == Carrier::kCuda ? "cuda" : "reference";
     options.offload.mode = OffloadOptions::Mode::kDevice;

@@ -46,16 +46,18 @@ class ChainEntry : public Element {
   /// Lets the chain process packets on the CPU.
   void process(Batch& batch) {
     ChainBody* const body = body_.load(std::memory_order_acquire);
-    if (body && static_cast<unsigned>(thread_id()) < static_cast<unsigned>(body_workers_)) [[likely]]
+    if (body && batch.size() >= smallest_batch_ &&
+        static_cast<unsigned>(thread_id()) < static_cast<unsigned>(body_workers_)) [[likely]]
       body->run(body_plan_, body_entry_, batch);
     else
       output(0).push(batch);
   }
-  /// Where packets go once there is a body, which serves threads below `workers`.
-  void set_place(int plan, int entry, int workers) {
+  /// Where packets go once there is a body, which serves threads below `workers` and batches that are not smaller.
+  void set_place(int plan, int entry, int workers, int smallest_batch) {
     body_plan_ = plan;
     body_entry_ = entry;
     body_workers_ = workers;
+    smallest_batch_ = smallest_batch;
   }
   /// Null: from element to element. Any thread, while packets flow; `body` must not end before the router.
   void set_body(ChainBody* body) { body_.store(body, std::memory_order_release); }
@@ -80,7 +82,7 @@ class ChainEntry : public Element {
  private:
   ChainGate* gate_ = nullptr;
   std::atomic<ChainBody*> body_{nullptr};
-  int body_plan_ = 0, body_entry_ = 0, body_workers_ = 0;
+  int body_plan_ = 0, body_entry_ = 0, body_workers_ = 0, smallest_batch_ = 0;
   int plan_ = -1;
   uint16_t step_ = 0, id_ = 0;
   OffloadOptions in_effect_;

@@ -92,8 +92,8 @@ int run_program(const Arguments& arguments, const fs::path& output, const std::a
   const sched_param ordinary{};
   posix_spawnattr_setschedpolicy(&how, SCHED_OTHER);
   posix_spawnattr_setschedparam(&how, &ordinary);
-  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                     POSIX_SPAWN_SETSCHEDULER);
+  posix_spawnattr_setflags(
+      &how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSCHEDULER);
   pid_t child = 0;
   const int error = posix_spawnp(&child, argv[0], &files, &how, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
@@ -151,8 +151,7 @@ std::optional<Compiler> find_compiler(const fs::path& folder, const std::atomic<
     std::string text = beginning_of(answer);
     text = text.substr(0, text.find('\n'));
     if (status == 0 && !text.empty()) return Compiler{command, text};
-    reasons += (reasons.empty() ? "" : "; ") +
-               (status >= 0 ? fmt::format("{} --version failed", command[0]) : reason);
+    reasons += (reasons.empty() ? "" : "; ") + (status >= 0 ? fmt::format("{} --version failed", command[0]) : reason);
   }
   why_not = "no C++ compiler: " + reasons;
   return std::nullopt;
@@ -168,8 +167,8 @@ std::string processor() {
 }
 
 Arguments options_for(const std::string& machine) {
-  return {"-std=c++20",      "-O3",       "-march=" + machine, "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti",
-          "-fvisibility=hidden", "-fno-plt", "-w"};
+  return {"-std=c++20",      "-O3",       "-march=" + machine,   "-fPIC",    "-shared",
+          "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fno-plt", "-w"};
 }
 
 /// Compiles in `folder`; the result is program.so there.
@@ -193,8 +192,7 @@ bool compile(const Compiler& compiler, const Arguments& options, const std::stri
   }
   const fs::path log = folder / "log";
   const int status = run_program(command, log, cancel, why_not);
-  if (status > 0)
-    why_not = fmt::format("{} does not compile the chains:\n{}", compiler.command[0], beginning_of(log));
+  if (status > 0) why_not = fmt::format("{} does not compile the chains:\n{}", compiler.command[0], beginning_of(log));
   return status == 0;
 }
 
@@ -212,9 +210,8 @@ std::optional<LoadedProgram> load(const std::vector<char>& bytes, const std::str
     if (n <= 0) break;
     done += static_cast<size_t>(n);
   }
-  void* const handle = done == bytes.size()
-                           ? dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL)
-                           : nullptr;
+  void* const handle =
+      done == bytes.size() ? dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   if (!handle) {
     const char* const message = done == bytes.size() ? dlerror() : nullptr;
     why_not = message ? message : "no memory for the program";
@@ -352,7 +349,8 @@ Status compile_to_file(const std::string& source, const std::string& file, const
   if (!compiler || !compile(*compiler, options_for(machine), source, temporary.path(), cancel, why_not))
     return errors.error("{}", why_not);
   std::vector<char> bytes;
-  if (!read_file(temporary.path() / "program.so", bytes)) return errors.error("{} wrote no program", compiler->command[0]);
+  if (!read_file(temporary.path() / "program.so", bytes))
+    return errors.error("{} wrote no program", compiler->command[0]);
   fs::path to = file;
   std::error_code ignored;
   if (fs::is_directory(to, ignored)) to /= program_hash(source) + ".so";

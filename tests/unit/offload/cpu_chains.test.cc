@@ -23,14 +23,18 @@ class CpuChains : public ::testing::Test {
   }
   static std::unique_ptr<TestRouter> compiled(const std::string& text, int threads = 1) {
     auto r = std::make_unique<TestRouter>(
-        text, RouterOptions{.offload = {}, .compile = {.mode = CompileOptions::Mode::kWait, .file = {}, .shortest = 1}}, threads);
+        text,
+        RouterOptions{.offload = {},
+                      .compile = {.mode = CompileOptions::Mode::kWait, .file = {}, .shortest = 1, .smallest_batch = 1}},
+        threads);
     EXPECT_TRUE(r->ok()) << r->errors();
     return r;
   }
 };
 
 TEST_F(CpuChains, AWriteHandlerShowsWithTheNextBatch) {
-  const auto r = compiled("Idle -> first :: Null -> p :: Paint(1) -> t :: PaintTee(1) -> cap :: Capture; t[1] -> [1] cap;");
+  const auto r =
+      compiled("Idle -> first :: Null -> p :: Paint(1) -> t :: PaintTee(1) -> cap :: Capture; t[1] -> [1] cap;");
   const auto* cap = r->router().first<Capture>();
   inject(*r, "first", {marked("abc", 1, 0)});
   ASSERT_EQ(cap->seen().size(), 2u);
@@ -133,7 +137,7 @@ TEST_F(CpuChains, TakesOverWhilePacketsFlow) {
   )";
   OffloadOptions cpu;
   cpu.mode = OffloadOptions::Mode::kCpu;
-  LiveRouter r(text, cpu, 2, {.mode = CompileOptions::Mode::kAuto, .file = {}, .shortest = 2});
+  LiveRouter r(text, cpu, 2, {.mode = CompileOptions::Mode::kAuto, .file = {}, .shortest = 2, .smallest_batch = 2});
   ASSERT_TRUE(r.ok()) << r.errors();
   const int64_t end = now_ns() + 60'000'000'000;
   int swaps = 0;

@@ -86,7 +86,8 @@ class ControlledLane final : public offload::Lane {
   Job& at(int job) { return jobs_.at(static_cast<size_t>(job)); }
   bool failed(int number) const {
     const int from = controls_.fail_from.load();
-    return (from >= 0 && number >= from) || (faults_.fail_at > 0 && static_cast<uint64_t>(number) + 1 >= faults_.fail_at);
+    return (from >= 0 && number >= from) ||
+           (faults_.fail_at > 0 && static_cast<uint64_t>(number) + 1 >= faults_.fail_at);
   }
 
   offload::Lane& lane_;
@@ -190,28 +191,28 @@ std::string without_id(std::string bytes) {
 
 TestDevices::TestDevices(int count, Carrier carrier, size_t memory_limit) {
   for (int i = 0; i < count; ++i) controls_.push_back(std::make_shared<DeviceControls>());
-  offload::replace_devices([controls = controls_, carrier, memory_limit](const OffloadOptions& options,
-                                                                         std::string& why_not) {
-    std::vector<std::unique_ptr<offload::Backend>> found;
-    for (size_t i = 0; i < controls.size(); ++i) {
-      if (carrier == Carrier::kCuda) {
-        // A machine with one device plays several with it.
-        Errors errors;
-        const int there = std::max(cuda::cuda_device_count(&why_not), 1);
-        if (auto device = cuda::make_cuda_backend(static_cast<int>(i) % there, errors))
+  offload::replace_devices(
+      [controls = controls_, carrier, memory_limit](const OffloadOptions& options, std::string& why_not) {
+        std::vector<std::unique_ptr<offload::Backend>> found;
+        for (size_t i = 0; i < controls.size(); ++i) {
+          if (carrier == Carrier::kCuda) {
+            // A machine with one device plays several with it.
+            Errors errors;
+            const int there = std::max(cuda::cuda_device_count(&why_not), 1);
+            if (auto device = cuda::make_cuda_backend(static_cast<int>(i) % there, errors))
+              found.push_back(
+                  std::make_unique<ControlledBackend>(std::move(device), nullptr, controls[i], options.reference));
+            continue;
+          }
+          OffloadOptions without_threads = options;
+          if (!controls[i]->threads) without_threads.reference.threads = 0;
+          auto device = std::make_unique<offload::ReferenceBackend>(without_threads, memory_limit);
+          offload::ReferenceBackend* const runs_programs = carrier == Carrier::kProgram ? device.get() : nullptr;
           found.push_back(
-              std::make_unique<ControlledBackend>(std::move(device), nullptr, controls[i], options.reference));
-        continue;
-      }
-      OffloadOptions without_threads = options;
-      if (!controls[i]->threads) without_threads.reference.threads = 0;
-      auto device = std::make_unique<offload::ReferenceBackend>(without_threads, memory_limit);
-      offload::ReferenceBackend* const runs_programs = carrier == Carrier::kProgram ? device.get() : nullptr;
-      found.push_back(std::make_unique<ControlledBackend>(std::move(device), runs_programs, controls[i],
-                                                          ReferenceOptions()));
-    }
-    return found;
-  });
+              std::make_unique<ControlledBackend>(std::move(device), runs_programs, controls[i], ReferenceOptions()));
+        }
+        return found;
+      });
 }
 
 TestDevices::~TestDevices() { offload::replace_devices({}); }
@@ -220,7 +221,8 @@ TestDevices::~TestDevices() { offload::replace_devices({}); }
 
 void OffloadTest::SetUp() {
   if (GetParam() == Carrier::kCuda && !why_no_cuda().empty()) GTEST_SKIP() << why_no_cuda();
-  if ((GetParam() == Carrier::kProgram || GetParam() == Carrier::kCompiled) && !why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  if ((GetParam() == Carrier::kProgram || GetParam() == Carrier::kCompiled) && !why_no_compiler().empty())
+    GTEST_SKIP() << why_no_compiler();
   in_use_before_ = PacketPool::instance().in_use();
   if (has_controls()) devices(1);
 }
@@ -250,7 +252,7 @@ OffloadOptions OffloadTest::options(OffloadOptions::Mode mode) const {
 
 CompileOptions OffloadTest::compile(CompileOptions::Mode mode) const {
   if (GetParam() != Carrier::kCompiled) return {};
-  return {.mode = mode, .file = {}, .shortest = 1};
+  return {.mode = mode, .file = {}, .shortest = 1, .smallest_batch = 1};
 }
 
 std::unique_ptr<TestRouter> OffloadTest::make(const std::string& text, const OffloadOptions& options,
@@ -334,7 +336,8 @@ void expect_same(const Outcome& is, const Outcome& should) {
 
 LiveRouter::LiveRouter(const std::string& text, const OffloadOptions& options, int threads,
                        const CompileOptions& compile)
-    : options_{.offload = options, .compile = compile}, runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
+    : options_{.offload = options, .compile = compile},
+      runtime_(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = true}) {
   lang::Configuration configuration;
   if (!lang::parse(text, "config", {}, configuration, errors_)) return;
   router_ = Router::create(configuration, runtime_, errors_, options_);

@@ -456,7 +456,8 @@ TEST(Barrier, WorkersSleepersSectionsAndSwapsOfRealThreads) {
     for (int i = 0; !over; ++i) world.perform(i % 2 ? RealWorld::kQuiesce : RealWorld::kExclusiveQuiesce, -1);
   });
   // On a loaded machine, the others may get no turn for many swaps.
-  for (int i = 0; i < kSwaps || lives < 2 * kWorkers || world.sections() == 0 || world.exclusives() == 0; ++i) world.swap();
+  for (int i = 0; i < kSwaps || lives < 2 * kWorkers || world.sections() == 0 || world.exclusives() == 0; ++i)
+    world.swap();
   over = true;
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(world.wrong(), nullptr) << world.wrong();
