@@ -11,6 +11,7 @@
 
 #include "headrace/packet.hh"
 #include "headrace/ring.hh"
+#include "headrace/single_writer.hh"
 #include "headrace/worker.hh"
 
 namespace headrace {
@@ -57,7 +58,7 @@ class PacketPool {
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
   /// Says that a worker will use so many buffers. Call before workers run; the most counts.
-  void expect(uint32_t buffers) { expected_ = std::max(expected_, buffers); }
+  void expect(uint32_t buffers) { expected_ = std::max(expected_.get(), buffers); }
   /// Makes the kernel provide the memory of as many buffers as a worker is expected to use, so that page faults come before
   /// the first packet. Call on its CPU.
   void settle(int worker);
@@ -99,7 +100,7 @@ class PacketPool {
 
   std::once_flag mapped_;
   uint32_t wanted_ = kDefaultBuffers;
-  uint32_t expected_ = 4096;  // a thread's cache, when it is full
+  SingleWriter<uint32_t> expected_ = 4096;  // a thread's cache, when it is full
   uint8_t* base_ = nullptr;
   size_t bytes_ = 0;
   const char* page_kind_ = "";

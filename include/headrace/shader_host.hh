@@ -82,7 +82,8 @@ class ShaderElementBase : public Element {
   virtual void refresh_image(void* image) const = 0;
   /// Chooses the nexts of `n` packets. Those that a hook takes away get kConsumed.
   virtual void decide(Packet** packets, int n, Next* nexts) = 0;
-  uint64_t* local_counters() { return counters_.local(); }
+  /// The counters of a thread, for it to use.
+  uint64_t* counters_of(int thread) { return counters_.of(thread); }
 
   /// True if the shader has the hook `prefetch`.
   virtual bool prefetches() const = 0;
@@ -346,21 +347,24 @@ class ShaderElement final : public ShaderElementBase {
     }
     // A piece at a time, so that the element behind waits for memory while this one computes.
     constexpr int kPiece = 16;
-    const bool ahead = behind_ && n >= kPiece;
-    for (int i = 0; i < n; ++i) {
-      Next next = kDrop;
-      if (detail::has_headers<S>(*packets[i])) [[likely]] {
-        CpuView<S> view(packets[i], counters);
-        if constexpr (reads_payload<S>()) {
-          if (i + 1 < n) prefetch_payload(*packets[i + 1]);
-          next = shader.shade(view, find(shader, *packets[i]));
-        } else {
-          next = shader.shade(view);
+    const int piece = behind_ && n >= kPiece ? kPiece : n;
+    for (int begin = 0; begin < n; begin += piece) {
+      const int end = n - begin < piece ? n : begin + piece;
+      for (int i = begin; i < end; ++i) {
+        Next next = kDrop;
+        if (detail::has_headers<S>(*packets[i])) [[likely]] {
+          CpuView<S> view(packets[i], counters);
+          if constexpr (reads_payload<S>()) {
+            if (i + 1 < n) prefetch_payload(*packets[i + 1]);
+            next = shader.shade(view, find(shader, *packets[i]));
+          } else {
+            next = shader.shade(view);
+          }
         }
+        nexts[i] = next;
+        set.add(next);
       }
-      nexts[i] = next;
-      set.add(next);
-      if (ahead && (i + 1) % kPiece == 0) behind_->prefetch(packets + i + 1 - kPiece, kPiece);
+      if (piece == kPiece && behind_) behind_->prefetch(packets + begin, end - begin);
     }
     return set;
   }

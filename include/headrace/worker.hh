@@ -65,8 +65,10 @@ class ThreadCounters {
   /// The running thread's counters.
   uint64_t* local() {
     assert(thread_id() >= 0);
-    return cells_ + static_cast<size_t>(thread_id()) * stride_;
+    return of(thread_id());
   }
+  /// Those of another thread, for it to use.
+  uint64_t* of(int thread) { return cells_ + static_cast<size_t>(thread) * stride_; }
   void add(int index, uint64_t n) {
     // Atomic for concurrent readers that sum; only one thread writes, so a load and a store suffice.
     uint64_t* const cell = local() + index;

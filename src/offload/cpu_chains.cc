@@ -62,7 +62,7 @@ void CpuChains::sample() {
 
 CpuChains::Profile CpuChains::profile(const Element& element) const {
   Profile sum;
-  if (!profile_) return sum;
+  if (!profile_ || !ready()) return sum;
   for (size_t p = 0; p < plans_.size(); ++p)
     for (size_t s = 0; s < plans_[p].steps().size(); ++s) {
       if (plans_[p].steps()[s].element != &element) continue;
@@ -71,7 +71,6 @@ CpuChains::Profile CpuChains::profile(const Element& element) const {
       const double share =
           all == 0 ? 0 : static_cast<double>(samples_[p][s].load(std::memory_order_relaxed)) / static_cast<double>(all);
       for (const auto& worker : workers_) {
-        if (!worker->plans) continue;
         const OfPlan& of_plan = worker->plans[p];
         sum.cycles += share * static_cast<double>(of_plan.cycles - of_plan.cycles_before);
         sum.packets += of_plan.passed[s] - of_plan.passed_before[s];
@@ -84,8 +83,9 @@ CpuChains::Profile CpuChains::profile(const Element& element) const {
 void CpuChains::reset_profile() {
   for (auto& of_plan : samples_)
     for (auto& n : of_plan) n.store(0, std::memory_order_relaxed);
+  if (!ready()) return;
   for (const auto& worker : workers_)
-    for (size_t p = 0; worker->plans && p < plans_.size(); ++p) {
+    for (size_t p = 0; p < plans_.size(); ++p) {
       OfPlan& of_plan = worker->plans[p];
       of_plan.cycles_before = of_plan.cycles;
       of_plan.passed_before = of_plan.passed;
@@ -101,6 +101,7 @@ void CpuChains::find() {
     state_ = fmt::format("not compiled ({}): packets go from element to element", why_not);
   } else {
     program_ = std::move(*found);
+    for (size_t w = 0; w < workers_.size(); ++w) prepare(static_cast<int>(w));
     state_ = "compiled: " + program_.origin;
     for (ChainEntry* entry : entries_) entry->set_body(this);
     ready_.store(true, std::memory_order_release);
@@ -175,7 +176,7 @@ CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
   return *of_plan.frames.emplace_back(std::move(frame));
 }
 
-CpuChains::OfWorker& CpuChains::prepare(int id) {
+void CpuChains::prepare(int id) {
   OfWorker& worker = *workers_[static_cast<size_t>(id)];
   constexpr size_t kAlignment = 64;
   worker.images.reset(
@@ -188,28 +189,24 @@ CpuChains::OfWorker& CpuChains::prepare(int id) {
     of_plan.batches.resize(plans_[p].steps().size());
     of_plan.passed_before = of_plan.batches_before = of_plan.passed;
     for (const Step& step : plans_[p].steps()) {
-      of_plan.counters.push_back(step.element->local_counters());
+      of_plan.counters.push_back(step.element->counters_of(id));
     }
     // Two, so that an error message that is routed like any packet finds one.
     for (int i = 0; i < 2; ++i) new_frame(worker, static_cast<int>(p));
   }
-  copy_images(worker);
-  return worker;
 }
 
 uint64_t CpuChains::runs(int plan) const {
   uint64_t sum = 0;
-  for (const auto& worker : workers_)
-    if (worker->plans) sum += worker->plans[static_cast<size_t>(plan)].runs;
+  if (!ready()) return sum;
+  for (const auto& worker : workers_) sum += worker->plans[static_cast<size_t>(plan)].runs;
   return sum;
 }
 
 void CpuChains::run(int plan, int entry, Batch& batch) {
   if (batch.empty()) return;
   const int id = thread_id();
-  OfWorker* worker = workers_[static_cast<size_t>(id)].get();
-  if (!worker->images) [[unlikely]]
-    worker = &prepare(id);
+  OfWorker* const worker = workers_[static_cast<size_t>(id)].get();
   if (worker->generation != generation_.load(std::memory_order_relaxed)) [[unlikely]]
     copy_images(*worker);
   OfPlan& of_plan = worker->plans[static_cast<size_t>(plan)];

@@ -89,7 +89,8 @@ class CpuChains final : public ChainBody {
 
   void find();
   void sample();
-  OfWorker& prepare(int worker);
+  /// Makes what a worker needs, before packets come.
+  void prepare(int worker);
   void copy_images(OfWorker& worker);
   Frame& new_frame(OfWorker& worker, int plan);
 

@@ -135,7 +135,7 @@ void PacketPool::settle(int worker) {
   const Place& place = places_[static_cast<size_t>(worker)];
   const Part& part = parts_[static_cast<size_t>(place.part)];
   // Buffers are first used in the order in which they lie.
-  const uint32_t share = std::min(expected_, part.buffers / static_cast<uint32_t>(part.workers));
+  const uint32_t share = std::min(expected_.get(), part.buffers / static_cast<uint32_t>(part.workers));
   const uint32_t first = part.first + static_cast<uint32_t>(place.number) * share;
   uint8_t* const end = base_ + std::min(bytes_, size_t{first + share} * kStride + kHugePage);
   provide_pages(page_of(first), reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(end) & ~(kHugePage - 1)));

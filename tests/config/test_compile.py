@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -132,6 +133,16 @@ def test_a_compiler_that_hangs(headrace, tmp_path):
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@needs_compiler
+def test_started_by_a_program_that_ignores_its_children(headrace, tmp_path):
+    (headrace.folder / "small.click").write_text(SMALL)
+    process = headrace.start("run", "-w", "1", "--compile", "wait", "small.click",
+                             env=os.environ | {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""},
+                             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    out, _ = process.communicate(timeout=60)
+    assert "chains: compiled: " in out, out
 
 
 @needs_compiler

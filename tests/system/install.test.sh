@@ -86,6 +86,16 @@ HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" click run.click >run.txt 2>
 # The TTL beside the protocol, then the repaired checksum, which CheckIPHeader found good.
 expect "4500001c 00000000 c811efce 01000001 02000002" run.txt
 
+# Its header came with the module, so it becomes part of the compiled chain.
+sed 's/LIMIT 1/LIMIT 2, BURST 2/' run.click >pair.click
+export XDG_CACHE_HOME=$scratch/cache
+HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" run -w 1 --compile wait pair.click >pair.txt 2>&1 || { cat pair.txt; fail "run failed"; }
+expect "chains: compiled: " pair.txt
+[ "$(grep -cF "4500001c 00000000 c811efce 01000001 02000002" pair.txt)" = 2 ] || { cat pair.txt; fail "two packets were expected"; }
+HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check -q pair.click --program pair.cc
+expect "SetIPTTL.hh" pair.cc
+unset XDG_CACHE_HOME
+
 echo 'require(example); InfiniteSource(LIMIT 1) -> SetIPTTL(0) -> Discard;' >wrong.click
 if HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check wrong.click >wrong.txt 2>&1; then
   fail "SetIPTTL(0) was taken"
