@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "headrace/device/embedded.hh"
 #include "offload/program_text.hh"
 
 namespace headrace::offload {
@@ -148,7 +146,7 @@ class Writer {
     out += fmt::format("  {}(run, in);\n}}\n", function(s));
   }
 
-  /// What becomes of packet `p` for which step `s` chose a target: a statement, "" for `goto` the next line.
+  /// What becomes of packet `p` for which step `s` chose an output: statements.
   std::string way(size_t s, size_t port) const {
     const uint16_t target = steps_[s].targets[port];
     const int list = list_of_[s][port];
@@ -276,9 +274,9 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
   return out;
 }
 
-IncludedHeaders included_headers(std::string_view source) {
-  IncludedHeaders all;
-  std::set<std::string> seen;
+std::vector<EmbeddedText> included_headers(std::string_view source) {
+  std::vector<EmbeddedText> all;
+  std::set<std::string_view> seen;
   std::vector<std::string_view> todo = {source};
   while (!todo.empty()) {
     std::string_view text = todo.back();
@@ -293,19 +291,15 @@ IncludedHeaders included_headers(std::string_view source) {
       const bool ours = line.starts_with('"') || line.starts_with("<headrace/");
       const size_t close = line.size() > 1 ? line.find_first_of("\">", 1) : line.npos;
       if (!ours || close == line.npos) continue;
-      const std::string path(line.substr(1, close - 1));
+      const std::string_view path = line.substr(1, close - 1);
       if (!seen.insert(path).second) continue;
       const EmbeddedText header = find_embedded_header(path);
-      if (header.path.empty()) {
-        // One behind a condition that programs do not meet may be missing.
-        if (all.missing.empty()) all.missing = path;
-        continue;
-      }
-      all.texts.emplace_back(path, header.text);
+      if (header.path.empty()) continue;
+      all.push_back(header);
       todo.push_back(header.text);
     }
   }
-  std::sort(all.texts.begin(), all.texts.end());
+  std::sort(all.begin(), all.end(), [](const EmbeddedText& a, const EmbeddedText& b) { return a.path < b.path; });
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/device/embedded.hh"
 #include "offload/plan.hh"
 
 namespace headrace::offload {
@@ -24,11 +25,8 @@ namespace headrace::offload {
 std::string cpu_program_source(const std::vector<Plan>& plans, bool marks = false);
 constexpr uint32_t mark_of(size_t plan, size_t step) { return static_cast<uint32_t>(plan << 16 | (step + 1)); }
 
-/// The embedded headers that a source includes, directly or not.
-struct IncludedHeaders {
-  std::vector<std::pair<std::string, std::string_view>> texts;  ///< by path
-  std::string missing;                                          ///< one that is not embedded; empty if all are
-};
-IncludedHeaders included_headers(std::string_view source);
+/// The embedded headers that a source includes, directly or not, by path. What is not embedded is left out: it stands
+/// behind a condition that programs do not meet.
+std::vector<EmbeddedText> included_headers(std::string_view source);
 
 }  // namespace headrace::offload

@@ -180,7 +180,7 @@ bool compile(const Compiler& compiler, const Arguments& options, const std::stri
     return write_file(path, std::vector<char>(text.begin(), text.end()));
   };
   bool written = write(folder / "program.cc", source);
-  for (const auto& [path, text] : included_headers(source).texts) written &= write(folder / "include" / path, text);
+  for (const auto& [path, text] : included_headers(source)) written &= write(folder / "include" / path, text);
   if (!written) {
     why_not = fmt::format("cannot write to {}", folder.string());
     return false;
@@ -259,7 +259,7 @@ std::string program_hash(const std::string& source) {
   // Without comments: arguments of elements that are no part of the program do not make another one.
   std::istringstream lines(source);
   for (std::string line; std::getline(lines, line);) hash.add(line.substr(0, line.find("//")));
-  for (const auto& [path, text] : included_headers(source).texts) {
+  for (const auto& [path, text] : included_headers(source)) {
     hash.add(path);
     hash.add(text);
   }
