@@ -39,8 +39,8 @@ namespace headrace {
 /// RATE: frames per second, divided among the workers in proportion to their flows; 0 (default) for as many as
 /// possible. The load is open-loop: frames are due at regular intervals whether or not the router keeps up, and each
 /// carries its due time as its first timestamp annotation (nanoseconds of the monotonic clock).
-/// BURST: frames in a batch, 1 to 256. Default 128, so that headers and annotations of a batch fit into the first-level
-/// cache.
+/// BURST: frames in a batch, 1 to 256. Default: what `--batch` says, else as many as fit into the first-level cache (128
+/// with 48 KiB).
 /// BUFFERS: buffers that each worker cycles through, at least 8192.
 /// STOP true: stops the router at the end of LIMIT.
 /// ACTIVE: default true.

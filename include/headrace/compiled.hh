@@ -40,15 +40,13 @@ using ChainFunction = void (*)(ChainRun& run, Batch& batch);
 /// One chain of a program.
 struct CompiledChain {
   const ChainFunction* entries;  ///< as in Plan::entries()
-  uint32_t entry_count;
   uint32_t lists;
 };
 
 /// What a program exports by the name `headrace_compiled`.
 struct CompiledProgram {
-  const char* hash;  ///< of the source and all headers that it includes
-  const CompiledChain* chains;
-  uint32_t chain_count;
+  const char* hash;             ///< of the source and all headers that it includes
+  const CompiledChain* chains;  ///< by plan
 };
 
 namespace compiled {

@@ -120,11 +120,11 @@ void CpuChains::copy_images(OfWorker& worker) {
     for (const Step& step : plan.steps()) step.element->copy_image(worker.images.get() + step.image);
 }
 
-CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
-  OfPlan& of_plan = worker.plans[static_cast<size_t>(plan)];
+std::unique_ptr<CpuChains::Frame> CpuChains::make_frame(OfWorker& worker, size_t plan) const {
+  OfPlan& of_plan = worker.plans[plan];
   const CompiledChain& chain = program_.program->chains[plan];
   auto frame = std::make_unique<Frame>();
-  frame->plan = &plans_[static_cast<size_t>(plan)];
+  frame->plan = &plans_[plan];
   frame->lists = std::make_unique<Batch[]>(chain.lists);
   frame->held.resize(chain.lists);
   frame->run.images = worker.images.get();
@@ -173,7 +173,7 @@ CpuChains::Frame& CpuChains::new_frame(OfWorker& worker, int plan) {
   frame->run.decide = [](void* host, uint32_t step, Batch& batch, Next* nexts) {
     static_cast<Frame*>(host)->plan->steps()[step].element->decide(batch.begin(), batch.size(), nexts);
   };
-  return *of_plan.frames.emplace_back(std::move(frame));
+  return frame;
 }
 
 void CpuChains::prepare(int id) {
@@ -188,11 +188,8 @@ void CpuChains::prepare(int id) {
     of_plan.passed.resize(plans_[p].steps().size());
     of_plan.batches.resize(plans_[p].steps().size());
     of_plan.passed_before = of_plan.batches_before = of_plan.passed;
-    for (const Step& step : plans_[p].steps()) {
-      of_plan.counters.push_back(step.element->counters_of(id));
-    }
-    // Two, so that an error message that is routed like any packet finds one.
-    for (int i = 0; i < 2; ++i) new_frame(worker, static_cast<int>(p));
+    for (const Step& step : plans_[p].steps()) of_plan.counters.push_back(step.element->counters_of(id));
+    for (std::unique_ptr<Frame>& frame : of_plan.frames) frame = make_frame(worker, p);
   }
 }
 
@@ -210,8 +207,12 @@ void CpuChains::run(int plan, int entry, Batch& batch) {
   if (worker->generation != generation_.load(std::memory_order_relaxed)) [[unlikely]]
     copy_images(*worker);
   OfPlan& of_plan = worker->plans[static_cast<size_t>(plan)];
-  if (of_plan.depth == of_plan.frames.size()) [[unlikely]]
-    new_frame(*worker, plan);
+  if (of_plan.depth == of_plan.frames.size()) [[unlikely]] {
+    // An error message that is routed like any packet finds a frame; one about that message goes from element to element.
+    const Plan& p = plans_[static_cast<size_t>(plan)];
+    p.steps()[p.entries()[static_cast<size_t>(entry)].step].element->push(0, batch);
+    return;
+  }
   of_plan.runs += 1;
   Frame& frame = *of_plan.frames[of_plan.depth++];
   uint64_t* const outer = CycleAccount::t_running;

@@ -2,6 +2,7 @@
 /// \file
 /// The chains of one router, compiled for the CPU.
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -59,8 +60,8 @@ class CpuChains final : public ChainBody {
   void run(int plan, int entry, Batch& batch) override;
 
  private:
-  /// What a chain needs while it runs on a worker. Packets that leave it may come to it again while it does, so there may
-  /// be several of one chain.
+  /// What a chain needs while it runs on a worker. Packets that leave it may come to it again while it does, so there are
+  /// several of one chain.
   struct Frame {
     std::unique_ptr<Batch[]> lists;
     std::vector<uint16_t> held;
@@ -69,9 +70,10 @@ class CpuChains final : public ChainBody {
     const Plan* plan = nullptr;
     ChainRun run;
   };
+  static constexpr size_t kFrames = 2;
   struct OfPlan {
     std::vector<uint64_t*> counters;  // by step
-    std::vector<std::unique_ptr<Frame>> frames;
+    std::array<std::unique_ptr<Frame>, kFrames> frames;
     size_t depth = 0;  // frames in use
     SingleWriter<uint64_t> runs = 0;
     uint64_t cycles = 0;                    // this and what follows only if profiles are measured
@@ -92,7 +94,7 @@ class CpuChains final : public ChainBody {
   /// Makes what a worker needs, before packets come.
   void prepare(int worker);
   void copy_images(OfWorker& worker);
-  Frame& new_frame(OfWorker& worker, int plan);
+  std::unique_ptr<Frame> make_frame(OfWorker& worker, size_t plan) const;
 
   const std::vector<Plan>& plans_;
   const size_t images_;

@@ -17,7 +17,7 @@ namespace headrace::offload {
 struct LoadedProgram {
   std::shared_ptr<void> handle;
   const CompiledProgram* program = nullptr;
-  std::string origin;  ///< "g++ (Debian 12.2.0-14) 12.2.0 in 2.31 s", "kept in /home/u/.cache/headrace"
+  std::string origin;  ///< "g++ (Debian 12.2.0-14) 12.2.0, 0.5 s", "..., kept in /home/u/.cache/headrace", or a file
 };
 
 /// Identifies a source together with all headers that it includes.

@@ -37,7 +37,7 @@ class Writer {
     for (size_t e = 0; e < plan_.entries().size(); ++e) write_entry(out, e);
     out += "\nconst ChainFunction kEntries[] = {";
     for (size_t e = 0; e < plan_.entries().size(); ++e) out += fmt::format("{}&enter_{}", e ? ", " : "", e);
-    out += fmt::format("}};\nconst CompiledChain kChain = {{kEntries, {}, {}}};\n", plan_.entries().size(), lists_);
+    out += fmt::format("}};\nconst CompiledChain kChain = {{kEntries, {}}};\n", lists_);
     out += fmt::format("\n}}  // namespace chain{}\n", number_);
   }
 
@@ -267,10 +267,9 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
   out += "\nconst CompiledChain kChains[] = {";
   for (size_t i = 0; i < plans.size(); ++i) out += fmt::format("{}chain{}::kChain", i ? ", " : "", i);
   out += "};\n\n}  // namespace\n}  // namespace headrace\n\n";
-  out += fmt::format(
+  out +=
       "extern \"C\" [[gnu::visibility(\"default\")]] const headrace::CompiledProgram headrace_compiled;\n"
-      "const headrace::CompiledProgram headrace_compiled = {{HEADRACE_PROGRAM_HASH, headrace::kChains, {}}};\n",
-      plans.size());
+      "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, headrace::kChains};\n";
   return out;
 }
 

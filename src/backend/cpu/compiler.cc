@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -12,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -188,10 +186,7 @@ bool compile(const Compiler& compiler, const Arguments& options, const std::stri
   Arguments command = compiler.command;
   command.insert(command.end(), options.begin(), options.end());
   command.push_back("-DHEADRACE_PROGRAM_HASH=\"" + program_hash(source) + "\"");
-  for (const char* word : {"-I", "include", "-o", "program.so", "program.cc"}) {
-    const bool file = std::string_view(word).find("program") == 0 || std::string_view(word) == "include";
-    command.push_back(file ? (folder / word).string() : word);
-  }
+  command.insert(command.end(), {"-I", folder / "include", "-o", folder / "program.so", folder / "program.cc"});
   const fs::path log = folder / "log";
   const int status = run_program(command, log, cancel, why_not);
   if (status > 0) why_not = fmt::format("{} does not compile the chains:\n{}", compiler.command[0], beginning_of(log));
