@@ -1,5 +1,7 @@
 #include "elements/ip/CheckIPHeader.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "elements/ip/check_ip_header_owner.hh"
@@ -88,6 +90,14 @@ Status CheckIPHeader::configure(Args& args, CheckIPHeaderOwner& owner) {
 
 void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, ShaderElementBase& element) {
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
+}
+
+std::string CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
+  const AddressList bad = view_of(owner.bad_sources);
+  return fmt::format(
+      "  HEADRACE_SHADER void fix() {{\n    offset = {};\n    ignored_sum = {:#x};\n    bad_sources.filter[0] = {:#x};\n"
+      "    bad_sources.filter[1] = {:#x};\n  }}\n",
+      offset, ignored_sum, bad.filter[0], bad.filter[1]);
 }
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }

@@ -61,21 +61,25 @@ struct IpProgramShader : Shader<Self> {
     return {0, 0};
   }
 
-  template <typename View>
-  HEADRACE_SHADER Next shade(View& p) const {
+  HEADRACE_SHADER Next shade(auto& p) const { return shade_by(program, p); }
+  std::string specialize(const Owner& owner) const;
+  Next escape(Packet*& p, Emitter& emit, Owner& owner);
+
+ protected:
+  template <typename Program, typename View>
+  HEADRACE_SHADER static Next shade_by(const Program& decide, View& p) {
     if (!p.has_network_header()) {
       p.count(kNoHeader);
       return kDrop;
     }
     for (uint32_t section = 0; section < decision_section::kCount; ++section) {
-      if (program.enough[section] > kIpProgramBytes[section]) return kEscape;
+      if (decide.enough[section] > kIpProgramBytes[section]) return kEscape;
     }
-    const int output = program.match(IpProgramWords<View>{p});
+    const int output = decide.match(IpProgramWords<View>{p});
     if (output >= 0) return static_cast<Next>(output);
     p.count(kNoMatch);
     return kDrop;
   }
-  Next escape(Packet*& p, Emitter& emit, Owner& owner);
 };
 
 }  // namespace headrace

@@ -49,6 +49,11 @@ void IpProgramShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
 }
 
 template <typename Self>
+std::string IpProgramShader<Self>::specialize(const Owner& owner) const {
+  return shade_by_code(owner);
+}
+
+template <typename Self>
 Next IpProgramShader<Self>::escape(Packet*& p, Emitter& emit, Owner& owner) {
   const int output = owner.view().match(IpPacketWords(*p));
   if (output >= 0) return static_cast<Next>(output);

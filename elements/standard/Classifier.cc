@@ -4,6 +4,7 @@
 #include <headrace/element.hh>
 
 #include "tables/decision/classifier_patterns.hh"
+#include "tables/decision/decision_program.hh"
 
 namespace headrace {
 
@@ -47,6 +48,8 @@ void Classifier::refresh(const Owner& owner) { renew(program, owner.view()); }
 void Classifier::mirror(Mirror& mirror, const Owner& owner) {
   program = owner.view_at(mirror.array(owner.image(), owner.image_size()));
 }
+
+std::string Classifier::specialize(const Owner& owner) const { return shade_by_code(owner); }
 
 Next Classifier::escape(Packet*& p, Emitter& emit, Owner& owner) {
   const int output = owner.view().match(PacketWords{*p});

@@ -58,15 +58,19 @@ struct Classifier : Shader<Classifier> {
     }
   };
 
-  template <typename View>
-  HEADRACE_SHADER Next shade(View& p) const {
-    if (program.enough[decision_section::kFrame] > kBytes) return kEscape;
-    const int output = program.match(Words<View>{p});
+  HEADRACE_SHADER Next shade(auto& p) const { return shade_by(program, p); }
+  std::string specialize(const Owner& owner) const;
+  Next escape(Packet*& p, Emitter& emit, Owner& owner);
+
+ protected:
+  template <typename Program, typename View>
+  HEADRACE_SHADER static Next shade_by(const Program& decide, View& p) {
+    if (decide.enough[decision_section::kFrame] > kBytes) return kEscape;
+    const int output = decide.match(Words<View>{p});
     if (output >= 0) return static_cast<Next>(output);
     p.count(kNoMatch);
     return kDrop;
   }
-  Next escape(Packet*& p, Emitter& emit, Owner& owner);
 };
 
 }  // namespace headrace

@@ -22,7 +22,7 @@ struct DropBroadcasts : Shader<DropBroadcasts> {
   HEADRACE_SHADER Next shade(auto& p) const {
     // BROADCAST is 1 and MULTICAST is 2.
     const bool drop = static_cast<uint8_t>(p.packet_type() - 1) < 2;
-    p.count(kBroadcast, drop);
+    if (drop) p.count(kBroadcast);
     return drop;
   }
 };

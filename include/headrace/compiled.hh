@@ -7,6 +7,7 @@
 
 #include "headrace/batch.hh"
 #include "headrace/cpu_view.hh"
+#include "headrace/held_packet.hh"
 
 namespace headrace {
 
@@ -16,6 +17,7 @@ struct ChainRun {
   const uint8_t* images;      ///< the steps' shaders, where the plan says
   uint64_t* const* counters;  ///< the worker's, by step
   Batch* lists;               ///< packets on their way between the parts of a chain; all empty between two calls
+  uint16_t* ways;             ///< Batch::kCapacity for each list: which of several equal ways its packets take
   uint16_t* held;             ///< by list: the step whose host body the packets wait for
   Batch* rare;                ///< packets that leave by an exit without a list
   uint16_t* rare_codes;       ///< their exits, as in the plan
@@ -46,16 +48,18 @@ struct CompiledChain {
 /// What a program exports by the name `headrace_compiled`.
 struct CompiledProgram {
   const char* hash;             ///< of the source and all headers that it includes
-  const CompiledChain* chains;  ///< by plan
+  const CompiledChain* chains;  ///< by plan, made for what shaders hold when the router starts
+  const CompiledChain* open;    ///< the same, where what handlers may change is read from ChainRun::images
 };
 
 namespace compiled {
 
-/// The shader of a step.
+/// The shader of a step. What specialize() has said that it holds is known to the compiler.
 template <typename S>
 HEADRACE_SHADER S shader_at(const ChainRun& run, size_t at) {
   S shader;
   std::memcpy(static_cast<void*>(&shader), run.images + at, sizeof shader);
+  if constexpr (requires { shader.fix(); }) shader.fix();
   return shader;
 }
 
@@ -68,18 +72,32 @@ HEADRACE_SHADER S constant(const uint8_t (&bytes)[N]) {
   return shader;
 }
 
+/// One of several shaders that take turns from packet to packet: not copied, for that costs more than it saves.
 template <typename S>
-HEADRACE_SHADER Next shade(const S& shader, Packet* p, uint64_t* counters) {
-  if (!detail::has_headers<S>(*p)) [[unlikely]]
-    return kDrop;
-  CpuView<S> view(p, counters);
-  return shader.shade(view);
+HEADRACE_SHADER const S& in_place(const uint8_t* bytes) {
+  return *reinterpret_cast<const S*>(bytes);
 }
 
-template <typename S>
-HEADRACE_SHADER void prefetch(const S& shader, Packet* p) {
-  if (detail::has_headers<S>(*p)) [[likely]]
-    shader.prefetch(CpuView<S>(p, nullptr));
+template <typename S, typename State>
+HEADRACE_SHADER Next shade(const S& shader, State& at, uint64_t* counters) {
+  if (!detail::has_headers<S>(at)) [[unlikely]]
+    return kDrop;
+  CpuView<S, HeldPacket<State>> view(at, counters);
+  const Next next = shader.shade(view);
+  at = view.packet().state();
+  return next;
+}
+
+template <typename S, typename State>
+HEADRACE_SHADER void prefetch(const S& shader, const State& at) {
+  if (detail::has_headers<S>(at)) [[likely]]
+    shader.prefetch(CpuView<S, HeldPacket<State>>(at, nullptr));
+}
+
+HEADRACE_SHADER void put_way(ChainRun& run, int list, Packet* p, uint16_t way) {
+  Batch& to = run.lists[list];
+  run.ways[list * Batch::kCapacity + to.size()] = way;
+  to.push_back(p);
 }
 
 HEADRACE_SHADER void put_rare(ChainRun& run, Packet* p, uint16_t code) {

@@ -50,10 +50,14 @@ class EditInPlace : public PacketEdit {
 };
 
 /// The packet that a shader of type `S` sees when it runs on the CPU, in place.
-template <typename S>
+/// \tparam P what works like a Packet*
+template <typename S, typename P = Packet*>
 class CpuView {
  public:
   HEADRACE_SHADER CpuView(Packet* p, uint64_t* counters) : p_(p), counters_(counters) {}
+  template <typename State>
+  HEADRACE_SHADER CpuView(const State& state, uint64_t* counters) : p_(state), counters_(counters) {}
+  HEADRACE_SHADER const P& packet() const { return p_; }
 
   /// A declared field's value; integers in host order.
   template <typename F>
@@ -204,7 +208,7 @@ class CpuView {
     }
   }
 
-  Packet* p_;
+  P p_;
   uint64_t* counters_;
   [[no_unique_address]] typename detail::ResultOf<S>::Type result_{};
 };

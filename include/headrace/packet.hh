@@ -187,6 +187,30 @@ class alignas(64) Packet {
     w.second = (w.second & 0xff'ffff'ffff) | uint64_t{at} << 48;
     return w;
   }
+  /// Where the packet and its headers lie, as offsets from buffer(), and its type.
+  void get_positions(uint32_t& length, uint32_t& data, uint16_t& mac, uint16_t& network, uint16_t& transport,
+                     uint8_t& type) const {
+    length = length_;
+    data = data_;
+    mac = mac_;
+    network = network_;
+    transport = transport_;
+    type = type_;
+  }
+  /// Sets where the packet (kData) and its headers lie, as offsets from buffer(), and its type.
+  template <bool kData, bool kMac, bool kNetwork, bool kType>
+  void set_positions(uint32_t length, uint16_t data, uint16_t mac, uint16_t network, uint16_t transport, uint8_t type) {
+    if constexpr (kData) {
+      length_ = length;
+      data_ = data;
+    }
+    if constexpr (kMac) mac_ = mac;
+    if constexpr (kNetwork) {
+      network_ = network;
+      transport_ = transport;
+    }
+    if constexpr (kType) type_ = type;
+  }
   /// Takes over the header of a row that a job has processed.
   void set_row_header(const RowHeader& h) { std::memcpy(static_cast<void*>(this), &h, kRowBytes); }
 

@@ -156,13 +156,16 @@ template <typename S>
 inline constexpr bool kSetsMac = S::kRegions.covers(Anchor::kMeta, decltype(meta::mac_header)::kOffset, 0, true);
 template <typename S>
 inline constexpr bool kMovesData = S::kRegions.covers(Anchor::kMeta, decltype(meta::data)::kOffset, 0, true);
+template <typename S>
+inline constexpr bool kSetsLength = S::kRegions.covers(Anchor::kMeta, decltype(meta::length)::kOffset, 0, true);
+template <typename S>
+inline constexpr bool kSetsType = S::kRegions.covers(Anchor::kMeta, decltype(meta::packet_type)::kOffset, 0, true);
 
 /// True if the shader's functions for one packet use its bytes, or change its length.
 template <typename S>
-inline constexpr bool kUsesBytes =
-    Uses<S, Anchor::kMac>().any || Uses<S, Anchor::kNetwork>().any || Uses<S, Anchor::kTransport>().any
-    || Uses<S, Anchor::kData>().any
-    || kMovesData<S> || S::kRegions.covers(Anchor::kMeta, decltype(meta::length)::kOffset, 0, true);
+inline constexpr bool kUsesBytes = Uses<S, Anchor::kMac>().any || Uses<S, Anchor::kNetwork>().any
+                                   || Uses<S, Anchor::kTransport>().any || Uses<S, Anchor::kData>().any
+                                   || kMovesData<S> || kSetsLength<S>;
 
 /// False if the packet, or the header of its row, lacks a header that the shader's regions name. This happens if no
 /// element of the graph has marked that header.

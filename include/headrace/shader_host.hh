@@ -71,10 +71,13 @@ class ShaderElementBase : public Element {
   /// True if `shade` alone says what the shader does with a packet on the CPU: no other body is better there, and no
   /// hook sees its results.
   virtual bool runs_by_packet() const = 0;
-  /// True if the shader's bytes say all that it is, and nothing can change them while the router runs: it has no tables,
-  /// no write handlers and no padding.
-  virtual bool is_constant() const = 0;
-  /// Writes the shader as it is to `to`, with the addresses of this process.
+  /// True if the shader's bytes say all that it is: it has no tables.
+  virtual bool is_plain() const = 0;
+  /// True if handlers may change it.
+  virtual bool may_change() const = 0;
+  /// Members of a struct, derived from the shader, that does the same as long as the owner does not change. Empty: none.
+  virtual std::string specialize() const = 0;
+  /// Writes the shader as it is to `to`, with the addresses of this process, and zeros for padding.
   virtual void copy_image(void* to) const = 0;
   /// True if `refresh_image` has something to do.
   virtual bool refreshes() const = 0;
@@ -252,17 +255,21 @@ class ShaderElement final : public ShaderElementBase {
   bool runs_by_packet() const override {
     return !Has::shade_batch && !Has::release && !reads_payload<S>() && can_mirror();
   }
-  bool is_constant() const override {
-    // Equal ones must have equal bytes, or no program would be found again: padding has any value.
-    return (std::is_empty_v<S> || std::has_unique_object_representations_v<S>)&&!Has::mirror && !Has::refresh &&
-           !can_live_reconfigure() && !handlers().writable();
+  bool is_plain() const override { return !Has::mirror && !Has::refresh; }
+  bool may_change() const override { return can_live_reconfigure() || handlers().writable(); }
+  std::string specialize() const override {
+    if constexpr (Has::specialize) return shader_.specialize(*owner_);
+    return {};
   }
   void copy_image(void* to) const override {
+    S copy = shader_;
+    // Equal shaders must have equal bytes, or no program would be found again.
+    if constexpr (requires { __builtin_clear_padding(&copy); }) __builtin_clear_padding(&copy);
     // The byte of an empty shader means nothing.
     if constexpr (std::is_empty_v<S>)
-      std::memset(to, 0, sizeof shader_);
+      std::memset(to, 0, sizeof copy);
     else
-      std::memcpy(to, static_cast<const void*>(&shader_), sizeof shader_);
+      std::memcpy(to, static_cast<const void*>(&copy), sizeof copy);
   }
   bool refreshes() const override { return Has::refresh; }
   void refresh_image(void* image) const override {

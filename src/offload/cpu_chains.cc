@@ -22,6 +22,10 @@ CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers,
       options_(options),
       profile_(profile),
       source_(cpu_program_source(plans, profile)) {
+  for (const Plan& plan : plans)
+    for (const Step& step : plan.steps())
+      if (step.element->may_change() && (step.element->is_plain() || !step.element->specialize().empty()))
+        fixed_.push_back({step.element, image_of(*step.element)});
   if (profile)
     for (const Plan& plan : plans) samples_.emplace_back(plan.steps().size());
   for (int w = 0; w < workers; ++w) workers_.push_back(std::make_unique<OfWorker>());
@@ -46,6 +50,20 @@ void CpuChains::start() {
   else
     finder_ = std::thread([this] { find(); });
   if (profile_) sampler_ = std::thread([this] { sample(); });
+}
+
+std::vector<uint8_t> CpuChains::image_of(const ShaderElementBase& shader) {
+  std::vector<uint8_t> image(shader.image_size());
+  shader.copy_image(image.data());
+  shader.refresh_image(image.data());
+  return image;
+}
+
+void CpuChains::changed() {
+  // Once one has changed, what is compared may be the address of a table that came and went: there is no way back.
+  open_ =
+      open_ || std::any_of(fixed_.begin(), fixed_.end(), [](const Fixed& f) { return image_of(*f.shader) != f.image; });
+  generation_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CpuChains::sample() {
@@ -116,20 +134,23 @@ std::string CpuChains::describe() const {
 
 void CpuChains::copy_images(OfWorker& worker) {
   worker.generation = generation_.load(std::memory_order_relaxed);
+  worker.chains = open_ ? program_.program->open : program_.program->chains;
   for (const Plan& plan : plans_)
     for (const Step& step : plan.steps()) step.element->copy_image(worker.images.get() + step.image);
 }
 
 std::unique_ptr<CpuChains::Frame> CpuChains::make_frame(OfWorker& worker, size_t plan) const {
   OfPlan& of_plan = worker.plans[plan];
-  const CompiledChain& chain = program_.program->chains[plan];
+  const uint32_t lists = std::max(program_.program->chains[plan].lists, program_.program->open[plan].lists);
   auto frame = std::make_unique<Frame>();
   frame->plan = &plans_[plan];
-  frame->lists = std::make_unique<Batch[]>(chain.lists);
-  frame->held.resize(chain.lists);
+  frame->lists = std::make_unique<Batch[]>(lists);
+  frame->ways = std::make_unique<uint16_t[]>(size_t{lists} * Batch::kCapacity);
+  frame->held.resize(lists);
   frame->run.images = worker.images.get();
   frame->run.counters = of_plan.counters.data();
   frame->run.lists = frame->lists.get();
+  frame->run.ways = frame->ways.get();
   frame->run.held = frame->held.data();
   frame->run.rare = &frame->rare;
   frame->run.rare_codes = frame->rare_codes;
@@ -218,7 +239,7 @@ void CpuChains::run(int plan, int entry, Batch& batch) {
   uint64_t* const outer = CycleAccount::t_running;
   if (profile_) [[unlikely]]
     CycleAccount::charge(&of_plan.cycles);
-  program_.program->chains[plan].entries[entry](frame.run, batch);
+  worker->chains[plan].entries[entry](frame.run, batch);
   if (profile_) [[unlikely]] {
     __atomic_store_n(&worker->mark, 0, __ATOMIC_RELAXED);
     CycleAccount::charge(outer);

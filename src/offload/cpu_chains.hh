@@ -35,7 +35,7 @@ class CpuChains final : public ChainBody {
   /// Looks for a compiled program, and waits for it if the options say so. Call when all entries are there.
   void start();
   /// Call after something in a shader may have changed, while no worker runs.
-  void changed() { generation_.fetch_add(1, std::memory_order_relaxed); }
+  void changed();
   /// True once packets take the compiled way.
   bool ready() const { return ready_.load(std::memory_order_acquire); }
   /// True until it is known whether the chains can be compiled.
@@ -64,6 +64,7 @@ class CpuChains final : public ChainBody {
   /// several of one chain.
   struct Frame {
     std::unique_ptr<Batch[]> lists;
+    std::unique_ptr<uint16_t[]> ways;
     std::vector<uint16_t> held;
     Batch rare;
     uint16_t rare_codes[Batch::kCapacity];
@@ -85,10 +86,17 @@ class CpuChains final : public ChainBody {
   struct alignas(64) OfWorker {
     std::unique_ptr<uint8_t[], decltype(&std::free)> images{nullptr, &std::free};
     uint64_t generation = 0;  // of the images
-    uint32_t mark = 0;        // where the worker is; written by programs with marks
+    const CompiledChain* chains = nullptr;
+    uint32_t mark = 0;  // where the worker is; written by programs with marks
     std::unique_ptr<OfPlan[]> plans;
   };
 
+  /// Shaders whose values are part of the program, and these values.
+  struct Fixed {
+    const ShaderElementBase* shader;
+    std::vector<uint8_t> image;
+  };
+  static std::vector<uint8_t> image_of(const ShaderElementBase& shader);
   void find();
   void sample();
   /// Makes what a worker needs, before packets come.
@@ -101,6 +109,8 @@ class CpuChains final : public ChainBody {
   const CompileOptions options_;
   const bool profile_;
   const std::string source_;
+  std::vector<Fixed> fixed_;
+  bool open_ = false;  // some of them have other values now, or had
   std::vector<ChainEntry*> entries_;
   std::vector<std::unique_ptr<OfWorker>> workers_;
   std::atomic<uint64_t> generation_{1};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "offload/equal_ways.hh"
 #include "offload/program_text.hh"
 
 namespace headrace::offload {
@@ -19,35 +20,77 @@ bool has_any_output(const Step& step) { return std::string_view(step.element->in
 /// Writes the functions of one plan.
 class Writer {
  public:
-  Writer(const Plan& plan, size_t number, bool marks)
-      : number_(number), marks_(marks), plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
+  /// \param open shaders may hold something else than now
+  Writer(const Plan& plan, size_t number, bool open, bool marks)
+      : number_(number), open_(open), marks_(marks), plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
+    for (const Step& step : steps_)
+      special_.push_back(open && step.element->may_change() ? std::string() : step.element->specialize());
     find_usual();
+    ways_ = find_equal_ways(plan, [this](size_t s) { return by_packet(s) && !prefetches(s) && !deals(s); });
+    for (const std::vector<size_t>& members : ways_.members)
+      for (const size_t member : members)
+        if (special_[member] != special_[members[0]]) special_[members[0]].clear();
     find_starts();
     number_lists();
   }
 
-  void write(std::string& out) {
-    out += fmt::format("\nnamespace chain{} {{\n\n", number_);
+  void write(std::string& out) const {
+    out += fmt::format("\nnamespace {} {{\n\n", space());
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (by_packet(s) && !special_[s].empty() && !ways_.is_member(s))
+        out += fmt::format("// {} :: {}({})\nstruct {} : {} {{\n{}}};\n\n", as_comment(steps_[s].element->name()),
+                           steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()), type(s),
+                           steps_[s].element->info().documented_as, special_[s]);
     for (size_t s = 0; s < steps_.size(); ++s)
       if (starts_[s]) out += fmt::format("void {}(ChainRun& run, Batch& in);\n", function(s));
     for (size_t s = 0; s < steps_.size(); ++s)
-      if (by_packet(s) && is_constant(s)) write_constant(out, s);
+      if (!ways_.is_member(s)) write_constants(out, s);
     for (size_t s = steps_.size(); s-- > 0;)
       if (starts_[s]) write_part(out, s);
     for (size_t e = 0; e < plan_.entries().size(); ++e) write_entry(out, e);
     out += "\nconst ChainFunction kEntries[] = {";
     for (size_t e = 0; e < plan_.entries().size(); ++e) out += fmt::format("{}&enter_{}", e ? ", " : "", e);
     out += fmt::format("}};\nconst CompiledChain kChain = {{kEntries, {}}};\n", lists_);
-    out += fmt::format("\n}}  // namespace chain{}\n", number_);
+    out += fmt::format("\n}}  // namespace {}\n", space());
   }
+  /// The namespace of the plan's functions.
+  std::string space() const { return fmt::format("{}{}", open_ ? "open" : "chain", number_); }
 
  private:
   bool by_packet(size_t s) const { return steps_[s].element->runs_by_packet() && !header_of(steps_[s]).empty(); }
-  bool is_constant(size_t s) const { return steps_[s].element->is_constant(); }
+  /// True if the step's shader, on all ways for which it stands, is part of the source.
+  bool is_constant(size_t s) const {
+    const std::vector<size_t>& all = ways_.members[s];
+    return std::all_of(all.begin(), all.end(), [this](size_t m) {
+      return steps_[m].element->is_plain() && !(open_ && steps_[m].element->may_change());
+    });
+  }
+  std::vector<uint8_t> image(size_t s) const {
+    std::vector<uint8_t> bytes(steps_[s].element->image_size());
+    steps_[s].element->copy_image(bytes.data());
+    return bytes;
+  }
+  /// True if the step stands for several ways.
+  bool is_shared(size_t s) const { return ways_.members[s].size() > 1; }
+  /// True if it does, and its shader differs by way.
+  bool varies(size_t s) const {
+    const std::vector<size_t>& all = ways_.members[s];
+    return is_shared(s) && (!is_constant(s) ||
+                            std::any_of(all.begin(), all.end(), [&](size_t m) { return image(m) != image(all[0]); }));
+  }
+  /// The number of a step, and what is its own, as the source writes it: a constant, or an array by way.
+  std::string number(size_t s) const {
+    return is_shared(s) ? fmt::format("steps_{}[way]", name(s)) : std::to_string(s);
+  }
+  std::string code(size_t s, const std::string& what, const std::function<uint16_t(const Step&)>& of) const {
+    return is_shared(s) ? fmt::format("{}_{}[way]", what, name(s)) : fmt::format("{:#x}", of(steps_[s]));
+  }
   bool prefetches(size_t s) const {
     return steps_[s].element->prefetches() && steps_[s].element->can_mirror() && !header_of(steps_[s]).empty();
   }
-  const char* type(size_t s) const { return steps_[s].element->info().documented_as; }
+  std::string type(size_t s) const {
+    return special_[s].empty() ? steps_[s].element->info().documented_as : "Special_" + name(s);
+  }
 
   /// "rt_4": the element's name as far as C++ allows it, and the number of its step.
   std::string name(size_t s) const {
@@ -83,7 +126,8 @@ class Writer {
     for (const Entry& entry : plan_.entries()) starts_[entry.step] = true;
     for (size_t s = 0; s < steps_.size(); ++s) {
       if (!by_packet(s) || prefetches(s)) starts_[s] = true;
-      if (deals(s))
+      if (ways_.fans[s]) starts_[steps_[s].targets[0]] = true;
+      if (deals(s) && !ways_.fans[s])
         for (const uint16_t target : steps_[s].targets)
           if (target < kExit) starts_[target] = true;
     }
@@ -92,7 +136,7 @@ class Writer {
     for (size_t s = 0; s < steps_.size(); ++s) {
       if (starts_[s]) part_[s] = static_cast<int>(s);
       for (const uint16_t target : steps_[s].targets) {
-        if (target >= kExit || starts_[target]) continue;
+        if (target >= kExit || starts_[target] || ways_.is_member(target)) continue;
         if (part_[target] >= 0 && part_[target] != part_[s]) starts_[target] = true;
         part_[target] = part_[s];
       }
@@ -109,31 +153,80 @@ class Writer {
     for (size_t s = 0; s < steps_.size(); ++s) {
       if (starts_[s]) held_[s] = lists_++;
       list_of_[s].assign(steps_[s].targets.size(), -1);
+      if (ways_.is_member(s)) continue;
+      if (ways_.fans[s]) {
+        list_of_[s][0] = lists_++;
+        continue;
+      }
+      const auto ways = static_cast<int>(ways_.members[s].size());
       const bool few = steps_[s].targets.size() <= kMostWays;
       for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
         const uint16_t target = steps_[s].targets[port];
-        if (target < kExit ? starts_[target] : few && is_usual(s, port)) list_of_[s][port] = lists_++;
+        if (target < kExit ? starts_[target] : few && is_usual(s, port)) {
+          list_of_[s][port] = lists_;
+          lists_ += ways;
+        }
       }
     }
   }
 
-  void write_constant(std::string& out, size_t s) const {
-    std::vector<uint8_t> bytes(steps_[s].element->image_size());
-    steps_[s].element->copy_image(bytes.data());
-    out += fmt::format("\n// {} :: {}({})\nconst uint8_t k_{}[] = {{", as_comment(steps_[s].element->name()),
-                       steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()), name(s));
-    for (size_t i = 0; i < bytes.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", bytes[i]);
-    out += "};\n";
+  static std::string bytes_of(const std::vector<uint8_t>& bytes) {
+    return fmt::format("{{{}}}", fmt::join(bytes, ", "));
+  }
+  /// What the source says of a step apart from code.
+  void write_constants(std::string& out, size_t s) const {
+    const std::vector<size_t>& all = ways_.members[s];
+    if (by_packet(s) && is_constant(s)) {
+      out += "\n" + comment(s);
+      if (varies(s)) {
+        out +=
+            fmt::format("alignas({}) const uint8_t k_{}[][{}] = {{", type(s), name(s), steps_[s].element->image_size());
+        for (const size_t m : all) out += (m == all[0] ? "" : ", ") + bytes_of(image(m));
+        out += "};\n";
+      } else {
+        out += fmt::format("const uint8_t k_{}[] = {};\n", name(s), bytes_of(image(s)));
+      }
+    }
+    if (!is_shared(s)) return;
+    const auto list = [&](const std::string& type, const std::string& what, auto of) {
+      std::vector<size_t> values;
+      for (const size_t m : all) values.push_back(of(m));
+      out += fmt::format("const {} {}_{}[] = {{{}}};\n", type, what, name(s), fmt::join(values, ", "));
+    };
+    list("uint16_t", "steps", [](size_t m) { return m; });
+    list("uint32_t", "images", [this](size_t m) { return steps_[m].image; });
+    list("uint16_t", "drop", [this](size_t m) { return steps_[m].drop; });
+    for (size_t port = 0; port < steps_[s].targets.size(); ++port)
+      if (steps_[s].targets[port] >= kExit && list_of_[s][port] < 0)
+        list("uint16_t", fmt::format("out{}", port), [this, port](size_t m) { return steps_[m].targets[port]; });
+  }
+  /// "// rt :: LookupIPRoute(...)", with the other ways for which the step stands.
+  std::string comment(size_t s) const {
+    const size_t more = ways_.members[s].size() - 1;
+    return fmt::format("// {}{} :: {}({})\n", as_comment(steps_[s].element->name()),
+                       more > 0 ? fmt::format(" and its like on {} more ways", more) : "",
+                       steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()));
   }
 
   /// \param refreshed the loop in front has done so
   void write_shader(std::string& out, size_t s, bool refreshed) const {
-    if (steps_[s].element->refreshes() && !refreshed) out += fmt::format("  run.refresh(run.host, {});\n", s);
-    if (is_constant(s))
-      out += fmt::format("  const auto {0} = compiled::constant<{1}>(k_{0});\n", name(s), type(s));
+    if (steps_[s].element->refreshes() && !refreshed)
+      for (const size_t m : ways_.members[s]) out += fmt::format("  run.refresh(run.host, {});\n", m);
+    if (is_shared(s)) return;
+    write_object(out, s);
+  }
+  /// Declares the step's shader and its counters. If the step stands for several ways, those of the packet's way.
+  void write_object(std::string& out, size_t s) const {
+    const char* const indent = is_shared(s) ? "      " : "  ";
+    if (varies(s))
+      out += fmt::format("{0}const auto& {1} = compiled::in_place<{2}>({3}_{1}[way]);\n", indent, name(s), type(s),
+                         is_constant(s) ? "k" : "run.images + images");
+    else if (is_constant(s))
+      out += fmt::format("{0}const auto {1} = compiled::constant<{2}>(k_{1});\n", indent, name(s), type(s));
     else
-      out += fmt::format("  const auto {} = compiled::shader_at<{}>(run, {});\n", name(s), type(s), steps_[s].image);
-    out += fmt::format("  uint64_t* const counters_{0} = run.counters[{0}];\n", s);
+      out += fmt::format("{}const auto {} = compiled::shader_at<{}>(run, {});\n", indent, name(s), type(s),
+                         steps_[s].image);
+    out += fmt::format("{}uint64_t* const counters_{} = run.counters[{}];\n", indent, s, number(s));
   }
 
   void write_entry(std::string& out, size_t e) const {
@@ -141,7 +234,7 @@ class Writer {
     out += fmt::format("\nvoid enter_{}(ChainRun& run, Batch& in) {{\n", e);
     if (prefetches(s)) {
       write_shader(out, s, false);
-      out += fmt::format("  for (Packet* const p : in) compiled::prefetch({}, p);\n", name(s));
+      out += fmt::format("  for (Packet* const p : in) compiled::prefetch({}, PacketState<>(p));\n", name(s));
     }
     out += fmt::format("  {}(run, in);\n}}\n", function(s));
   }
@@ -151,21 +244,50 @@ class Writer {
     const uint16_t target = steps_[s].targets[port];
     const int list = list_of_[s][port];
     if (target < kExit && !starts_[target]) return fmt::format("goto {};", name(target));
-    if (list < 0) return fmt::format("compiled::put_rare(run, p, {:#x}); continue;", target);
+    if (list < 0)
+      return rare(code(s, fmt::format("out{}", port), [port](const Step& step) { return step.targets[port]; }));
     std::string text;
     if (target < kExit && prefetches(target)) text += fmt::format("compiled::prefetch({}, p); ", name(target));
-    return text + fmt::format("run.lists[{}].push_back(p); continue;", list);
+    return text + fmt::format("run.lists[{}{}].push_back(p.store()); continue;", list, is_shared(s) ? " + way" : "");
+  }
+  static std::string rare(const std::string& code) {
+    return fmt::format("compiled::put_rare(run, p.store(), {}); continue;", code);
+  }
+  /// The list of packets for the ways for which step `first` stands.
+  int list_to(size_t first) const {
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (ways_.fans[s] && steps_[s].targets[0] == first) return list_of_[s][0];
+    return -1;
+  }
+  /// The types of the shaders in the loop that begins at step `first`.
+  std::string types(size_t first) const {
+    std::set<std::string> types;
+    for (size_t s = 0; s < steps_.size(); ++s)
+      if (part_[s] == static_cast<int>(first) && by_packet(s) && !ways_.is_member(s)) types.insert(type(s));
+    return fmt::format("{}", fmt::join(types, ", "));
   }
 
   void write_ways(std::string& out, size_t s, const std::string& next) const {
     const Step& step = steps_[s];
-    const std::string escape = fmt::format("escape_{}(run, p, {}); continue;", name(static_cast<size_t>(part_[s])), s);
-    const std::string drop = fmt::format("compiled::put_rare(run, p, {:#x}); continue;", step.drop);
+    const std::string escape =
+        fmt::format("escape_{}(run, p.store(), {}); continue;", name(static_cast<size_t>(part_[s])), number(s));
+    const std::string drop = rare(code(s, "drop", [](const Step& of) { return of.drop; }));
+    if (ways_.fans[s]) {
+      // The next loop knows all ways before it begins, so that no store waits to learn where it goes.
+      out += fmt::format("      const Next next = {};\n", next);
+      out += fmt::format(
+          "      if (next < {0}) [[likely]] {{\n        compiled::put_way(run, {1}, p.store(), next);\n"
+          "        continue;\n      }}\n",
+          step.targets.size(), list_of_[s][0]);
+      out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n",
+                         escape, drop);
+      return;
+    }
     const auto looks_ahead = [&](uint16_t target) { return target < kExit && prefetches(target); };
     if (deals(s) && std::none_of(step.targets.begin(), step.targets.end(), looks_ahead)) {
       // The lists are in order, so that no branch depends on the way.
       out += fmt::format("      const Next next = {};\n", next);
-      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p);\n",
+      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p.store());\n",
                          step.targets.size(), list_of_[s][0]);
       out += "        continue;\n      }\n";
       out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n",
@@ -183,7 +305,7 @@ class Writer {
   void write_part(std::string& out, size_t first) const {
     std::vector<size_t> mine;
     for (size_t s = first; s < steps_.size(); ++s)
-      if (part_[s] == static_cast<int>(first)) mine.push_back(s);
+      if (part_[s] == static_cast<int>(first) && !ways_.is_member(s)) mine.push_back(s);
     // Sends on what the loop has dealt out.
     out += fmt::format("\nvoid settle_{}(ChainRun& run) {{\n", name(first));
     if (marks_) out += "  __atomic_store_n(run.mark, 0, __ATOMIC_RELAXED);\n";
@@ -195,17 +317,19 @@ class Writer {
     std::string busy = "!run.rare->empty()";
     for (const size_t s : mine)
       for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
-        const int list = list_of_[s][port];
+        int list = list_of_[s][port];
         if (list < 0) continue;
-        const uint16_t target = steps_[s].targets[port];
-        busy += fmt::format(" || !run.lists[{}].empty()", list);
-        out += fmt::format("  if (Batch& to = run.lists[{}]; !to.empty()) {{  // {} [{}] to {}\n", list,
-                           as_comment(steps_[s].element->name()), port, meaning(plan_, target));
-        if (target < kExit)
-          out += fmt::format("    {}(run, to);\n", function(target));
-        else
-          out += fmt::format("    run.leave(run.host, {}, {}, to);\n", s, port);
-        out += "    to.clear();\n  }\n";
+        for (const size_t m : ways_.members[s]) {
+          const uint16_t target = steps_[m].targets[port];
+          busy += fmt::format(" || !run.lists[{}].empty()", list);
+          out += fmt::format("  if (Batch& to = run.lists[{}]; !to.empty()) {{  // {} [{}] to {}\n", list++,
+                             as_comment(steps_[m].element->name()), port, meaning(plan_, target));
+          if (target < kExit)
+            out += fmt::format("    {}(run, to);\n", function(target));
+          else
+            out += fmt::format("    run.leave(run.host, {}, {}, to);\n", m, port);
+          out += "    to.clear();\n  }\n";
+        }
       }
     out += "}\n";
     // No packet overtakes one that waits for its host body.
@@ -224,16 +348,21 @@ class Writer {
     }
     for (const size_t s : shaders) write_shader(out, s, s == first && prefetches(s));
     if (marks_) {
-      for (const size_t s : mine) out += fmt::format("  ++run.batches[{}];\n", s);
+      for (const size_t s : mine)
+        for (const size_t m : ways_.members[s]) out += fmt::format("  ++run.batches[{}];\n", m);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
     }
     if (!by_packet(first))
       out += fmt::format("  Next nexts[Batch::kCapacity];\n  run.decide(run.host, {}, in, nexts);\n", first);
-    out += "  const int n = in.size();\n  for (int i = 0; i < n; ++i) {\n    Packet* const p = in[i];\n";
+    if (is_shared(first))
+      out += fmt::format("  const uint16_t* const ways = run.ways + {} * Batch::kCapacity;\n", list_to(first));
+    out += fmt::format("  const int n = in.size();\n  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n",
+                       types(first));
+    if (is_shared(first)) out += "    const uint32_t way = ways[i];\n";
     for (const size_t s : mine) {
-      out += fmt::format("  {}:\n    {{  // {} :: {}({})\n", name(s), as_comment(steps_[s].element->name()),
-                         steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()));
-      if (marks_) out += fmt::format("      compiled::mark(run, {}, {});\n", s, mark_of(number_, s));
+      out += fmt::format("  {}:\n    {{  {}", name(s), comment(s));
+      if (is_shared(s)) write_object(out, s);
+      if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
       write_ways(out, s, by_packet(s) ? fmt::format("compiled::shade({}, p, counters_{})", name(s), s) : "nexts[i]");
       out += "    }\n";
     }
@@ -241,9 +370,11 @@ class Writer {
   }
 
   const size_t number_;
-  const bool marks_;
+  const bool open_, marks_;
   const Plan& plan_;
   const std::vector<Step>& steps_;
+  std::vector<std::string> special_;  // by step: what specialize() says
+  EqualWays ways_;
   std::vector<bool> usual_, starts_;
   std::vector<int> part_;                  // by step: the step where its loop begins
   std::vector<std::vector<int>> list_of_;  // by step and output; -1: none
@@ -263,13 +394,19 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
   for (const std::string_view h : headers)
     if (!h.empty()) out += fmt::format("#include \"{}\"\n", h);
   out += "\nnamespace headrace {\nnamespace {\n";
-  for (size_t i = 0; i < plans.size(); ++i) Writer(plans[i], i, marks).write(out);
-  out += "\nconst CompiledChain kChains[] = {";
-  for (size_t i = 0; i < plans.size(); ++i) out += fmt::format("{}chain{}::kChain", i ? ", " : "", i);
-  out += "};\n\n}  // namespace\n}  // namespace headrace\n\n";
+  for (const bool open : {false, true}) {
+    std::string list;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      const Writer writer(plans[i], i, open, marks);
+      writer.write(out);
+      list += fmt::format("{}{}::kChain", i ? ", " : "", writer.space());
+    }
+    out += fmt::format("\nconst CompiledChain {}[] = {{{}}};\n", open ? "kOpen" : "kChains", list);
+  }
+  out += "\n}  // namespace\n}  // namespace headrace\n\n";
   out +=
       "extern \"C\" [[gnu::visibility(\"default\")]] const headrace::CompiledProgram headrace_compiled;\n"
-      "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, headrace::kChains};\n";
+      "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, headrace::kChains, headrace::kOpen};\n";
   return out;
 }
 

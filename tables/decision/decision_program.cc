@@ -1,5 +1,7 @@
 #include "tables/decision/decision_program.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -19,6 +21,8 @@ using decision::Test;
 static_assert(std::endian::native == std::endian::little, "DecisionView::follow_checked builds little-endian words");
 
 constexpr std::align_val_t kImageAlignment{64};
+/// A program with more of them fills the cache for instructions.
+constexpr size_t kMostStepsAsCode = 128, kMostCasesAsCode = 512;
 
 /// A word in network order, as it lies in memory and is loaded from there.
 uint32_t as_loaded(uint32_t word) { return __builtin_bswap32(word); }
@@ -169,6 +173,41 @@ DecisionView DecisionProgram::view_at(const void* base) const {
   view.entry = entry_;
   std::copy(std::begin(enough_), std::end(enough_), view.enough);
   return view;
+}
+
+std::string DecisionProgram::code() const {
+  const DecisionView view = this->view();
+  const size_t steps = cases_offset_ / sizeof(DecisionStep);
+  if (steps > kMostStepsAsCode || (image_size_ - cases_offset_) / sizeof(DecisionCase) > kMostCasesAsCode) return {};
+  const auto go = [](int32_t target) {
+    return target >= 0 ? fmt::format("goto s{};", target)
+                       : fmt::format("return {};", DecisionView::kFirstOutput - target);
+  };
+  std::string out = fmt::format(
+      "  struct Code {{\n    const DecisionView& program;\n    static constexpr uint32_t enough[] = {{{}, {}, {}}};\n"
+      "    template <class Words>\n    HEADRACE_SHADER int match(const Words& words) const {{\n",
+      enough_[0], enough_[1], enough_[2]);
+  for (uint32_t section = 0; section < decision_section::kCount; ++section)
+    if (enough_[section] > 0)
+      out += fmt::format("      if (words.length({}) < {}) [[unlikely]] return program.match(words);\n", section,
+                         enough_[section]);
+  out += fmt::format("      {}\n", go(entry_));
+  for (size_t i = 0; i < steps; ++i) {
+    const DecisionStep& step = view.steps[i];
+    out += fmt::format("    s{}:\n      switch (words.load({}, {}) & {:#x}u) {{\n        case {:#x}u: {}\n", i,
+                       step.section, step.offset, step.mask, step.value, go(step.yes));
+    for (uint32_t c = 0; c < step.case_count; ++c)
+      if (const DecisionCase& other = view.cases[step.first_case + c]; other.value != step.value)
+        out += fmt::format("        case {:#x}u: {}\n", other.value, go(other.target));
+    out += fmt::format("        default: {}\n      }}\n", go(step.no));
+  }
+  return out + "    }\n  };\n";
+}
+
+std::string shade_by_code(const DecisionProgram& program) {
+  std::string code = program.code();
+  if (!code.empty()) code += "  HEADRACE_SHADER Next shade(auto& p) const { return shade_by(Code{program}, p); }\n";
+  return code;
 }
 
 }  // namespace headrace

@@ -45,6 +45,9 @@ class DecisionProgram {
   /// The view of a copy of the image that begins at `base`, an address on the processor where the view is used, aligned
   /// to 32 bytes.
   DecisionView view_at(const void* base) const;
+  /// The program as C++: the struct `Code`, made from a DecisionView, which matches as that does. Empty if the program is
+  /// so long that it is better walked through in memory.
+  std::string code() const;
 
  private:
   void compile();
@@ -60,5 +63,8 @@ class DecisionProgram {
   int32_t entry_ = DecisionView::kNowhere;
   uint32_t enough_[decision_section::kCount] = {};
 };
+
+/// The hook `specialize` of a shader with a member `program` and a function `shade_by(decide, p)`.
+std::string shade_by_code(const DecisionProgram& program);
 
 }  // namespace headrace

@@ -89,6 +89,142 @@ TEST_F(CpuChains, HostBodiesKeepTheOrder) {
   EXPECT_GT(fragments, 500u);
 }
 
+/// Programs of classifiers are part of the source, until another one is written.
+TEST_F(CpuChains, AClassifierIsReplaced) {
+  const auto r = compiled(
+      "Idle -> first :: Null -> c :: Classifier(0/61, 0/62 2/64%f0 3/65, -) -> cap :: Capture; c[1] -> [1] cap; c[2] -> [2] cap;");
+  const auto ports = [&] {
+    const size_t before = r->router().first<Capture>()->seen().size();
+    inject(*r, "first",
+           {marked("abc", 1, 0), marked("bcde", 1, 1), marked("bcfe", 1, 2), marked("bcd", 1, 3), marked("x", 1, 4),
+            marked("", 1, 5)});
+    std::string by_number(6, '?');
+    const auto& seen = r->router().first<Capture>()->seen();
+    for (size_t i = before; i < seen.size(); ++i)
+      by_number[seen[i].packet->anno_u32(kNumberAnno)] = static_cast<char>('0' + seen[i].port);
+    return by_number;
+  };
+  EXPECT_EQ(ports(), "011222");
+  EXPECT_TRUE(r->write("c.config", "0/62, 0/61, -"));
+  EXPECT_EQ(ports(), "100022");
+  EXPECT_TRUE(r->write("c.config", "0/61, 0/62 2/64%f0 3/65, -"));
+  EXPECT_EQ(ports(), "011222");
+}
+
+/// Random filters and packets, of any length, give the same as code and as tables.
+TEST_F(CpuChains, ClassifiersAsCodeAndAsTables) {
+  std::mt19937 random(7);
+  const auto any = [&](std::initializer_list<const char*> of) { return *(of.begin() + random() % of.size()); };
+  std::string text = "Idle -> first :: Null -> MarkIPHeader -> c0 :: Null;\ncap :: Capture;\n";
+  constexpr int kFilters = 12;
+  std::vector<std::string> filters;
+  for (int f = 0; f < kFilters; ++f) {
+    std::string rules;
+    for (int rule = 0; rule < 6; ++rule) {
+      rules += fmt::format("{} ", any({"allow", "deny", "drop"}));
+      for (int term = 0, n = 1 + static_cast<int>(random() % 3); term < n; ++term)
+        rules += fmt::format(
+            "{}{}", term ? any({" && ", " || "}) : "",
+            any({"src net 10.0.0.0/9", "dst host 1.2.3.4", "udp", "tcp dst port 80", "src port 53", "ip ttl < 5",
+                 "ip frag", "dst net 1.0.0.0/8", "not icmp", "ip proto 17", "dst port 1000-2000"}));
+      rules += ", ";
+    }
+    filters.push_back(rules + any({"allow all", "deny all"}));
+    text += fmt::format("c{} -> c{} :: IPFilter({});\n", f, f + 1, filters.back());
+  }
+  text += fmt::format("c{} -> cap;\n", kFilters);
+  const auto r = compiled(text);
+  std::vector<std::string> packets;
+  for (int i = 0; i < 400; ++i) {
+    std::string p = udp_frame(random() % 2 ? 0x0a000000 + random() % 4 * 0x400000 : random(),
+                              random() % 2 ? 0x01020304 : random(), static_cast<uint8_t>(random() % 8))
+                        .substr(14);
+    p[9] = any({"\x11", "\x06", "\x01"})[0];
+    if (random() % 4 == 0) p.resize(20 + random() % 20);
+    packets.push_back(p);
+  }
+  const auto passed = [&] {
+    const size_t before = r->router().first<Capture>()->seen().size();
+    std::vector<Packet*> batch;
+    for (size_t i = 0; i < packets.size(); ++i) batch.push_back(marked(packets[i], 1, static_cast<uint32_t>(i)));
+    inject(*r, "first", batch);
+    std::vector<uint32_t> numbers;
+    const auto& seen = r->router().first<Capture>()->seen();
+    for (size_t i = before; i < seen.size(); ++i) numbers.push_back(seen[i].packet->anno_u32(kNumberAnno));
+    return numbers;
+  };
+  const std::vector<uint32_t> as_code = passed();
+  std::string counted;
+  for (int f = 1; f <= kFilters; ++f) counted += r->read(fmt::format("c{}.drop_reasons", f));
+  for (int f = 1; f <= kFilters; ++f)
+    EXPECT_TRUE(r->write(fmt::format("c{}.config", f), filters[static_cast<size_t>(f - 1)]));
+  EXPECT_EQ(passed(), as_code);
+  EXPECT_NE(counted, "");
+}
+
+/// Ways that differ only in values share their code, and nothing else.
+TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
+  const std::string way = R"(
+    rt[{0}] -> p{0} :: Paint({1}) -> t{0} :: DecIPTTL -> f{0} :: IPFragmenter({2}) -> b{0} :: DropBroadcasts -> [{0}] cap;
+    t{0}[1] -> [{3}] cap;
+  )";
+  std::string text =
+      "Idle -> first :: Null -> GetIPAddress(16) -> rt :: DirectIPLookup(1.0.0.0/8 0, 2.0.0.0/8 1, 3.0.0.0/8 2); cap :: Capture;";
+  for (int w = 0; w < 3; ++w) text += fmt::format(fmt::runtime(way), w, 10 + w, 100 * (w + 1), 3 + w);
+  const auto r = compiled(text);
+  {
+    const auto& graph = r->router().graph();
+    const std::string source = offload::cpu_program_source(
+        offload::plan_cpu_chains(Router::Graph::nodes(r->router()), graph.edges, graph.resolved, 2).plans);
+    EXPECT_NE(source.find("and its like on 2 more ways"), std::string::npos);
+  }
+  const auto* cap = r->router().first<Capture>();
+  const auto send = [&] {
+    std::vector<Packet*> packets;
+    for (uint32_t i = 0; i < 60; ++i) {
+      // To way i % 3; of each way, some expire, some are fragments then, some broadcasts, some have no way.
+      Packet* p = marked(udp_frame(7, (i % 4 + 1) << 24, i / 4 % 5 == 0 ? 1 : 64, i / 4 % 5 == 1 ? 264 : 90), 1, i);
+      p->pull(14);
+      p->set_network_header(0, 20);
+      if (i / 4 % 5 == 2) p->set_packet_type(PacketType::kBroadcast);
+      packets.push_back(p);
+    }
+    inject(*r, "first", packets);
+  };
+  send();
+  // 15 packets a way: 3 expire, 3 need 3, 2 or 1 fragments of 100, 200, 300 bytes, 3 are broadcasts.
+  size_t by[6] = {};
+  for (const Capture::Seen& s : cap->seen()) {
+    ++by[s.port];
+    EXPECT_EQ(s.packet->anno_u8(anno::paint.kOffset), 10 + s.port % 3);
+    EXPECT_EQ(s.packet->anno_u32(kNumberAnno) % 4, static_cast<uint32_t>(s.port % 3));
+  }
+  for (int w = 0; w < 3; ++w) EXPECT_EQ(by[3 + w], 3u);
+  EXPECT_GT(by[0], by[1]);
+  EXPECT_GT(by[1], by[2]);
+  EXPECT_EQ(by[2], 9u);
+  for (int w = 0; w < 3; ++w) {
+    EXPECT_EQ(r->read(fmt::format("b{}.drop_reasons", w)), "3\tlink broadcast or multicast\n");
+    EXPECT_EQ(r->read(fmt::format("t{}.drop_reasons", w)), "");
+  }
+  EXPECT_EQ(r->read("rt.drop_reasons"), "15\tno route\n");
+  // One way changes.
+  EXPECT_TRUE(r->write("t1.active", "false"));
+  EXPECT_TRUE(r->write("p2.color", "77"));
+  const size_t before = cap->seen().size();
+  send();
+  size_t now[6] = {}, painted = 0;
+  for (size_t i = before; i < cap->seen().size(); ++i) {
+    ++now[cap->seen()[i].port];
+    painted += cap->seen()[i].packet->anno_u8(anno::paint.kOffset) == 77;
+  }
+  EXPECT_EQ(now[0], by[0]);
+  EXPECT_EQ(now[1], by[1] + 3);
+  EXPECT_EQ(now[4], 0u);
+  EXPECT_EQ(now[2], by[2]);
+  EXPECT_EQ(painted, now[2] + now[5]);
+}
+
 /// What a chain sends away may come to it again before it is done.
 TEST_F(CpuChains, PacketsThatComeBackWhileAChainRuns) {
   const auto r = compiled(R"(
