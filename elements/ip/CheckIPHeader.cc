@@ -92,7 +92,7 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-std::string CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
+auto CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
   const AddressList bad = view_of(owner.bad_sources);
   return fmt::format(
       "  HEADRACE_SHADER void fix() {{\n    offset = {};\n    ignored_sum = {:#x};\n    bad_sources.filter[0] = {:#x};\n"

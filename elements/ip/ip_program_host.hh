@@ -49,7 +49,7 @@ void IpProgramShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
 }
 
 template <typename Self>
-std::string IpProgramShader<Self>::specialize(const Owner& owner) const {
+auto IpProgramShader<Self>::specialize(const Owner& owner) const {
   return shade_by_code(owner);
 }
 

@@ -27,8 +27,10 @@ int compile_command(int argc, char** argv) {
   ConfigurationSource source;
   std::string output, machine = "x86-64-v3";
   source.add_options(line);
-  line.add_option("-o,--output", output,
-                  "The file to write; in a folder, a file with the name that headrace looks for among those installed")
+  line.add_option(
+          "-o,--output", output,
+          "The file to write; in a folder, files with the names that headrace looks for among those installed: one "
+          "for the configuration as it is, one for any values that its handlers may set")
       ->option_text("FILE")
       ->required();
   line.add_option("--march", machine, "The processor to compile for, as g++ -march names it; default: x86-64-v3")
@@ -51,7 +53,9 @@ int compile_command(int argc, char** argv) {
     complain("headrace compile: {} has no chain of shaders\n", source.landmark());
     return kFailed;
   }
-  return offload::compile_to_file(offload::cpu_program_source(plans), output, machine, errors).ok() ? 0 : kFailed;
+  const std::vector<std::string> sources = {offload::cpu_program_source(plans),
+                                            offload::cpu_program_source(plans, false, true)};
+  return offload::compile_to_file(sources, output, machine, errors).ok() ? 0 : kFailed;
 }
 
 }  // namespace headrace::cli

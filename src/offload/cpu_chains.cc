@@ -21,7 +21,7 @@ CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers,
       images_(images),
       options_(options),
       profile_(profile),
-      source_(cpu_program_source(plans, profile)) {
+      sources_{cpu_program_source(plans, profile), cpu_program_source(plans, profile, true)} {
   for (const Plan& plan : plans)
     for (const Step& step : plan.steps())
       if (step.element->may_change() && (step.element->is_plain() || !step.element->specialize().empty()))
@@ -113,7 +113,7 @@ void CpuChains::reset_profile() {
 
 void CpuChains::find() {
   std::string why_not;
-  std::optional<LoadedProgram> found = find_program(source_, options_, cancel_, why_not);
+  std::optional<LoadedProgram> found = find_program(sources_, options_, cancel_, why_not);
   const std::lock_guard guard(lock_);
   if (!found) {
     state_ = fmt::format("not compiled ({}): packets go from element to element", why_not);

@@ -108,7 +108,7 @@ class CpuChains final : public ChainBody {
   const size_t images_;
   const CompileOptions options_;
   const bool profile_;
-  const std::string source_;
+  const std::vector<std::string> sources_;
   std::vector<Fixed> fixed_;
   bool open_ = false;  // some of them have other values now, or had
   std::vector<ChainEntry*> entries_;

@@ -200,12 +200,16 @@ class Writer {
       if (steps_[s].targets[port] >= kExit && list_of_[s][port] < 0)
         list("uint16_t", fmt::format("out{}", port), [this, port](size_t m) { return steps_[m].targets[port]; });
   }
-  /// "// rt :: LookupIPRoute(...)", with the other ways for which the step stands.
+  /// "// rt :: LookupIPRoute(...)", with the names of all ways for which the step stands.
   std::string comment(size_t s) const {
-    const size_t more = ways_.members[s].size() - 1;
-    return fmt::format("// {}{} :: {}({})\n", as_comment(steps_[s].element->name()),
-                       more > 0 ? fmt::format(" and its like on {} more ways", more) : "",
-                       steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()));
+    constexpr size_t kMost = 8;
+    const std::vector<size_t>& all = ways_.members[s];
+    std::string names;
+    for (size_t i = 0; i < std::min(all.size(), kMost); ++i)
+      names += (i ? ", " : "") + as_comment(steps_[all[i]].element->name());
+    if (all.size() > kMost) names += fmt::format(" and {} more", all.size() - kMost);
+    return fmt::format("// {} :: {}({})\n", names, steps_[s].element->class_name(),
+                       as_comment(steps_[s].element->configuration()));
   }
 
   /// \param refreshed the loop in front has done so
@@ -384,7 +388,7 @@ class Writer {
 
 }  // namespace
 
-std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
+std::string cpu_program_source(const std::vector<Plan>& plans, bool marks, bool open_only) {
   std::set<std::string_view> headers;
   for (const Plan& plan : plans)
     for (const Step& step : plan.steps())
@@ -395,6 +399,7 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
     if (!h.empty()) out += fmt::format("#include \"{}\"\n", h);
   out += "\nnamespace headrace {\nnamespace {\n";
   for (const bool open : {false, true}) {
+    if (open_only && !open) continue;
     std::string list;
     for (size_t i = 0; i < plans.size(); ++i) {
       const Writer writer(plans[i], i, open, marks);
@@ -406,7 +411,8 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks) {
   out += "\n}  // namespace\n}  // namespace headrace\n\n";
   out +=
       "extern \"C\" [[gnu::visibility(\"default\")]] const headrace::CompiledProgram headrace_compiled;\n"
-      "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, headrace::kChains, headrace::kOpen};\n";
+      "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, ";
+  out += fmt::format("headrace::{}, headrace::kOpen}};\n", open_only ? "kOpen" : "kChains");
   return out;
 }
 

@@ -18,11 +18,14 @@ namespace headrace::offload {
 /// - a shader that sends packets different ways: each way has a list and a loop of its own;
 /// - an exit.
 ///
-/// A shader without write handlers is part of the source, with the values that it has. Comments show names and
-/// arguments as in the configuration. The program includes only embedded headers and those of the compiler.
+/// Ways that differ only in the values of their shaders share one loop. What shaders hold is part of the source; a second
+/// body of each chain reads from memory what handlers may change. Comments show names and arguments as in the
+/// configuration. The program includes only embedded headers and those of the compiler.
 ///
 /// \param marks the program tells in ChainRun::mark where it is: mark_of() of a step
-std::string cpu_program_source(const std::vector<Plan>& plans, bool marks = false);
+/// \param open only the body for any values that handlers may set: configurations that differ in nothing else have the
+/// same program
+std::string cpu_program_source(const std::vector<Plan>& plans, bool marks = false, bool open = false);
 constexpr uint32_t mark_of(size_t plan, size_t step) { return static_cast<uint32_t>(plan << 16 | (step + 1)); }
 
 /// The embedded headers that a source includes, directly or not, by path. What is not embedded is left out: it stands

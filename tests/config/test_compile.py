@@ -267,12 +267,19 @@ def test_programs_beside_the_executable(headrace, run, tmp_path):
     done = subprocess.run([binary, "run", "-w", "1", "--compile", "wait", conf], env=env, cwd=headrace.folder, capture_output=True,
                           text=True, check=True)
     assert f"chains: compiled: {folder}/chains/" in done.stdout
+    # The other program there is for any values that handlers may set.
+    frames = read_capture(headrace.folder / "out.pcap")
+    conf.write_text(SMALL.replace("1:1:1:1:1:1", "3:3:3:3:3:3"))
+    done = subprocess.run([binary, "run", "-w", "1", "--compile", "wait", conf], env=env, cwd=headrace.folder, capture_output=True,
+                          text=True, check=True)
+    assert f"chains: compiled: {folder}/chains/" in done.stdout
+    assert read_capture(headrace.folder / "out.pcap") == [f[:6] + b"\3" * 6 + f[12:] for f in frames]
 
 
 def test_the_program_is_readable(headrace):
     headrace("check", "-q", CONF / "ipv4-router.click", "--program", "cpu.cc")
     text = (headrace.folder / "cpu.cc").read_text()
-    assert "// port2/ttl :: DecIPTTL()" in text and "goto port2_ttl_" in text
+    assert "// port0/ttl, port1/ttl, port2/ttl, port3/ttl :: DecIPTTL()" in text and "goto port0_ttl_" in text
     assert "extern \"C\"" in text and "__device__" not in text
 
 

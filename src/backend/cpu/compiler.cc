@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -195,7 +196,8 @@ bool compile(const Compiler& compiler, const Arguments& options, const std::stri
 
 /// Loads a program from memory, so that it may come from a file system that executes nothing, and so that nobody can
 /// change it after it was read.
-std::optional<LoadedProgram> load(const std::vector<char>& bytes, const std::string& hash, std::string& why_not) {
+/// \param hashes of the sources from which it may have been made
+std::optional<LoadedProgram> load(const std::vector<char>& bytes, const Arguments& hashes, std::string& why_not) {
   const int fd = memfd_create("headrace-chains", MFD_CLOEXEC);
   if (fd < 0) {
     why_not = fmt::format("memfd_create: {}", std::strerror(errno));
@@ -226,7 +228,7 @@ std::optional<LoadedProgram> load(const std::vector<char>& bytes, const std::str
     why_not = "it is no compiled configuration";
     return std::nullopt;
   }
-  if (hash != loaded.program->hash) {
+  if (std::find(hashes.begin(), hashes.end(), loaded.program->hash) == hashes.end()) {
     why_not = "it was made from another configuration, or for another version of Headrace";
     return std::nullopt;
   }
@@ -261,17 +263,18 @@ std::string program_hash(const std::string& source) {
   return hash.hex();
 }
 
-std::optional<LoadedProgram> find_program(const std::string& source, const CompileOptions& options,
+std::optional<LoadedProgram> find_program(const std::vector<std::string>& sources, const CompileOptions& options,
                                           const std::atomic<bool>& cancel, std::string& why_not) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string hash = program_hash(source);
+  std::vector<std::string> hashes;
+  for (const std::string& source : sources) hashes.push_back(program_hash(source));
   std::vector<char> bytes;
   if (!options.file.empty()) {
     if (!read_file(options.file, bytes)) {
       why_not = fmt::format("{}: {}", options.file, std::strerror(errno));
       return std::nullopt;
     }
-    auto loaded = load(bytes, hash, why_not);
+    auto loaded = load(bytes, hashes, why_not);
     if (loaded)
       loaded->origin = options.file;
     else
@@ -293,7 +296,7 @@ std::optional<LoadedProgram> find_program(const std::string& source, const Compi
   fs::path kept;
   if (compiler) {
     ContentHash all;
-    all.add(hash);
+    all.add(hashes[0]);
     all.add(compiler->version);
     for (const std::string& word : compiler->command) all.add(word);
     for (const std::string& word : how) all.add(word);
@@ -301,29 +304,33 @@ std::optional<LoadedProgram> find_program(const std::string& source, const Compi
     kept = folder / ("cpu-" + all.hex() + ".so");
     std::string ignored;
     if (keeps && is_own(kept) && read_file(kept, bytes))
-      if (auto loaded = load(bytes, hash, ignored)) {
+      if (auto loaded = load(bytes, {hashes[0]}, ignored)) {
         loaded->origin = fmt::format("{}, kept in {}", compiler->version, folder.string());
         return loaded;
       }
   }
-  for (const fs::path& installed : installed_folders()) {
-    std::string ignored;
-    if (!read_file(installed / (hash + ".so"), bytes)) continue;
-    if (auto loaded = load(bytes, hash, ignored)) {
-      loaded->origin = (installed / (hash + ".so")).string();
-      return loaded;
+  for (const std::string& hash : hashes) {
+    // A compiler makes something better than what is for any values.
+    if (compiler && hash != hashes[0]) break;
+    for (const fs::path& installed : installed_folders()) {
+      std::string ignored;
+      if (!read_file(installed / (hash + ".so"), bytes)) continue;
+      if (auto loaded = load(bytes, {hash}, ignored)) {
+        loaded->origin = (installed / (hash + ".so")).string();
+        return loaded;
+      }
     }
   }
   if (!compiler) {
     why_not = no_compiler;
     return std::nullopt;
   }
-  if (!compile(*compiler, how, source, temporary.path(), cancel, why_not)) return std::nullopt;
+  if (!compile(*compiler, how, sources[0], temporary.path(), cancel, why_not)) return std::nullopt;
   if (!read_file(temporary.path() / "program.so", bytes)) {
     why_not = fmt::format("{} wrote no program", compiler->command[0]);
     return std::nullopt;
   }
-  auto loaded = load(bytes, hash, why_not);
+  auto loaded = load(bytes, {hashes[0]}, why_not);
   if (!loaded) {
     why_not = fmt::format("what {} made cannot be used: {}", compiler->command[0], why_not);
     return std::nullopt;
@@ -337,21 +344,25 @@ std::optional<LoadedProgram> find_program(const std::string& source, const Compi
   return loaded;
 }
 
-Status compile_to_file(const std::string& source, const std::string& file, const std::string& machine, Errors& errors) {
+Status compile_to_file(const std::vector<std::string>& sources, const std::string& file, const std::string& machine,
+                       Errors& errors) {
   const std::atomic<bool> cancel{false};
-  const TemporaryFolder temporary;
-  if (temporary.path().empty()) return errors.error("no temporary folder: {}", std::strerror(errno));
-  std::string why_not;
-  const std::optional<Compiler> compiler = find_compiler(temporary.path(), cancel, why_not);
-  if (!compiler || !compile(*compiler, options_for(machine), source, temporary.path(), cancel, why_not))
-    return errors.error("{}", why_not);
-  std::vector<char> bytes;
-  if (!read_file(temporary.path() / "program.so", bytes))
-    return errors.error("{} wrote no program", compiler->command[0]);
-  fs::path to = file;
   std::error_code ignored;
-  if (fs::is_directory(to, ignored)) to /= program_hash(source) + ".so";
-  if (!write_file(to, bytes)) return errors.error("cannot write {}", to.string());
+  const bool into_folder = fs::is_directory(file, ignored);
+  for (const std::string& source : sources) {
+    const TemporaryFolder temporary;
+    if (temporary.path().empty()) return errors.error("no temporary folder: {}", std::strerror(errno));
+    std::string why_not;
+    const std::optional<Compiler> compiler = find_compiler(temporary.path(), cancel, why_not);
+    if (!compiler || !compile(*compiler, options_for(machine), source, temporary.path(), cancel, why_not))
+      return errors.error("{}", why_not);
+    std::vector<char> bytes;
+    if (!read_file(temporary.path() / "program.so", bytes))
+      return errors.error("{} wrote no program", compiler->command[0]);
+    const fs::path to = into_folder ? fs::path(file) / (program_hash(source) + ".so") : fs::path(file);
+    if (!write_file(to, bytes)) return errors.error("cannot write {}", to.string());
+    if (!into_folder) break;
+  }
   return {};
 }
 
