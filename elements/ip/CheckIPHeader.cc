@@ -92,12 +92,12 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-auto CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
+ShaderCode CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
   const AddressList bad = view_of(owner.bad_sources);
-  return fmt::format(
+  return {fmt::format(
       "  HEADRACE_SHADER void fix() {{\n    offset = {};\n    ignored_sum = {:#x};\n    bad_sources.filter[0] = {:#x};\n"
       "    bad_sources.filter[1] = {:#x};\n  }}\n",
-      offset, ignored_sum, bad.filter[0], bad.filter[1]);
+      offset, ignored_sum, bad.filter[0], bad.filter[1])};
 }
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }

@@ -82,7 +82,7 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
   /// Headers with options are rare; they are looked at on the host.
   Extent extent(Anchor) const { return {offset, offset + 20}; }
   Next escape(Packet*& p, Emitter& emit, CheckIPHeaderOwner& owner) const;
-  auto specialize(const CheckIPHeaderOwner& owner) const;
+  ShaderCode specialize(const CheckIPHeaderOwner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p) const {
     // Nearly all packets have a good header without options: that is one condition.

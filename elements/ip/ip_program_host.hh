@@ -49,8 +49,8 @@ void IpProgramShader<Self>::mirror(Mirror& mirror, const Owner& owner) {
 }
 
 template <typename Self>
-auto IpProgramShader<Self>::specialize(const Owner& owner) const {
-  return shade_by_code(owner);
+ShaderCode IpProgramShader<Self>::specialize(const Owner& owner) const {
+  return {shade_by_code(owner)};
 }
 
 template <typename Self>

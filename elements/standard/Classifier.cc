@@ -49,7 +49,7 @@ void Classifier::mirror(Mirror& mirror, const Owner& owner) {
   program = owner.view_at(mirror.array(owner.image(), owner.image_size()));
 }
 
-auto Classifier::specialize(const Owner& owner) const { return shade_by_code(owner); }
+ShaderCode Classifier::specialize(const Owner& owner) const { return {shade_by_code(owner)}; }
 
 Next Classifier::escape(Packet*& p, Emitter& emit, Owner& owner) {
   const int output = owner.view().match(PacketWords{*p});

@@ -59,7 +59,7 @@ struct Classifier : Shader<Classifier> {
   };
 
   HEADRACE_SHADER Next shade(auto& p) const { return shade_by(program, p); }
-  auto specialize(const Owner& owner) const;
+  ShaderCode specialize(const Owner& owner) const;
   Next escape(Packet*& p, Emitter& emit, Owner& owner);
 
  protected:

@@ -82,6 +82,7 @@ class ShaderElementBase;
 class Handlers;
 class Packet;
 class Status;
+struct ShaderCode;
 
 /// Base of every shader. The defaults suit an element with one input, one output and no counters.
 template <typename Self>

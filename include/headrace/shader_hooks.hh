@@ -12,6 +12,11 @@
 
 namespace headrace {
 
+/// Members of a struct that is derived from a shader: what `specialize` returns.
+struct ShaderCode {
+  std::string members;
+};
+
 namespace detail {
 
 struct NoOwner {};
@@ -100,7 +105,7 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        void(Packet* const*, const Result*, int, Owner&, ShaderElementBase&),                                          \
        void(Packet**, const Result*, int), void(Packet**, const Result*, int, Owner&),                                \
        void(Packet**, const Result*, int, Owner&, ShaderElementBase&))                                                \
-  HOOK(specialize, "std::string specialize(const Owner&) const", kYes, std::string(const Owner&))                     \
+  HOOK(specialize, "ShaderCode specialize(const Owner&) const", kYes, ShaderCode(const Owner&))                       \
   HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
   HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \
        "scan_on_cpu(const PayloadBytes&, const PacketBytes&, const Owner&) const", kYes,                              \

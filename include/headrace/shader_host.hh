@@ -258,7 +258,7 @@ class ShaderElement final : public ShaderElementBase {
   bool is_plain() const override { return !Has::mirror && !Has::refresh; }
   bool may_change() const override { return can_live_reconfigure() || handlers().writable(); }
   std::string specialize() const override {
-    if constexpr (Has::specialize) return shader_.specialize(*owner_);
+    if constexpr (Has::specialize) return shader_.specialize(*owner_).members;
     return {};
   }
   void copy_image(void* to) const override {
