@@ -187,9 +187,8 @@ int TrafficSource::due_frames(Sender& sender, int most) {
 template <size_t kHeader, typename Record, typename Write>
 uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write) {
   constexpr int kAhead = 16;
-  // Records come one after the other, but hardware alone does not ask for them early enough. They are needed once, so they
-  // should not push packets out of the second-level cache.
-  constexpr size_t kRecordsAhead = 4096 / sizeof(Record);
+  // Records come one after the other, but hardware alone does not ask for them early enough.
+  constexpr size_t kRecordsAhead = 2048 / sizeof(Record);
   const Record* const all = records.data();
   const size_t count = records.size();
   size_t at = sender.next;
@@ -202,7 +201,7 @@ uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& se
       __builtin_prefetch(batch[i + kAhead], 1);
       __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
     }
-    __builtin_prefetch(all + at + kRecordsAhead, 0, 0);
+    __builtin_prefetch(all + at + kRecordsAhead);
     Packet* p = batch[i];
     const Record& r = all[at];
     if (++at == count) at = 0;
