@@ -111,14 +111,14 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
 }
 
 /// The mbuf of a packet, ready to be sent; null when it cannot be sent.
-void* Port::prepare(Packet* p) {
+inline void* Port::prepare(Packet* p, const PacketPool& pool, const rte_mempool* mempool) {
   const uint32_t length = p->length();
   if (length < kShortestFrame || length > longest_frame_) [[unlikely]]
     return nullptr;
-  if (!PacketPool::instance().contains(p)) [[unlikely]]
+  if (!pool.contains(p)) [[unlikely]]
     return prepare_large(p);
   rte_mbuf* m = mbuf_of(p);
-  if (m->pool != packet_mempool()) [[unlikely]]
+  if (m->pool != mempool) [[unlikely]]
     initialize_mbuf(m);
   m->data_off = static_cast<uint16_t>(p->headroom());
   m->data_len = static_cast<uint16_t>(length);
@@ -184,12 +184,14 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   Transmitted result;
   TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
   const bool checksums = settings_.ip_checksums || settings_.l4_checksums;
+  const PacketPool& pool = PacketPool::instance();
+  const rte_mempool* const mempool = packet_mempool();
   void* mbufs[kMostInBurst];
   uint32_t lengths[kMostInBurst];
   int ready = 0;
   for (int i = 0; i < n; ++i) {
     lengths[ready] = packets[i]->length();
-    void* m = prepare(packets[i]);
+    void* m = prepare(packets[i], pool, mempool);
     if (!m) [[unlikely]] {
       packets[i]->kill();
       ++result.unfit;

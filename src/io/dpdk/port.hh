@@ -12,7 +12,9 @@
 
 #include "headrace/addresses.hh"
 #include "headrace/error.hh"
-#include "headrace/packet.hh"
+#include "headrace/packet_pool.hh"
+
+struct rte_mempool;
 
 namespace headrace::io::dpdk {
 
@@ -135,7 +137,7 @@ class Port {
   void stop();
   void empty_rings();
   void note_address();
-  void* prepare(Packet* p);
+  void* prepare(Packet* p, const PacketPool& pool, const rte_mempool* mempool);
   void* prepare_large(Packet* p);
   void set_checksums(void* mbuf) const;
   int send_burst(TransmitQueue& queue, void** mbufs, int n);
