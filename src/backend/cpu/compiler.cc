@@ -168,7 +168,7 @@ std::string processor() {
 }
 
 Arguments options_for(const std::string& machine) {
-  return {"-std=c++20",      "-O3",       "-march=" + machine,   "-fPIC",    "-shared",
+  return {"-std=c++20",      "-O2",       "-march=" + machine,   "-fPIC",    "-shared",
           "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fno-plt", "-w"};
 }
 
