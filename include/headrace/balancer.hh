@@ -144,6 +144,8 @@ class Balancer {
   Balancer(const Balancer&) = delete;
   Balancer& operator=(const Balancer&) = delete;
 
+  /// What stands behind `=` in `--balancer NAME=ARGUMENT`. Called at most once, before start(). False: it is not understood.
+  virtual bool configure(std::string_view argument) { return argument.empty(); }
   /// Called once, before the first step. Override it to look at the setup.
   virtual void start() {}
   /// A decision for the time until the next step. It need not be quick: workers go on meanwhile.
@@ -175,7 +177,10 @@ struct BalancerInfo {
 bool register_balancer(const BalancerInfo& info);
 /// Null if there is none.
 const BalancerInfo* find_balancer(std::string_view name);
+/// Sorted by name.
 std::vector<BalancerInfo> all_balancers();
+/// The balancer that a text like `Model` or `Fixed=0.4` describes. Null, with a reason in `error`, if there is none.
+std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& error);
 
 /// Put it behind the class, in a source file.
 #define HEADRACE_BALANCER(Name, about)                            \

@@ -1,0 +1,57 @@
+// The balancers that `--balancer` knows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headrace/balancer.hh"
+
+namespace headrace {
+
+namespace {
+
+/// Made by whichever static object is first. A list, because find_balancer() gives out addresses.
+std::vector<std::unique_ptr<const BalancerInfo>>& registered() {
+  static std::vector<std::unique_ptr<const BalancerInfo>> balancers;
+  return balancers;
+}
+
+}  // namespace
+
+bool register_balancer(const BalancerInfo& info) {
+  if (find_balancer(info.name) != nullptr) return false;
+  registered().push_back(std::make_unique<const BalancerInfo>(info));
+  return true;
+}
+
+const BalancerInfo* find_balancer(std::string_view name) {
+  for (const auto& info : registered())
+    if (name == info->name) return info.get();
+  return nullptr;
+}
+
+std::vector<BalancerInfo> all_balancers() {
+  std::vector<BalancerInfo> all;
+  for (const auto& info : registered()) all.push_back(*info);
+  std::sort(all.begin(), all.end(),
+            [](const BalancerInfo& a, const BalancerInfo& b) { return std::string_view(a.name) < b.name; });
+  return all;
+}
+
+std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& error) {
+  const size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  const std::string_view argument = equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+  const BalancerInfo* info = find_balancer(name);
+  if (info == nullptr) {
+    error = fmt::format("there is no balancer '{}'", name);
+    return nullptr;
+  }
+  std::unique_ptr<Balancer> balancer = info->make();
+  if (balancer->configure(argument)) return balancer;
+  error = argument.empty() ? fmt::format("the balancer {0} needs an argument: {0}=ARGUMENT", name)
+                           : fmt::format("the balancer {} does not take the argument '{}'", name, argument);
+  return nullptr;
+}
+
+}  // namespace headrace

@@ -1,0 +1,147 @@
+#include "offload/balance/sanitize.hh"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "offload/balance/formulas.hh"
+
+namespace headrace::balance {
+
+namespace {
+
+enum Mistake {
+  kWorkers,
+  kChains,
+  kDevices,
+  kNotANumber,
+  kRange,
+  kSum,
+  kJob,
+  kWait,
+  kPlaces,
+  kSlice,
+  kProbe,
+  kOptimum,
+  kMistakes
+};
+constexpr std::array<const char*, kMistakes> kTexts = {
+    "as many lists of chains as there are workers",
+    "as many chains as there are",
+    "as many shares as there are devices",
+    "a share that is a number",
+    "a share from 0 to 1",
+    "a sum of shares of at most 1",
+    "a job size that the chain allows",
+    "a waiting time that the chain allows",
+    "a number of places that the chain allows",
+    "a slice from 1 to 65536 packets",
+    "a probe of at most a job, to a device that exists",
+    "an optimum that is a number",
+};
+
+class Judge {
+ public:
+  explicit Judge(const BalanceSetup& setup) : setup_(setup) {}
+
+  void at(size_t worker, size_t chain) {
+    worker_ = worker;
+    chain_ = chain;
+  }
+  void wrong(Mistake mistake) {
+    if (counts_[mistake]++ == 0) first_[mistake] = fmt::format("worker {}, chain {}", worker_, chain_);
+  }
+  void clamp(int& value, int least, int most, Mistake mistake) {
+    const int good = std::clamp(value, least, std::max(least, most));
+    if (good != value) wrong(mistake);
+    value = good;
+  }
+  void check(ChainDecision& decision, const BalanceSetup::Chain& chain) {
+    if (decision.shares.size() != setup_.devices.size()) {
+      wrong(kDevices);
+      decision.shares.resize(setup_.devices.size(), 0.0);
+    }
+    double sum = 0;
+    for (double& share : decision.shares) {
+      if (std::isnan(share)) {
+        wrong(kNotANumber);
+        share = 0;
+      }
+      if (share < 0 || share > 1) {
+        wrong(kRange);
+        share = std::clamp(share, 0.0, 1.0);
+      }
+      sum += share;
+    }
+    if (sum > 1) {
+      // Sums like 0.7 + 0.2 + 0.1 are rounded up by a little, which is no mistake.
+      if (sum > 1 + 1e-9) wrong(kSum);
+      double left = 1;
+      for (double& share : decision.shares) {
+        share = std::min(share / sum, left);
+        left -= share;
+      }
+    }
+    clamp(decision.job, 1, chain.most_job, kJob);
+    clamp(decision.max_wait_us, 0, chain.most_wait_us, kWait);
+    clamp(decision.places, 1, chain.most_places, kPlaces);
+    clamp(decision.slice, 1, 65536, kSlice);
+    const int devices = static_cast<int>(setup_.devices.size());
+    if (decision.probe < 0 || decision.probe > std::max(chain.most_job, 1) || decision.probe_device < -1 ||
+        decision.probe_device >= devices) {
+      wrong(kProbe);
+      decision.probe = 0;
+      decision.probe_device = -1;
+    }
+  }
+  uint64_t report(std::vector<std::string>& complaints) const {
+    uint64_t all = 0;
+    for (size_t m = 0; m < kMistakes; ++m) {
+      if (counts_[m] == 0) continue;
+      all += counts_[m];
+      complaints.push_back(
+          fmt::format("expected {} ({} times, first at {})", kTexts[m], counts_[m], first_[m]));
+    }
+    return all;
+  }
+
+ private:
+  const BalanceSetup& setup_;
+  size_t worker_ = 0, chain_ = 0;
+  std::array<uint64_t, kMistakes> counts_{};
+  std::array<std::string, kMistakes> first_;
+};
+
+}  // namespace
+
+uint64_t sanitize(BalanceDecision& decision, const BalanceSetup& setup, std::vector<std::string>& complaints) {
+  Judge judge(setup);
+  const size_t workers = static_cast<size_t>(std::max(setup.workers, 0));
+  if (decision.workers.size() != workers) {
+    judge.at(decision.workers.size(), 0);
+    judge.wrong(kWorkers);
+    decision.workers.resize(workers);
+  }
+  for (size_t w = 0; w < workers; ++w) {
+    std::vector<ChainDecision>& chains = decision.workers[w];
+    judge.at(w, chains.size());
+    if (chains.size() != setup.chains.size()) {
+      judge.wrong(kChains);
+      const size_t had = chains.size();
+      chains.resize(setup.chains.size());
+      for (size_t k = had; k < chains.size(); ++k) chains[k] = chain_on_cpu(setup, k);
+    }
+    for (size_t k = 0; k < chains.size(); ++k) {
+      judge.at(w, k);
+      judge.check(chains[k], setup.chains[k]);
+    }
+  }
+  if (!std::isfinite(decision.optimum_mpps) || decision.optimum_mpps < 0) {
+    judge.wrong(kOptimum);
+    decision.optimum_mpps = 0;
+  }
+  return judge.report(complaints);
+}
+
+}  // namespace headrace::balance
