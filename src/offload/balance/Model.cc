@@ -1,0 +1,704 @@
+// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles and a
+// worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "headrace/balancer.hh"
+#include "offload/balance/formulas.hh"
+
+namespace headrace {
+
+namespace {
+
+using balance::ratio;
+
+constexpr double kMs = 1e6;  // ns
+
+/// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row that
+/// lie far off begin it anew.
+class Cost {
+ public:
+  void add(double cycles, double packets, double at_ns) {
+    if (!(packets > 0) || !(cycles >= 0)) return;
+    constexpr double kKeep = 0.7, kFar = 0.25;
+    const double here = cycles / packets;
+    far_ = known() && std::abs(here - mean()) > kFar * mean() ? far_ + 1 : 0;
+    const double keep = far_ >= 2 ? 0 : kKeep;
+    if (far_ >= 2) far_ = 0;
+    cycles_ = cycles_ * keep + cycles;
+    packets_ = packets_ * keep + packets;
+    at_ns_ = at_ns;
+  }
+  bool known() const { return packets_ > 0; }
+  double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
+  double at_ns() const { return at_ns_; }
+
+ private:
+  double cycles_ = 0, packets_ = 0, at_ns_ = 0;
+  int far_ = 0;
+};
+
+/// A time to stay away, which doubles each time up to a limit, and shrinks after a good time.
+class Pause {
+ public:
+  void begin(double now) {
+    if (now < until_) return;
+    if (now > until_ + 4 * length_) length_ = kLeast;
+    until_ = now + length_;
+    length_ = std::min(2 * length_, kMost);
+  }
+  bool over(double now) const { return now >= until_; }
+
+ private:
+  static constexpr double kLeast = 100 * kMs, kMost = 10e9;
+  double until_ = 0, length_ = kLeast;
+};
+
+/// One chain of one worker on one device.
+struct LaneState {
+  Cost cost;
+  double share = 0;
+  double full = 0;     ///< part of the packets for the device that found no place
+  double starved = 0;  ///< part of the looks that found no job
+  double per_second = 0;
+  int silent = 0;  ///< samples in a row in which nothing came back though packets went there
+};
+
+struct ChainState {
+  Cost cpu;
+  double part = 0;  ///< of the worker's packets
+  bool on_device = false;
+  std::vector<LaneState> lanes;
+  double margin = 1;  ///< p99 seen by p99 foretold
+  double foretold = 0;
+  int over = 0;        ///< samples in a row with p99 over the bound
+  bool broken = false;  ///< the CPU breaks the bound, too
+  Pause bound_pause;
+  double p99_ns = 0;
+};
+
+struct WorkerState {
+  Cost outside;
+  double per_second = 0;  ///< packets that it receives
+  double load = 0;        ///< if all ran on the CPU; 1 is all that it can do
+  bool known = false, saturated = false, on_devices = false;
+  uint64_t decision = 0;
+  double tokens = 0;  ///< cycles that it may spend on probes
+  double stretch_ns = 0;
+  std::vector<ChainState> chains;
+};
+
+/// One chain on one device, over all workers.
+struct PairState {
+  Cost cost;
+  double packets_per_job = 0;
+  double job_ns = 0;
+  double largest = 0;  ///< packets per job, of the largest that was measured
+  double per_second = 0, full = 0;
+  double device_s = 0;  ///< of the device's time for a packet
+  double cap = 1;       ///< most share that a chain gets beside one that saves more
+  double probed_ns = -1e18;
+  double interval_ns = 50 * kMs;  ///< between probes
+  double cpu_when_probed = 0;
+};
+
+struct DeviceState {
+  bool well = true;
+  Pause pause;
+  double per_second = 0;
+  double capacity = 0;    ///< packets a second, as seen when it was busy; 0: never yet
+  double bound_ns = -1e18;  ///< when it was last seen busy
+};
+
+class Model : public Balancer {
+ public:
+  void start() override {
+    const size_t chains = setup().chains.size(), devices = setup().devices.size();
+    ChainState chain;
+    chain.lanes.resize(devices);
+    WorkerState worker;
+    worker.chains.assign(chains, chain);
+    worker.tokens = bank();
+    workers_.assign(static_cast<size_t>(std::max(setup().workers, 0)), worker);
+    pairs_.assign(chains, std::vector<PairState>(devices));
+    cpu_.assign(chains, Cost());
+    devices_.assign(devices, DeviceState());
+  }
+
+  BalanceDecision step(const BalanceSample& sample) override {
+    const double now = static_cast<double>(sample.at_ns);
+    const double passed = started_ ? std::clamp(now - now_, 0.0, 1e9) : 10 * kMs;
+    now_ = started_ ? std::max(now, now_) : now;
+    started_ = true;
+    for (WorkerState& w : workers_) w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
+    for (auto& by_device : pairs_)
+      for (PairState& p : by_device) p.per_second = p.full = 0;
+    for (DeviceState& d : devices_) d.per_second = 0;
+    for (const WorkerSample& w : sample.workers) take(w);
+    for (size_t d = 0; d < devices_.size(); ++d) look_at_device(d);
+
+    BalanceDecision decision = everything_on_cpu();
+    for (size_t w = 0; w < workers_.size(); ++w)
+      if (workers_[w].known) decide(w, decision.workers[w]);
+    if (!devices_.empty()) probe(decision, passed);
+    decision.optimum_mpps = optimum() * 1e-6;
+    decision.why = why();
+    return decision;
+  }
+
+  std::string learnt() const override {
+    nlohmann::ordered_json chains = nlohmann::ordered_json::array();
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+      for (size_t d = 0; d < devices_.size(); ++d)
+        if (pairs_[k][d].cost.known())
+          devices.push_back({{"name", setup().devices[d].name},
+                             {"cycles", pairs_[k][d].cost.mean()},
+                             {"job", pairs_[k][d].packets_per_job},
+                             {"job_ns", pairs_[k][d].job_ns}});
+      chains.push_back({{"name", setup().chains[k].name}, {"cpu", cpu_[k].mean()}, {"devices", devices}});
+    }
+    return chains.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+  void learn(std::string_view text) override {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_array()) return;
+    // A value that is not there or is none teaches nothing.
+    const auto number = [](const nlohmann::json& j, const char* name) {
+      const auto found = j.find(name);
+      const double v = found != j.end() && found->is_number() ? found->get<double>() : 0;
+      return v > 0 && v < 1e12 ? v : 0;
+    };
+    const auto named = [](const nlohmann::json& j, const std::string& name) {
+      const auto found = j.is_object() ? j.find("name") : j.end();
+      return j.is_object() && found != j.end() && found->is_string() && found->get<std::string>() == name;
+    };
+    for (const auto& chain : json)
+      for (size_t k = 0; k < pairs_.size(); ++k) {
+        if (!named(chain, setup().chains[k].name)) continue;
+        if (const double c = number(chain, "cpu"); c > 0) cpu_[k].add(c, 1, 0);
+        const auto devices = chain.find("devices");
+        if (devices == chain.end() || !devices->is_array()) continue;
+        for (const auto& device : *devices)
+          for (size_t d = 0; d < devices_.size(); ++d) {
+            if (!named(device, setup().devices[d].name)) continue;
+            PairState& pair = pairs_[k][d];
+            if (const double c = number(device, "cycles"); c > 0) pair.cost.add(c, 1, 0);
+            pair.packets_per_job = pair.largest = number(device, "job");
+            pair.job_ns = number(device, "job_ns");
+          }
+      }
+  }
+
+ private:
+  static constexpr double kProbePart = 0.003;  // of the worker's cycles
+  static constexpr double kUnknownCost = 50;   // times that of the CPU
+  static constexpr double kUse = 0.92, kLeave = 0.75;
+  static constexpr double kCurious = 0.5;      // a load from which on it is good to know what devices cost
+  static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
+  static constexpr int kLeastJob = 16;
+
+  double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
+  double bank() const { return kProbePart * hz() * 0.1; }
+
+  // --- Samples ------------------------------------------------------------------------------------------------------
+
+  void take(const WorkerSample& s) {
+    if (s.worker < 0 || static_cast<size_t>(s.worker) >= workers_.size() || s.ns <= 0 || s.cycles == 0) return;
+    WorkerState& w = workers_[static_cast<size_t>(s.worker)];
+    // Costs are worth knowing however old they are; the rest is about the decision of its time.
+    const bool old = s.decision < w.decision;
+    w.decision = std::max(w.decision, s.decision);
+    const double seconds = static_cast<double>(s.ns) * 1e-9;
+    const double chains_cycles = take_chains(s, w, old, seconds);
+    double arrived = 0;
+    const size_t chains = std::min(s.chains.size(), w.chains.size());
+    for (size_t k = 0; k < chains; ++k) arrived += static_cast<double>(s.chains[k].arrived);
+    const double busy = std::min(static_cast<double>(s.busy), static_cast<double>(s.cycles));
+    if (arrived > 0) w.outside.add(std::max(busy - chains_cycles, 0.0), arrived, now_);
+    if (old) return;
+    for (size_t k = 0; k < chains && arrived > 0; ++k) {
+      const double part = static_cast<double>(s.chains[k].arrived) / arrived;
+      w.chains[k].part = w.known ? 0.5 * (w.chains[k].part + part) : part;
+    }
+    const double per_second = arrived / seconds;
+    w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
+    w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
+    w.saturated = ratio(s.full_bursts, s.bursts) > 0.5 && busy > 0.9 * static_cast<double>(s.cycles);
+    w.load = w.per_second * cpu_cost(w) / hz();
+    if (w.saturated) w.load = std::max(w.load, 1.0);
+    w.known |= arrived > 0;
+  }
+
+  /// What the packets of the sample cost in all chains.
+  double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds) {
+    double all = 0;
+    for (size_t k = 0; k < std::min(s.chains.size(), w.chains.size()); ++k) {
+      const ChainSample& c = s.chains[k];
+      ChainState& chain = w.chains[k];
+      if (c.cpu.timed != 0) {
+        const double cycles = static_cast<double>(c.cpu.cycles), timed = static_cast<double>(c.cpu.timed);
+        chain.cpu.add(cycles, timed, now_);
+        cpu_[k].add(cycles, timed, now_);
+        all += cycles / timed * static_cast<double>(c.cpu.packets);
+      }
+      const double p99 = static_cast<double>(c.delay_p99_ns);
+      if (!old && c.delays >= 100) see_delay(k, chain, p99);
+      double wanted = 0;
+      for (size_t d = 0; d < std::min(c.devices.size(), chain.lanes.size()); ++d) {
+        const DeviceSample& v = c.devices[d];
+        LaneState& lane = chain.lanes[d];
+        PairState& pair = pairs_[k][d];
+        const double packets = static_cast<double>(v.packets);
+        if (v.timed != 0) {
+          const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
+          lane.cost.add(cycles, timed, now_);
+          pair.cost.add(cycles, timed, now_);
+          all += cycles / timed * packets;
+        }
+        if (v.jobs != 0) {
+          const double jobs = static_cast<double>(v.jobs);
+          const double n = packets / jobs, t = static_cast<double>(v.job_ns) / jobs;
+          pair.packets_per_job = pair.job_ns > 0 ? 0.7 * pair.packets_per_job + 0.3 * n : n;
+          pair.job_ns = pair.job_ns > 0 ? 0.7 * pair.job_ns + 0.3 * t : t;
+          pair.largest = std::max(pair.largest, n);
+        }
+        devices_[d].well &= v.well;
+        if (!v.well) devices_[d].pause.begin(now_);
+        if (old) continue;
+        const double share = std::isfinite(v.share) ? std::clamp(v.share, 0.0, 1.0) : 0;
+        lane.share = std::min(share, 1 - std::min(wanted, 1.0));
+        wanted += lane.share;
+        const double full = static_cast<double>(v.full);
+        lane.full = packets + full > 0 ? full / (packets + full) : 0;
+        lane.starved = ratio(v.starved, v.polls);
+        lane.per_second = packets / seconds;
+        pair.per_second += lane.per_second;
+        pair.full = std::max(pair.full, lane.full);
+        devices_[d].per_second += lane.per_second;
+        lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
+        if (lane.silent >= 3) devices_[d].pause.begin(now_);
+        if (lane.full > 0.01 && lane.share > 0.01) devices_[d].bound_ns = now_;
+      }
+    }
+    return all;
+  }
+
+  void see_delay(size_t k, ChainState& chain, double p99) {
+    const double bound = setup().chains[k].p99_us * 1e3;
+    if (bound <= 0) return;
+    chain.p99_ns = p99;
+    chain.over = p99 > bound ? chain.over + 1 : 0;
+    double share = 0;
+    for (const LaneState& lane : chain.lanes) share += lane.share;
+    if (chain.foretold <= 0 || share < 0.05) return;
+    // Too long at once, too short slowly.
+    const double seen = std::clamp(p99 / chain.foretold, 0.3, 8.0);
+    chain.margin += (seen > chain.margin ? 0.5 : 0.05) * (seen - chain.margin);
+  }
+
+  void look_at_device(size_t d) {
+    DeviceState& device = devices_[d];
+    if (device.bound_ns >= now_ && device.per_second > 0)
+      device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
+    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) rank_chains(d);
+    bool well = true;
+    std::swap(well, device.well);
+    if (!well) device.bound_ns = -1e18;
+  }
+
+  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less with
+  /// it as long as the best one finds no place.
+  void rank_chains(size_t d) {
+    double sum = 0, squares = 0, used = 0;
+    for (auto& by_device : pairs_) {
+      PairState& p = by_device[d];
+      if (p.device_s <= 0) p.device_s = 1 / devices_[d].per_second;
+      sum += p.per_second;
+      squares += p.per_second * p.per_second;
+      used += p.per_second * p.device_s;
+    }
+    if (!(squares > 0)) return;
+    // The device's time is used up: sum of rate * time = 1. Each such sample moves the times as little as it takes.
+    constexpr double kLearn = 0.3;
+    size_t best = pairs_.size();
+    double best_score = 0;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      PairState& p = pairs_[k][d];
+      p.device_s = std::max(p.device_s + kLearn * (1 - used) * p.per_second / squares, 0.02 / sum);
+      const double score = (cpu_[k].mean() - p.cost.mean()) / p.device_s;
+      if (p.per_second > 0 && score > best_score) {
+        best = k;
+        best_score = score;
+      }
+    }
+    if (best == pairs_.size()) return;
+    double full = 0, short_of = 0;
+    for (const WorkerState& w : workers_) {
+      const ChainState& chain = w.chains[best];
+      if (!chain.on_device) continue;
+      full = std::max(full, chain.lanes[d].full);
+      short_of = std::max(short_of, 1 - chain.lanes[d].share);
+    }
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      PairState& p = pairs_[k][d];
+      if (k == best) {
+        p.cap = 1;
+      } else if (full > 0.01 && short_of > 0.01) {
+        p.cap = std::max(p.cap * (1 - std::clamp(2 * full + short_of, 0.02, 0.3)), 0.005);
+      } else {
+        p.cap = std::min(p.cap * 1.03 + 0.001, 1.0);
+      }
+    }
+  }
+
+  // --- Costs --------------------------------------------------------------------------------------------------------
+
+  double cpu_cost_of(const WorkerState& w, size_t k) const {
+    return w.chains[k].cpu.known() ? w.chains[k].cpu.mean() : cpu_[k].mean();
+  }
+  /// o + c over the worker's mixture of chains.
+  double cpu_cost(const WorkerState& w) const {
+    double cost = w.outside.mean();
+    for (size_t k = 0; k < w.chains.size(); ++k) cost += w.chains[k].part * cpu_cost_of(w, k);
+    return cost;
+  }
+  /// What the device costs this worker, or others if it does not know. 0: nobody knows.
+  double device_cost_of(const WorkerState& w, size_t k, size_t d) const {
+    const Cost &mine = w.chains[k].lanes[d].cost, &all = pairs_[k][d].cost;
+    return mine.known() && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
+  }
+  /// Whether the measured cost is that of jobs as large as they will be.
+  bool is_conclusive(size_t k, size_t d) const {
+    return pairs_[k][d].largest >= 0.5 * std::min(setup().chains[k].most_job, 256);
+  }
+  bool gains(const WorkerState& w, size_t k, size_t d) const {
+    const double c = cpu_cost_of(w, k), device = device_cost_of(w, k, d);
+    if (device <= 0 || c <= 0) return false;
+    return device < c * (w.chains[k].lanes[d].share > 0 ? kLoss : kGain);
+  }
+
+  // --- Decisions ----------------------------------------------------------------------------------------------------
+
+  void decide(size_t number, std::vector<ChainDecision>& decisions) {
+    WorkerState& w = workers_[number];
+    if (w.load > kUse) w.on_devices = true;
+    if (w.load < kLeave) w.on_devices = false;
+    for (size_t k = 0; k < decisions.size(); ++k) {
+      ChainState& chain = w.chains[k];
+      std::vector<size_t> devices;
+      if (w.on_devices && setup().chains[k].balanced) devices = candidates(number, k);
+      ChainDecision& decision = decisions[k];
+      if (!devices.empty() && !fit_bound(w, k, devices, decision)) devices.clear();
+      if (devices.empty()) {
+        chain.on_device = false;
+        for (LaneState& lane : chain.lanes) lane.share = 0;
+        continue;
+      }
+      set_shares(w, k, devices, decision);
+      chain.on_device = true;
+      decision.slice = slice(w, k, decision);
+    }
+  }
+
+  /// The devices that save cycles and work, nearest first.
+  std::vector<size_t> candidates(size_t number, size_t k) const {
+    const WorkerState& w = workers_[number];
+    std::vector<size_t> found;
+    for (size_t d = 0; d < devices_.size(); ++d)
+      if (devices_[d].pause.over(now_) && gains(w, k, d)) found.push_back(d);
+    const size_t nearest = balance::first_device(setup(), number);
+    std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
+      if ((a == nearest) != (b == nearest)) return a == nearest;
+      return device_cost_of(w, k, a) < device_cost_of(w, k, b);
+    });
+    return found;
+  }
+
+  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
+    ChainState& chain = w.chains[k];
+    // Shares as the worker left them, without those of devices that are none any more.
+    double sum = 0;
+    for (const size_t d : devices) {
+      decision.shares[d] = chain.lanes[d].share;
+      sum += decision.shares[d];
+    }
+    double& first = decision.shares[devices[0]];
+    if (sum <= 0) {
+      first = 1;
+    } else if (devices.size() > 1) {
+      // What the first devices do not take is for the next one that has room.
+      const double left = 1 - sum;
+      for (size_t i = 0; i < devices.size() && left > 0.01; ++i) {
+        if (chain.lanes[devices[i]].full > 0.01) continue;
+        decision.shares[devices[i]] += left;
+        break;
+      }
+      // And what a nearer one could take, it gets back.
+      for (size_t i = 0; i + 1 < devices.size(); ++i) {
+        if (chain.lanes[devices[i]].full > 0.01 || chain.lanes[devices[i]].starved < 0.05) continue;
+        double& other = decision.shares[devices.back()];
+        const double moved = 0.1 * other;
+        other -= moved;
+        decision.shares[devices[i]] += moved;
+      }
+    } else if (first < 0.02) {
+      first = 0.02;
+    }
+    decision.follow = true;
+    limit_to_need(w, k, devices, decision);
+    for (const size_t d : devices) {
+      double& share = decision.shares[d];
+      if (pairs_[k][d].cap < share) {
+        share = pairs_[k][d].cap;
+        decision.follow = false;
+      }
+      chain.lanes[d].share = share;
+    }
+  }
+
+  /// A worker that could nearly do it alone leaves the device to those that cannot.
+  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) const {
+    if (w.saturated || w.load > 1.5) return;
+    bool others = false;
+    for (const WorkerState& other : workers_)
+      for (const size_t d : devices) others |= other.saturated && other.chains[k].lanes[d].share > 0;
+    if (!others) return;
+    const double c = cpu_cost_of(w, k), d = device_cost_of(w, k, devices[0]);
+    const double saved = w.per_second * (c - d) / hz();  // of the worker's time, if all went there
+    if (!(saved > 0)) return;
+    const double need = std::clamp((w.load - 0.88) / saved, 0.0, 1.0);
+    double left = need;
+    for (const size_t device : devices) {
+      decision.shares[device] = std::min(std::max(decision.shares[device], device == devices[0] ? need : 0), left);
+      left -= decision.shares[device];
+    }
+    decision.follow = false;
+  }
+
+  /// The longest stretch on the CPU that leaves the device something to do.
+  int slice(const WorkerState& w, size_t k, const ChainDecision& decision) const {
+    double outstanding_ns = 80e3;
+    for (const LaneState& lane : w.chains[k].lanes)
+      if (lane.share > 0 && lane.full > 0 && lane.per_second > 0)
+        outstanding_ns = std::min(outstanding_ns, 1e9 * decision.job * decision.places / lane.per_second);
+    double most_ns = 0.25 * outstanding_ns;
+    if (setup().chains[k].p99_us > 0) most_ns = std::min(most_ns, setup().chains[k].p99_us * 1e3 / 8);
+    const double packets = most_ns * 1e-9 * hz() / std::max(cpu_cost_of(w, k), 1.0);
+    int n = 256;
+    while (n > 16 && n > packets) n /= 2;
+    return n;
+  }
+
+  /// The largest job whose packets stay below the bound. False if none does.
+  bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
+    const BalanceSetup::Chain& chain = setup().chains[k];
+    ChainState& state = w.chains[k];
+    const double bound = chain.p99_us * 1e3;
+    if (bound <= 0) return true;
+    if (state.over >= 5 && !state.broken) {
+      if (state.on_device) {
+        state.bound_pause.begin(now_);
+      } else if (!state.bound_pause.over(now_)) {
+        // Without the device it is no better.
+        state.broken = true;
+      }
+      state.over = 0;
+    }
+    if (!state.bound_pause.over(now_) && !state.broken) return false;
+    const PairState& pair = pairs_[k][devices[0]];
+    balance::DevicePath path;
+    path.arrivals = w.per_second * state.part;
+    path.stretch_ns = w.stretch_ns;
+    path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
+    decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
+    for (path.job = chain.most_job;; path.job = std::max(path.job / 2, 1)) {
+      const double n = std::max(pair.packets_per_job, 1.0);
+      path.job_ns = pair.job_ns * (0.4 + 0.6 * std::min(path.job / n, 4.0));
+      path.places = std::min(chain.most_places, 2 + static_cast<int>(path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job));
+      state.foretold = balance::foretold_p99_ns(path);
+      if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
+      if (path.job <= kLeastJob) break;
+    }
+    decision.job = path.job;
+    decision.places = path.places;
+    return state.foretold * state.margin < bound || state.broken;
+  }
+
+  // --- Probes -------------------------------------------------------------------------------------------------------
+
+  void probe(BalanceDecision& decision, double passed) {
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      if (!setup().chains[k].balanced) continue;
+      for (size_t d = 0; d < devices_.size(); ++d) probe_device(k, d, decision, passed);
+      for (size_t w = 0; w < workers_.size(); ++w) probe_cpu(w, k, decision, passed);
+    }
+  }
+
+  /// With a bound probes are fewer than the packets that may be late.
+  int harmless(const WorkerState& w, size_t k, double passed, double packets) const {
+    const BalanceSetup::Chain& chain = setup().chains[k];
+    packets = std::min<double>(packets, chain.most_job);
+    if (chain.p99_us > 0) packets = std::min(packets, 0.003 * w.per_second * w.chains[k].part * passed * 1e-9);
+    return static_cast<int>(std::max(packets, 0.0));
+  }
+
+  void probe_device(size_t k, size_t d, BalanceDecision& decision, double passed) {
+    PairState& pair = pairs_[k][d];
+    if (!devices_[d].pause.over(now_)) return;
+    // The worker that profits most, and can pay.
+    size_t chosen = workers_.size();
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      const WorkerState& state = workers_[w];
+      if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0) continue;
+      if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
+      if (chosen == workers_.size() || state.tokens > workers_[chosen].tokens) chosen = w;
+    }
+    if (chosen == workers_.size()) return;
+    WorkerState& w = workers_[chosen];
+    const double c = cpu_cost_of(w, k);
+    if (c <= 0) return;
+    const bool known = pair.cost.known();
+    const bool settled = known && (is_conclusive(k, d) || pair.cost.mean() < kGain * c);
+    // What changed on the CPU may have changed on the device.
+    if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
+    const double wait = settled ? pair.interval_ns : 15 * kMs;
+    if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
+    const double each = known ? std::max(pair.cost.mean(), 1.0) : kUnknownCost * c;
+    double n = w.tokens / each;
+    const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
+    if (n < std::min(8.0, enough) && w.tokens < 0.99 * bank()) return;
+    const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
+    if (packets <= 0) return;
+    decision.workers[chosen][k].probe = packets;
+    decision.workers[chosen][k].probe_device = static_cast<int>(d);
+    w.tokens -= packets * each;
+    pair.probed_ns = now_;
+    pair.cpu_when_probed = c;
+    const double most = w.load > 0.85 ? 200 * kMs : 2000 * kMs;
+    pair.interval_ns = std::min(pair.interval_ns * 2, most);
+  }
+
+  void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
+    WorkerState& w = workers_[number];
+    ChainState& chain = w.chains[k];
+    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < 50 * kMs) return;
+    const double c = std::max(cpu_cost_of(w, k), 1.0);
+    const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
+    if (packets <= 0) return;
+    decision.workers[number][k].probe = packets;
+    w.tokens -= packets * c;
+  }
+
+  // --- For people ---------------------------------------------------------------------------------------------------
+
+  /// R* of all workers, packets a second.
+  double optimum() const {
+    std::vector<int> users(devices_.size(), 0);
+    for (const WorkerState& w : workers_)
+      for (size_t d = 0; d < devices_.size(); ++d)
+        for (const ChainState& chain : w.chains)
+          if (chain.lanes[d].share > 0) {
+            ++users[d];
+            break;
+          }
+    double sum = 0;
+    for (const WorkerState& w : workers_) {
+      if (!w.known) continue;
+      balance::Sides sides;
+      sides.cycles = hz();
+      sides.outside = w.outside.mean();
+      bool limited = true;
+      std::vector<bool> counted(devices_.size(), false);
+      for (size_t k = 0; k < w.chains.size(); ++k) {
+        const double c = cpu_cost_of(w, k);
+        double best = c;
+        for (size_t d = 0; d < devices_.size(); ++d) {
+          const double cost = device_cost_of(w, k, d);
+          if (cost <= 0 || cost >= c) continue;
+          best = std::min(best, cost);
+          if (w.chains[k].lanes[d].share <= 0 || counted[d]) continue;
+          counted[d] = true;
+          if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) limited = false;
+          sides.capacity += devices_[d].capacity / users[d];
+        }
+        sides.cpu += w.chains[k].part * c;
+        sides.device += w.chains[k].part * best;
+      }
+      if (!limited || sides.capacity <= 0) sides.capacity = 1e12;
+      sum += balance::best_rate(sides);
+    }
+    return std::isfinite(sum) ? std::min(sum, 1e15) : 0;
+  }
+
+  std::string why() const {
+    const WorkerState* hottest = nullptr;
+    size_t number = 0;
+    for (size_t w = 0; w < workers_.size(); ++w)
+      if (workers_[w].known && (!hottest || workers_[w].load > hottest->load)) {
+        hottest = &workers_[w];
+        number = w;
+      }
+    if (!hottest) return "no traffic yet";
+    std::string text;
+    // The chain with most packets speaks for all.
+    size_t k = 0;
+    for (size_t i = 1; i < hottest->chains.size(); ++i)
+      if (hottest->chains[i].part > hottest->chains[k].part) k = i;
+    if (k >= hottest->chains.size()) return "no chains";
+    const ChainState& chain = hottest->chains[k];
+    const double c = cpu_cost_of(*hottest, k);
+    double share = 0;
+    bool full = false, any_pause = false;
+    double d = 0;
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      share += chain.lanes[i].share;
+      full |= chain.lanes[i].share > 0 && now_ - devices_[i].bound_ns < 100 * kMs;
+      any_pause |= !devices_[i].pause.over(now_);
+      const double cost = device_cost_of(*hottest, k, i);
+      if (cost > 0 && (d == 0 || cost < d)) d = cost;
+    }
+    if (devices_.empty()) {
+      text = fmt::format("no device (load {:.2f})", hottest->load);
+    } else if (chain.on_device) {
+      text = full && share < 0.985 ? fmt::format("device binds at {:.2f}", share)
+             : hottest->saturated ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
+                                  : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
+    } else if (!hottest->on_devices) {
+      text = fmt::format("CPU suffices (load {:.2f})", hottest->load);
+    } else if (any_pause) {
+      text = "device is not well or too slow: CPU";
+    } else if (d <= 0) {
+      text = "learning what the device costs";
+    } else if (d >= c * kGain) {
+      text = fmt::format("device costs more cycles (d {:.0f} >= c {:.0f})", d, c);
+    } else {
+      text = fmt::format("device would break the bound (p99 {:.0f} us foretold)", chain.foretold * chain.margin * 1e-3);
+    }
+    for (size_t i = 0; i < setup().chains.size(); ++i) {
+      const double bound = setup().chains[i].p99_us;
+      if (bound > 0 && hottest->chains[i].over >= 3) {
+        text += fmt::format("; p99 bound {} us out of reach (seen {:.0f})", bound, hottest->chains[i].p99_ns * 1e-3);
+        break;
+      }
+    }
+    if (workers_.size() > 1 && hottest->load > kLeave) text += fmt::format(" on worker {}", number);
+    return text;
+  }
+
+  std::vector<WorkerState> workers_;
+  std::vector<std::vector<PairState>> pairs_;  // by chain and device
+  std::vector<Cost> cpu_;                      // by chain
+  std::vector<DeviceState> devices_;
+  double now_ = 0;
+  bool started_ = false;
+};
+HEADRACE_BALANCER(Model, "the default: measures what each side costs, and computes the best")
+
+}  // namespace
+
+}  // namespace headrace

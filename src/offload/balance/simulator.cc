@@ -1,0 +1,582 @@
+#include "offload/balance/simulator.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "offload/balance/formulas.hh"
+#include "offload/balance/sanitize.hh"
+#include "offload/balance/trace.hh"
+
+namespace headrace::balance {
+
+namespace {
+
+/// A packet's time on a device: itself and the link work at the same time.
+double device_ns(const Machine& m, size_t chain, size_t device) {
+  const Machine::Device& d = m.devices[device];
+  const double mpps = m.chains[chain].mpps[device];
+  const double self = mpps > 0 ? 1e3 / mpps : 1e9;
+  return d.slow * std::max(self, m.chains[chain].link_bytes / d.link_gb);
+}
+
+double arrivals(const Machine& m, size_t worker) {
+  // More than any worker takes.
+  constexpr double kAll = 1e9;
+  if (m.mpps.empty()) return kAll;
+  const double mpps = m.mpps[std::min(worker, m.mpps.size() - 1)];
+  return mpps > 0 ? mpps * 1e6 : kAll;
+}
+
+/// xorshift64*: the same numbers everywhere.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
+  double roll() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return static_cast<double>((state_ * 0x2545f4914f6cdd1du) >> 11) * 0x1p-53;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+/// Times in buckets that are a sixteenth of their power of two wide.
+class Delays {
+ public:
+  void add(double ns, uint64_t packets) {
+    const uint64_t v = static_cast<uint64_t>(std::clamp(ns, 16.0, 1e12));
+    const int power = 63 - __builtin_clzll(v);
+    const size_t bucket = static_cast<size_t>(power) * 16 + ((v >> (power - 4)) & 15);
+    counts_[bucket] += packets;
+    all_ += packets;
+  }
+  void add(const Delays& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    all_ += other.all_;
+  }
+  double quantile(double part) const {
+    double left = part * static_cast<double>(all_);
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      left -= static_cast<double>(counts_[i]);
+      if (counts_[i] != 0 && left <= 0)
+        return std::ldexp(1.0 + static_cast<double>(i % 16 + 1) / 16, static_cast<int>(i / 16));
+    }
+    return 0;
+  }
+  uint64_t all() const { return all_; }
+
+ private:
+  std::array<uint32_t, 41 * 16> counts_{};
+  uint64_t all_ = 0;
+};
+
+struct Job {
+  int packets = 0;
+  double opened = 0;  ///< when its first packet came
+  double first = 0;   ///< since when its first packet may have been in the router
+  double last = 0;    ///< likewise its last
+  double submitted = 0;
+  double done = 0;
+};
+
+/// One worker's jobs of one chain on one device.
+struct Lane {
+  Job open;
+  int to_append = 0;
+  std::deque<Job> under_way;
+  double share = 0;
+  double carry = 0;  ///< parts of packets
+  DeviceSample sample;
+  uint64_t ms_for = 0, ms_full = 0, ms_polls = 0, ms_starved = 0;
+};
+
+struct ChainState {
+  double carry = 0;
+  int on_cpu = 0;  ///< packets of the present burst that wait for the CPU
+  bool probed = false;
+  std::vector<Lane> lanes;
+  ChainSample sample;
+  Delays delays;
+};
+
+struct WorkerState {
+  double now = 0;      ///< ns
+  double arrived = 0;  ///< until when packets have come into the ring
+  double ring = 0;
+  double looked = 0;  ///< when the source was asked last
+  double since = 0;   ///< and the time before
+  double polled = 0;
+  double next_ms = 1e6;
+  double next_pause = 0;
+  double sampled = 0;
+  std::vector<ChainState> chains;
+  WorkerSample sample;
+};
+
+class Simulation {
+ public:
+  Simulation(const std::vector<Phase>& phases, Balancer& balancer, uint64_t seed, std::string trace_as)
+      : phases_(phases), machine_(&phases[0].machine), balancer_(balancer), dice_(seed), trace_as_(std::move(trace_as)) {
+    setup_ = machine_->setup();
+    decision_ = all_on_cpu();
+    workers_.resize(static_cast<size_t>(setup_.workers));
+    free_.assign(setup_.devices.size(), 0.0);
+    for (WorkerState& w : workers_) {
+      w.chains.resize(setup_.chains.size());
+      for (ChainState& c : w.chains) {
+        c.lanes.resize(setup_.devices.size());
+        c.sample.devices.resize(setup_.devices.size());
+      }
+      w.sample.chains.resize(setup_.chains.size());
+      w.next_pause = pause_after(0);
+    }
+  }
+
+  Simulated run(double seconds) {
+    balancer_.set_setup(setup_);
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(TraceHead{setup_, trace_as_}));
+    const double end = seconds * 1e9;
+    double at = 0;
+    size_t steps = 0;
+    while (at < end) {
+      at = std::min(at + machine_->step_ms * 1e6, end);
+      while (WorkerState* w = earliest(at)) event(*w);
+      step(at);
+      ++steps;
+      if (phase_ + 1 < phases_.size() && phases_[phase_ + 1].at_s * 1e9 <= at) machine_ = &phases_[++phase_].machine;
+    }
+    result_.step_us = steps != 0 ? spent_us_ / static_cast<double>(steps) : 0;
+    for (size_t p = 0; p <= phase_; ++p) judge(p, p + 1 < phases_.size() ? std::min(phases_[p + 1].at_s, seconds) : seconds);
+    return std::move(result_);
+  }
+
+ private:
+  BalanceDecision all_on_cpu() const {
+    BalanceDecision d;
+    std::vector<ChainDecision> chains;
+    for (size_t k = 0; k < setup_.chains.size(); ++k) chains.push_back(chain_on_cpu(setup_, k));
+    d.workers.assign(static_cast<size_t>(setup_.workers), chains);
+    return d;
+  }
+  double pause_after(double ns) {
+    return machine_->pauses > 0 ? ns + dice_.roll() * 2e9 / machine_->pauses : std::numeric_limits<double>::infinity();
+  }
+  WorkerState* earliest(double before) {
+    WorkerState* found = nullptr;
+    for (WorkerState& w : workers_)
+      if (w.now < before && (!found || w.now < found->now)) found = &w;
+    return found;
+  }
+  size_t index(const WorkerState& w) const { return static_cast<size_t>(&w - workers_.data()); }
+  double ns(double cycles) const { return cycles / machine_->ghz; }
+
+  void receive_into_ring(WorkerState& w) {
+    w.ring = std::min<double>(w.ring + (w.now - w.arrived) * 1e-9 * arrivals(*machine_, index(w)), machine_->ring);
+    w.arrived = w.now;
+  }
+  void work(WorkerState& w, double cycles) {
+    w.now += ns(cycles);
+    w.sample.busy += static_cast<uint64_t>(cycles);
+  }
+
+  void submit(WorkerState& w, size_t k, size_t d) {
+    Lane& lane = w.chains[k].lanes[d];
+    if (lane.open.packets == 0) return;
+    const Machine::Device& device = machine_->devices[d];
+    Job job = lane.open;
+    lane.open = Job();
+    job.submitted = w.now;
+    const double start = std::max(w.now, free_[d]);
+    const double busy = job.packets * device_ns(*machine_, k, d);
+    free_[d] = start + busy;
+    job.done = start + std::max(busy, device.slow * (device.job_us * 1e3 + device.packet_ns * job.packets));
+    lane.under_way.push_back(job);
+  }
+
+  void release(WorkerState& w, size_t k, size_t d) {
+    ChainState& chain = w.chains[k];
+    Lane& lane = chain.lanes[d];
+    const Machine::Device& device = machine_->devices[d];
+    const Job job = lane.under_way.front();
+    lane.under_way.pop_front();
+    // A half was paid when packets were packed.
+    const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles;
+    work(w, mine);
+    const double cost = machine_->chains[k].device[d] * job.packets + device.job_cycles;
+    const uint64_t n = static_cast<uint64_t>(job.packets);
+    lane.sample.packets += n;
+    lane.sample.timed += n;
+    lane.sample.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
+    ++lane.sample.jobs;
+    lane.sample.job_ns += static_cast<uint64_t>(w.now - job.submitted);
+    chain.delays.add(w.now - job.first, n - n / 2);
+    chain.delays.add(w.now - job.last, n / 2);
+    done_on_devices_ += static_cast<double>(n);
+    done_ += static_cast<double>(n);
+  }
+
+  /// Jobs that a worker may not submit because all places are taken.
+  bool has_place(const WorkerState& w, size_t k, size_t d) const {
+    const Lane& lane = w.chains[k].lanes[d];
+    return static_cast<int>(lane.under_way.size()) < decision_.workers[index(w)][k].places && machine_->devices[d].well;
+  }
+
+  void poll(WorkerState& w) {
+    w.sample.stretch_ns = std::max(w.sample.stretch_ns, static_cast<int64_t>(w.now - w.polled));
+    w.polled = w.now;
+    for (size_t k = 0; k < w.chains.size(); ++k)
+      for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
+        Lane& lane = w.chains[k].lanes[d];
+        if (lane.share <= 0 && lane.under_way.empty() && lane.open.packets == 0) continue;
+        constexpr double kLook = 40;
+        if (!lane.under_way.empty()) work(w, kLook);
+        // A job that is done has left the device, whether the worker has seen it or not.
+        const bool starved = lane.under_way.empty() || lane.under_way.back().done <= w.now;
+        ++lane.sample.polls;
+        ++lane.ms_polls;
+        lane.sample.starved += starved;
+        lane.ms_starved += starved;
+        while (!lane.under_way.empty() && lane.under_way.front().done <= w.now && machine_->devices[d].well)
+          release(w, k, d);
+        if (lane.open.packets == 0) continue;
+        const ChainDecision& decision = decision_.workers[index(w)][k];
+        const bool waited = w.now - lane.open.opened >= decision.max_wait_us * 1e3;
+        if ((lane.open.packets >= decision.job || waited) && has_place(w, k, d)) submit(w, k, d);
+      }
+  }
+
+  void follow(WorkerState& w) {
+    const double ms = (w.now - (w.next_ms - 1e6)) / 1e6;
+    w.next_ms = w.now + 1e6;
+    for (size_t k = 0; k < w.chains.size(); ++k) {
+      double left = 1;
+      for (Lane& lane : w.chains[k].lanes) {
+        if (decision_.workers[index(w)][k].follow && lane.share > 0)
+          lane.share = follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
+        lane.share = std::min(lane.share, left);
+        left -= lane.share;
+        lane.ms_for = lane.ms_full = lane.ms_polls = lane.ms_starved = 0;
+      }
+    }
+  }
+
+  /// What a worker does between two looks for finished jobs.
+  void event(WorkerState& w) {
+    if (w.now >= w.next_pause) {
+      w.now += machine_->pause_ms * 1e6;
+      w.next_pause = pause_after(w.now);
+    }
+    if (w.now >= w.next_ms) follow(w);
+    poll(w);
+    for (size_t k = 0; k < w.chains.size(); ++k)
+      for (size_t d = 0; d < w.chains[k].lanes.size(); ++d)
+        if (w.chains[k].lanes[d].to_append != 0) return append(w, k, d);
+    for (size_t k = 0; k < w.chains.size(); ++k)
+      if (w.chains[k].on_cpu != 0) return slice(w, k);
+    receive_into_ring(w);
+    w.since = w.looked;
+    w.looked = w.now;
+    const int n = std::min(static_cast<int>(w.ring), machine_->burst);
+    if (n == 0) return idle(w);
+    w.ring -= n;
+    ++w.sample.bursts;
+    w.sample.full_bursts += n == machine_->burst;
+    work(w, machine_->outside * n);
+    split(w, n);
+  }
+
+  /// Says which packets of a burst go where.
+  void split(WorkerState& w, int n) {
+    int left = n;
+    for (size_t k = 0; k < w.chains.size(); ++k) {
+      ChainState& chain = w.chains[k];
+      chain.carry += n * machine_->chains[k].part;
+      int mine = k + 1 == w.chains.size() ? left : std::min(static_cast<int>(chain.carry), left);
+      chain.carry -= mine;
+      left -= mine;
+      chain.sample.arrived += static_cast<uint64_t>(mine);
+      chain.sample.bytes += static_cast<uint64_t>(mine) * static_cast<uint64_t>(machine_->chains[k].link_bytes);
+      ChainDecision& decision = decision_.workers[index(w)][k];
+      int cpu = mine;
+      for (size_t d = 0; d < chain.lanes.size(); ++d) {
+        Lane& lane = chain.lanes[d];
+        lane.carry += mine * lane.share;
+        int there = std::min(static_cast<int>(lane.carry), cpu);
+        lane.carry -= there;
+        if (decision.probe > 0 && decision.probe_device == static_cast<int>(d)) {
+          const int more = std::min(decision.probe, cpu - there);
+          there += more;
+          decision.probe -= more;
+        }
+        if (decision.probe > 0 && decision.probe_device < 0) {
+          const int less = std::min(decision.probe, there);
+          there -= less;
+          decision.probe -= less;
+        }
+        lane.to_append = there;
+        lane.ms_for += static_cast<uint64_t>(there);
+        cpu -= there;
+      }
+      chain.on_cpu += cpu;
+    }
+  }
+
+  void append(WorkerState& w, size_t k, size_t d) {
+    Lane& lane = w.chains[k].lanes[d];
+    const int job = decision_.workers[index(w)][k].job;
+    if (lane.open.packets >= job) {
+      // The job is full and waits for a place.
+      w.chains[k].on_cpu += lane.to_append;
+      lane.sample.full += static_cast<uint64_t>(lane.to_append);
+      lane.ms_full += static_cast<uint64_t>(lane.to_append);
+      lane.to_append = 0;
+      return;
+    }
+    const int n = std::min(lane.to_append, job - lane.open.packets);
+    if (lane.open.packets == 0) {
+      lane.open.opened = w.now;
+      lane.open.first = w.since;
+    }
+    lane.open.last = w.since;
+    lane.open.packets += n;
+    lane.to_append -= n;
+    work(w, machine_->chains[k].device[d] * 0.5 * n);
+  }
+
+  void slice(WorkerState& w, size_t k) {
+    ChainState& chain = w.chains[k];
+    const int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
+    chain.on_cpu -= n;
+    const double cost = machine_->chains[k].cpu * n;
+    work(w, cost);
+    const uint64_t packets = static_cast<uint64_t>(n);
+    chain.sample.cpu.packets += packets;
+    chain.sample.cpu.timed += packets;
+    chain.sample.cpu.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
+    chain.delays.add(w.now - w.since, packets);
+    done_ += n;
+  }
+
+  void idle(WorkerState& w) {
+    double next = w.now + 1e3;
+    bool waiting = false;
+    for (size_t k = 0; k < w.chains.size(); ++k)
+      for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
+        Lane& lane = w.chains[k].lanes[d];
+        // Nothing more comes soon, and the device has nothing to do.
+        if (lane.open.packets != 0 && lane.under_way.empty() && has_place(w, k, d)) submit(w, k, d);
+        if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + 50));
+        waiting |= !lane.under_way.empty();
+      }
+    // Until one packet is there.
+    const double rate = arrivals(*machine_, index(w)) * 1e-9;
+    next = std::min(next, w.now + std::max((1.01 - w.ring) / rate, 50.0));
+    if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
+    w.now = next;
+  }
+
+  void step(double at) {
+    BalanceSample sample;
+    sample.at_ns = static_cast<int64_t>(at);
+    sample.workers = std::move(late_);
+    late_.clear();
+    SimulatedStep seen;
+    double busy = 0;
+    Delays all;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      WorkerState& w = workers_[i];
+      WorkerSample& s = w.sample;
+      s.worker = static_cast<int>(i);
+      s.decision = number_;
+      s.ns = static_cast<int64_t>(w.now - w.sampled);
+      s.cycles = static_cast<uint64_t>((w.now - w.sampled) * machine_->ghz);
+      w.sampled = w.now;
+      busy += static_cast<double>(s.busy);
+      for (size_t k = 0; k < w.chains.size(); ++k) {
+        ChainState& chain = w.chains[k];
+        for (size_t d = 0; d < chain.lanes.size(); ++d) {
+          chain.lanes[d].sample.share = chain.lanes[d].share;
+          chain.lanes[d].sample.well = machine_->devices[d].well;
+          chain.sample.devices[d] = chain.lanes[d].sample;
+          chain.lanes[d].sample = DeviceSample();
+        }
+        chain.sample.delays = chain.delays.all();
+        chain.sample.delay_p50_ns = static_cast<uint64_t>(chain.delays.quantile(0.5));
+        chain.sample.delay_p99_ns = static_cast<uint64_t>(chain.delays.quantile(0.99));
+        s.chains[k] = chain.sample;
+        all.add(chain.delays);
+        chain.delays = Delays();
+        chain.sample = ChainSample();
+        chain.sample.devices.resize(setup_.devices.size());
+      }
+      const double luck = dice_.roll();
+      if (luck < machine_->late)
+        late_.push_back(s);
+      else if (luck >= machine_->late + machine_->missing)
+        sample.workers.push_back(s);
+      s = WorkerSample();
+      s.chains.resize(setup_.chains.size());
+    }
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(sample));
+    const auto before = std::chrono::steady_clock::now();
+    BalanceDecision decision = balancer_.step(sample);
+    spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
+    std::vector<std::string> complaints;
+    result_.complaints += sanitize(decision, setup_, complaints);
+    decision_ = std::move(decision);
+    ++number_;
+    for (size_t i = 0; i < workers_.size(); ++i)
+      for (size_t k = 0; k < setup_.chains.size(); ++k)
+        for (size_t d = 0; d < setup_.devices.size(); ++d)
+          workers_[i].chains[k].lanes[d].share = decision_.workers[i][k].shares[d];
+
+    const double seconds = (at - last_at_) * 1e-9;
+    last_at_ = at;
+    seen.at_s = at * 1e-9;
+    seen.mpps = done_ / seconds * 1e-6;
+    seen.share = done_ > 0 ? done_on_devices_ / done_ : 0;
+    seen.p99_us = all.quantile(0.99) * 1e-3;
+    seen.worker_cycles = busy / seconds;
+    seen.why = decision_.why;
+    result_.steps.push_back(std::move(seen));
+    done_ = done_on_devices_ = 0;
+  }
+
+  /// The mean rate of the steps [i, i + n).
+  double mean(size_t i, size_t n) const {
+    double sum = 0;
+    for (size_t j = i; j < i + n; ++j) sum += result_.steps[j].mpps;
+    return sum / static_cast<double>(n);
+  }
+
+  void judge(size_t number, double end_s) {
+    const Machine& m = phases_[number].machine;
+    SimulatedPhase phase;
+    phase.at_s = phases_[number].at_s;
+    phase.optimum_mpps = m.optimum() * 1e-6;
+    size_t first = 0, end = 0;
+    for (size_t i = 0; i < result_.steps.size(); ++i) {
+      if (result_.steps[i].at_s <= phase.at_s + 1e-9) first = i + 1;
+      if (result_.steps[i].at_s <= end_s + 1e-9) end = i + 1;
+    }
+    if (end <= first) return;
+    const auto window = [&](double ms) {
+      return std::clamp<size_t>(static_cast<size_t>(ms / m.step_ms + 0.5), 1, end - first);
+    };
+    const auto since = [&](double part) {
+      const size_t n = window(30);
+      double found = -1;
+      for (size_t i = end - n + 1; i-- > first;) {
+        if (mean(i, n) < part * phase.optimum_mpps) break;
+        found = (static_cast<double>(i - first)) * m.step_ms;
+      }
+      return found;
+    };
+    phase.at_95_ms = since(0.95);
+    phase.at_98_ms = since(0.98);
+    size_t settled = first + window(100);
+    if (settled + 2 > end) settled = first + (end - first) / 2;
+    phase.mpps = mean(settled, end - settled);
+    const size_t n = std::min(window(50), end - settled);
+    double lowest = 1e30, highest = 0;
+    for (size_t i = settled; i + n <= end; ++i) {
+      lowest = std::min(lowest, mean(i, n));
+      highest = std::max(highest, mean(i, n));
+    }
+    phase.cycling = phase.optimum_mpps > 0 ? (highest - lowest) / phase.optimum_mpps : 0;
+    for (const Machine::Chain& chain : m.chains)
+      if (chain.p99_us > 0) phase.bound_us = phase.bound_us > 0 ? std::min(phase.bound_us, chain.p99_us) : chain.p99_us;
+    std::vector<double> p99;
+    double over = 0;
+    for (size_t i = settled; i < end; ++i) {
+      const SimulatedStep& s = result_.steps[i];
+      p99.push_back(s.p99_us);
+      over += phase.bound_us > 0 && s.p99_us > phase.bound_us;
+      phase.share += s.share;
+      phase.worker_cycles += s.worker_cycles;
+    }
+    const double count = static_cast<double>(end - settled);
+    phase.share /= count;
+    phase.worker_cycles /= count;
+    phase.over_bound = over / count;
+    std::nth_element(p99.begin(), p99.begin() + static_cast<std::ptrdiff_t>(p99.size() / 2), p99.end());
+    phase.p99_us = p99[p99.size() / 2];
+    phase.why = result_.steps[end - 1].why;
+    phase.stated_mpps = decision_.optimum_mpps;
+    result_.phases.push_back(std::move(phase));
+  }
+
+  const std::vector<Phase>& phases_;
+  size_t phase_ = 0;
+  const Machine* machine_;
+  Balancer& balancer_;
+  Dice dice_;
+  std::string trace_as_;
+  BalanceSetup setup_;
+  BalanceDecision decision_;
+  uint64_t number_ = 0;
+  std::vector<WorkerState> workers_;
+  std::vector<double> free_;  ///< by device: when it has done what was submitted
+  std::vector<WorkerSample> late_;
+  double done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
+  Simulated result_;
+};
+
+}  // namespace
+
+double Machine::optimum() const {
+  Shop shop;
+  shop.devices = devices.size();
+  for (size_t w = 0; w < static_cast<size_t>(workers); ++w) {
+    Shop::Worker& worker = shop.workers.emplace_back();
+    worker.cycles = ghz * 1e9;
+    worker.outside = outside;
+    worker.arrivals = arrivals(*this, w);
+    for (size_t k = 0; k < chains.size(); ++k) {
+      Shop::Use& use = worker.chains.emplace_back();
+      use.packets = chains[k].part;
+      use.cpu = chains[k].cpu;
+      for (size_t d = 0; d < devices.size(); ++d) {
+        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job);
+        use.device_ns.push_back(devices[d].well ? device_ns(*this, k, d) : 1e12);
+      }
+    }
+  }
+  return highest_rate(shop);
+}
+
+BalanceSetup Machine::setup() const {
+  BalanceSetup setup;
+  setup.workers = workers;
+  setup.cycles_per_second = ghz * 1e9;
+  setup.first_device = first_device;
+  for (const Chain& c : chains) {
+    BalanceSetup::Chain& chain = setup.chains.emplace_back();
+    chain.name = c.name;
+    chain.payload = c.payload;
+    chain.bytes_there = chain.bytes_back = c.link_bytes / 2;
+    chain.most_job = c.most_job;
+    chain.most_places = c.most_places;
+    chain.most_wait_us = c.most_wait_us;
+    chain.p99_us = c.p99_us;
+  }
+  for (const Device& d : devices) setup.devices.push_back({d.name, d.node});
+  return setup;
+}
+
+Simulated simulate(const std::vector<Phase>& phases, Balancer& balancer, double seconds, uint64_t seed,
+                   const std::string& trace_as) {
+  return Simulation(phases, balancer, seed, trace_as).run(seconds);
+}
+
+}  // namespace headrace::balance
