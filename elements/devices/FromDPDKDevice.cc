@@ -84,6 +84,7 @@ bool FromDPDKDevice::receive(Task& task, int queue) {
   const DpdkPort::Received got = port_->receive(queue, batch.begin(), burst_, bad);
   if (got.lost > 0) counts_.add(kLost, static_cast<uint64_t>(got.lost));
   if (got.packets == 0) return false;
+  task.received(got.packets, burst_);
   batch.resize(got.packets);
   uint64_t* counts = counts_.local();
   counts[kPackets] += static_cast<uint64_t>(got.packets);

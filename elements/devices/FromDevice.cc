@@ -230,6 +230,7 @@ bool FromDevice::run_task(Task& task) {
     return false;
   }
   quiet_rounds_ = 0;
+  task.received(batch.size(), burst_);
   task.fast_reschedule();
   static const int kEthernet = io::parse_link_type("ETHER");
   const SoftwareRss::Lost lost =

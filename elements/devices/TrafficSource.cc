@@ -172,6 +172,7 @@ bool TrafficSource::send(Task& task, int worker) {
     for (int i = 0; i < batch.size(); ++i)
       FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(first + i * sender.interval_ns));
   }
+  task.received(got, burst_);
   output(0).push(batch);
   return true;
 }

@@ -29,19 +29,24 @@ struct ReferenceOptions {
 };
 
 struct OffloadOptions {
-  /// auto: the balancer decides; until it exists, auto means the CPU. cpu: never a device. device: always a device;
-  /// sources wait while it is busy. fixed: a device for this fraction of the flow buckets.
+  /// auto: a balancer decides (headrace/balancer.hh). cpu: never a device. device: always a device; sources wait while it
+  /// is busy. fixed: a device for this fraction of the flow buckets.
   enum class Mode : uint8_t { kAuto, kCpu, kDevice, kFixed };
 
   Mode mode = Mode::kAuto;
-  double fraction = 1;           ///< of the buckets, for kFixed
-  std::string backend = "auto";  ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
-  bool resident = true;          ///< if false, a copy and a launch for each job
-  int job = 0;                   ///< maximum packets per job; 0: see job_size()
-  int jobs = 8;                  ///< jobs that a worker may have in flight
-  int max_wait_us = 20;          ///< a job is submitted when its first packet has waited this long
-  int deadline_ms = 0;           ///< a job that takes longer runs again on the CPU; 0: the device's default
-  int devices = 0;               ///< how many devices to use; 0: all
+  double fraction = 1;             ///< of the buckets, for kFixed
+  std::string backend = "auto";    ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
+  bool resident = true;            ///< if false, a copy and a launch for each job
+  int job = 0;                     ///< maximum packets per job; 0: see job_size()
+  int jobs = 8;                    ///< jobs that a worker may have in flight
+  int max_wait_us = 20;            ///< a job is submitted when its first packet has waited this long
+  int deadline_ms = 0;             ///< a job that takes longer runs again on the CPU; 0: the device's default
+  int devices = 0;                 ///< how many devices to use; 0: all
+  std::string balancer = "Model";  ///< for kAuto: its name, with an argument behind `=` if it takes one
+  double p99_us = 0;               ///< for kAuto: 99 % of the packets are to be in the router for less; 0: no bound
+  std::string balance_trace;       ///< a file to which the balancer's trace is written; empty: none
+  /// Devices that only kAuto may want are open before the router is ready; otherwise they are opened while packets flow.
+  bool wait_for_devices = false;
   ReferenceOptions reference;
 
   /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs

@@ -14,6 +14,9 @@ class Element;
 class Router;
 class ThreadCounters;
 class Worker;
+namespace offload {
+struct Bursts;
+}
 
 /// A unit of repeated work. It runs on its home thread when scheduled, and must call fast_reschedule() to run again. A
 /// task with nothing to do leaves itself unscheduled until a Notifier wakes it, so that an idle router sleeps.
@@ -40,6 +43,12 @@ class Task {
 
   Element* owner() const { return owner_; }
   int home_thread() const;
+  /// A source says how many packets it received, of at most how many, so that a balancer sees the load of its worker.
+  void received(int packets, int most) {
+    if (bursts_ && packets > 0) [[unlikely]]
+      note_burst(packets >= most);
+  }
+
   /// Share of its thread: a task with twice the tickets runs twice as often. 1 to 32768, default 1024.
   int tickets() const { return tickets_; }
   void set_tickets(int n);
@@ -54,11 +63,15 @@ class Task {
   friend class Router;
   friend class Worker;
   bool run();
+  void note_burst(bool full);
 
   Element* owner_;
   std::function<bool(Task&)> body_;
   Worker* worker_ = nullptr;
   ThreadCounters* profile_ = nullptr;
+  offload::Bursts* bursts_ = nullptr;  // of the worker; null: nobody wants to know
+  uint64_t looked_ = 0;                // when it ran last, if that was measured
+  bool source_ = false;                // it has received packets
   std::atomic<bool> scheduled_{false};
   bool listed_ = false;  // in the worker's run list; used by the home thread only
   int tickets_ = 1024;

@@ -1,5 +1,7 @@
 #include "backend/devices.hh"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +16,12 @@ FindDevices g_replacement;
 }  // namespace
 
 void replace_devices(FindDevices find) { g_replacement = std::move(find); }
+
+bool may_have_devices(const OffloadOptions& options) {
+  if (g_replacement || options.backend != "auto") return true;
+  // What the driver makes on Linux, and in Windows' subsystem for it.
+  return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
 
 std::vector<std::unique_ptr<Backend>> find_devices(const OffloadOptions& options, std::string& why_not) {
   if (g_replacement) return g_replacement(options, why_not);

@@ -116,6 +116,9 @@ class Backend {
   virtual std::string describe() const = 0;
 };
 
+/// False if it is certain that find_devices() finds none. This takes no time.
+bool may_have_devices(const OffloadOptions& options);
+
 /// The devices of one kind that this machine has, as many as are wanted (0: all), not yet open. "auto": the best kind.
 /// If there is none, the result is empty and `why_not` gives the reason.
 std::vector<std::unique_ptr<Backend>> find_devices(const OffloadOptions& options, std::string& why_not);

@@ -57,15 +57,21 @@ std::vector<uint64_t> gates_of_nodes(const std::vector<Plan>& plans, const std::
 
 std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                                        const graph::Resolved& resolved, const OffloadOptions& options,
-                                       const std::vector<int>& worker_nodes, Errors& errors) {
+                                       const std::vector<int>& worker_nodes, const Engine* before, Errors& errors) {
   const int workers = static_cast<int>(worker_nodes.size());
-  bool any = wants_device(options);
+  const bool may = may_have_devices(options);
+  const auto wants = [&](const OffloadOptions& o) {
+    return wants_device(o) || (o.mode == OffloadOptions::Mode::kAuto && may);
+  };
+  bool any = wants(options),
+       at_once = wants_device(options) || options.wait_for_devices || (before && !before->opening());
   for (const Element* e : elements) {
     const auto* entry = dynamic_cast<const ChainEntry*>(e);
     if (!entry) continue;
     OffloadOptions here = options;
     entry->adjust(here);
-    any |= wants_device(here);
+    any |= wants(here);
+    at_once |= wants_device(here);
   }
   if (!any) return nullptr;
 
@@ -74,6 +80,8 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   engine->plans_ = std::move(chains.plans);
   engine->images_ = chains.images;
   engine->on_cpu_ = std::move(chains.on_cpu);
+  engine->worker_nodes_ = worker_nodes;
+  if (before && before->loop_) engine->learnt_ = before->loop_->learnt();
   for (size_t p = 0; p < engine->plans_.size(); ++p) {
     for (const Entry& way : engine->plans_[p].entries()) {
       auto* entry =
@@ -82,13 +90,14 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
       if (entry) {
         entry->adjust(here);
       } else {
-        if (!wants_device(options)) continue;
+        if (!wants(options)) continue;
         engine->made_.emplace_back(way.edge, std::make_unique<ChainEntry>());
         entry = engine->made_.back().second.get();
       }
-      entry->attach(engine.get(), static_cast<int>(p), way.step, static_cast<uint16_t>(engine->entries_.size()), here);
+      entry->attach(nullptr, static_cast<int>(p), way.step, static_cast<uint16_t>(engine->entries_.size()), here);
       engine->entries_.push_back(entry);
       engine->options_.resident = engine->options_.resident && here.resident;
+      engine->balanced_ |= here.mode == OffloadOptions::Mode::kAuto;
     }
   }
   if (engine->entries_.empty()) return nullptr;
@@ -97,33 +106,38 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     here.resident = engine->options_.resident;
     here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
-  }
-  if (!engine->open_devices(worker_nodes, errors).ok()) return nullptr;
-  if (engine->devices_.empty()) {
-    for (ChainEntry* entry : engine->entries_) entry->attach(nullptr, -1, 0, 0, entry->in_effect());
-    return nullptr;
-  }
-  for (int w = 0; w < workers; ++w) {
-    const NearNode near(worker_nodes[static_cast<size_t>(w)]);
-    engine->queues_.push_back(std::make_unique<JobQueue>(w, engine->first_device_[static_cast<size_t>(w)],
-                                                         engine->plans_, engine->devices_, engine->entries_,
-                                                         engine->options_));
+    std::string why;
+    if (!make_balancer(here.balancer, why)) {
+      std::string known;
+      for (const BalancerInfo& info : all_balancers())
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+      (void)errors.error("{}; there are: {}", why, known);
+      return nullptr;
+    }
   }
   const std::vector<uint64_t> gates = gates_of_nodes(engine->plans_, edges, resolved);
   for (size_t i = 0; i < elements.size(); ++i)
     if (gates[i] != 0) engine->feeders_.emplace_back(elements[i], gates[i]);
-  if (!engine->update(true, errors).ok()) return nullptr;
+  engine->program_ = make_program(engine->plans_, engine->images_);
+  if (!at_once) {
+    engine->state_ = State::kOpening;
+    return engine;
+  }
+  std::vector<std::unique_ptr<Device>> devices;
+  if (!engine->open_devices(devices, errors).ok()) return nullptr;
+  if (devices.empty()) return nullptr;
+  engine->devices_ = std::move(devices);
+  if (!engine->make_queues(errors).ok() || !engine->update(true, errors).ok()) return nullptr;
   return engine;
 }
 
-Status Engine::open_devices(const std::vector<int>& worker_nodes, Errors& errors) {
+Status Engine::open_devices(std::vector<std::unique_ptr<Device>>& devices, Errors& errors) {
   std::string why_not;
   std::vector<std::unique_ptr<Backend>> found = find_devices(options_, why_not);
   if (found.empty()) {
     errors.message("no device to offload to ({}): packets are processed on the CPU", why_not);
     return {};
   }
-  program_ = make_program(plans_, images_);
   LaneOptions lanes;
   lanes.workers = workers_;
   lanes.jobs = options_.jobs;
@@ -136,25 +150,76 @@ Status Engine::open_devices(const std::vector<int>& worker_nodes, Errors& errors
     if (options_.deadline_ms == 0) deadline_ms = std::max(deadline_ms, backend->deadline_ms());
     device->parameters = std::make_unique<Parameters>(backend->memory(), plans_, images_, workers_);
     device->backend = std::move(backend);
-    devices_.push_back(std::move(device));
+    devices.push_back(std::move(device));
   }
   if (options_.deadline_ms == 0) options_.deadline_ms = deadline_ms;
   std::vector<int> device_nodes;
-  for (const auto& device : devices_) device_nodes.push_back(device->backend->numa_node());
-  worker_nodes_ = worker_nodes;
-  first_device_ = place_workers(worker_nodes, device_nodes, node_distance);
+  for (const auto& device : devices) device_nodes.push_back(device->backend->numa_node());
+  first_device_ = place_workers(worker_nodes_, device_nodes, node_distance);
   // Lanes to other devices are opened when they are needed: each costs memory and the device's attention.
-  for (size_t d = 0; d < devices_.size(); ++d) {
+  for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<Backend::LaneFor> all;
     for (int w = 0; w < workers_; ++w)
-      if (first_device_[static_cast<size_t>(w)] == static_cast<int>(d))
-        all.push_back({w, worker_nodes[static_cast<size_t>(w)]});
-    if (!devices_[d]->backend->open_lanes(all, errors).ok()) return Status::failed();
+      if (balanced_ || first_device_[static_cast<size_t>(w)] == static_cast<int>(d))
+        all.push_back({w, worker_nodes_[static_cast<size_t>(w)]});
+    if (!devices[d]->backend->open_lanes(all, errors).ok()) return Status::failed();
+  }
+  return {};
+}
+
+BalanceSetup Engine::balance_setup() const {
+  BalanceSetup setup;
+  setup.workers = workers_;
+  setup.cycles_per_second = cycles_per_us_ * 1e6;
+  setup.first_device = first_device_;
+  for (size_t d = 0; d < devices_.size(); ++d)
+    setup.devices.push_back({fmt::format("device {}", d), devices_[d]->backend->numa_node()});
+  for (size_t p = 0; p < plans_.size(); ++p) {
+    const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                    [p](const ChainEntry* e) { return e->plan() == static_cast<int>(p); });
+    BalanceSetup::Chain& chain = setup.chains.emplace_back();
+    for (size_t s = 0; s < std::min<size_t>(plans_[p].steps().size(), 3); ++s)
+      chain.name += (s == 0 ? "" : ", ") + plans_[p].steps()[s].element->name();
+    chain.payload = plans_[p].reads_payloads();
+    chain.bytes_there = plans_[p].row().there;
+    chain.bytes_back = plans_[p].row().back;
+    chain.most_places = options_.jobs;
+    chain.balanced = entry != entries_.end();
+    if (!chain.balanced) continue;
+    const OffloadOptions& here = (*entry)->in_effect();
+    chain.most_job = here.job;
+    chain.most_wait_us = here.max_wait_us;
+    chain.p99_us = here.p99_us;
+  }
+  return setup;
+}
+
+Status Engine::make_queues(Errors& errors) {
+  // The time stamp counter's rate, by the clock.
+  constexpr int64_t kLookNs = 2'000'000;
+  const int64_t t0 = now_ns();
+  const uint64_t c0 = LoadMeter::now();
+  int64_t t1 = t0;
+  while (t1 - t0 < kLookNs) t1 = now_ns();
+  cycles_per_us_ = static_cast<double>(LoadMeter::now() - c0) * 1e3 / static_cast<double>(t1 - t0);
+  // Also where no entry has the mode kAuto: one may get it.
+  std::vector<std::string> names(plans_.size(), options_.balancer);
+  for (const ChainEntry* entry : entries_) names[static_cast<size_t>(entry->plan())] = entry->in_effect().balancer;
+  loop_ = BalanceLoop::make(balance_setup(), names, errors);
+  if (!loop_) return Status::failed();
+  loop_->learn(learnt_);
+  if (!options_.balance_trace.empty() && !loop_->write_trace(options_.balance_trace))
+    return errors.error("{}: cannot be written", options_.balance_trace);
+  for (int w = 0; w < workers_; ++w) {
+    const NearNode near(worker_nodes_[static_cast<size_t>(w)]);
+    queues_.push_back(std::make_unique<JobQueue>(w, first_device_[static_cast<size_t>(w)], plans_, devices_, entries_,
+                                                 options_, &loop_->link(w), cycles_per_us_));
   }
   return {};
 }
 
 void Engine::open_wanted_lanes(Errors& errors) {
+  if (queues_.empty()) return;
   for (const auto& q : queues_) q->look_for_lanes();
   for (size_t d = 0; d < devices_.size(); ++d) {
     std::vector<Backend::LaneFor> wanted;
@@ -168,10 +233,48 @@ void Engine::open_wanted_lanes(Errors& errors) {
 }
 
 Engine::~Engine() {
+  if (opener_.joinable()) opener_.join();
+  if (loop_) loop_->stop();
   for (std::unique_ptr<Device>& device : devices_) device->stopped = device->backend->stop();
 }
 
-void Engine::start() {
+void Engine::start(Host host) {
+  host_ = std::move(host);
+  if (state_ == State::kReady) {
+    join();
+    return;
+  }
+  opener_ = std::thread([this, alive = std::weak_ptr<const bool>(alive_)] {
+    auto devices = std::make_shared<std::vector<std::unique_ptr<Device>>>();
+    Errors errors;
+    if (!open_devices(*devices, errors).ok()) devices->clear();
+    // The router may have ended by then, on that thread.
+    host_.post([this, alive, devices, problem = errors.str()] {
+      if (!alive.expired()) take_devices(std::move(*devices), problem);
+    });
+  });
+}
+
+void Engine::take_devices(std::vector<std::unique_ptr<Device>> devices, std::string problem) {
+  opener_.join();
+  Errors errors(Errors::Output::kStderr);
+  while (problem.ends_with('\n')) problem.pop_back();
+  if (!problem.empty()) errors.message("{}", problem);
+  // Handlers of workers look at the devices.
+  host_.quiesce([&] {
+    devices_ = std::move(devices);
+    if (devices_.empty()) state_ = State::kNone;
+  });
+  if (devices_.empty()) return;
+  const bool good = make_queues(errors).ok() && update(false, errors).ok();
+  host_.quiesce([&] {
+    state_ = good ? State::kReady : State::kNone;
+    if (good && update(true, errors).ok()) join();
+  });
+}
+
+void Engine::join() {
+  for (ChainEntry* entry : entries_) entry->attach(this, entry->plan(), entry->step(), entry->id(), entry->in_effect());
   for (const auto& [element, gates] : feeders_)
     for (Task* task : element->tasks()) task->set_gates(gates);
   for (int w = 0; w < workers_; ++w) {
@@ -197,7 +300,9 @@ void Engine::start() {
     wakeups_.push_back(
         std::make_unique<Timer>(entries_.front(), [this, w](Timer&) { polls_[static_cast<size_t>(w)]->reschedule(); }));
     wakeups_.back()->initialize(w);
+    if (host_.measure) host_.measure(w, queue(w).meter());
   }
+  if (loop_) loop_->start();
 }
 
 std::vector<Engine::Shim> Engine::shims() const {
@@ -219,13 +324,14 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
     return;
   }
   JobQueue& q = queue(worker);
-  q.arrive(entry, batch);
+  if (!q.arrive(entry, batch)) return;
   Task& poll = *polls_[static_cast<size_t>(worker)];
   if (!poll.scheduled()) poll.reschedule();
   poll.close_gates(q.closed_gates());
 }
 
 void Engine::drain(int worker) {
+  if (polls_.empty()) return;  // not yet joined
   JobQueue& q = queue(worker);
   q.drain();
   polls_[static_cast<size_t>(worker)]->close_gates(q.closed_gates());
@@ -233,7 +339,7 @@ void Engine::drain(int worker) {
 
 bool Engine::behind() {
   const int worker = thread_id();
-  if (worker >= 0 && worker < workers_ && queue(worker).wanted_lane() >= 0) return true;
+  if (!queues_.empty() && worker >= 0 && worker < workers_ && queue(worker).wanted_lane() >= 0) return true;
   return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
     return device->came_back() || (device->well() && device->parameters->behind());
   });

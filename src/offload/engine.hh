@@ -3,14 +3,17 @@
 /// Offloading in one router: its plans, its devices, and the elements in front of chains.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "headrace/device/chain_entry.hh"
 #include "headrace/offload_options.hh"
+#include "offload/balance/loop.hh"
 #include "offload/job_queue.hh"
 #include "offload/program.hh"
 
@@ -23,11 +26,24 @@ class Engine final : public ChainGate {
   /// processed on the CPU as if there were no engine.
   /// \param elements, edges, resolved the graph, by node
   /// \param worker_nodes the NUMA node of each worker, -1 where it is not known
+  /// \param before the engine of the router that the new one is to replace, or null
   static std::unique_ptr<Engine> create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                                         const graph::Resolved& resolved, const OffloadOptions& options,
-                                        const std::vector<int>& worker_nodes, Errors& errors);
-  /// Lets workers poll their jobs. Call when the entries that the engine made are part of the router.
-  void start();
+                                        const std::vector<int>& worker_nodes, const Engine* before, Errors& errors);
+  /// What the engine needs of its router's runtime.
+  struct Host {
+    /// Runs something on the control thread, soon.
+    std::function<void(std::function<void()>)> post;
+    /// Runs something while all workers stand.
+    std::function<void(const std::function<void()>&)> quiesce;
+    /// Measures from now on what a worker does. While it stands.
+    std::function<void(int worker, LoadMeter* meter)> measure;
+  };
+  /// Lets workers poll their jobs, or begins to open devices if that was put off. Call when the entries that the engine
+  /// made are part of the router.
+  void start(Host host);
+  /// True until it is known whether there are devices.
+  bool opening() const { return state_ == State::kOpening; }
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -73,7 +89,17 @@ class Engine final : public ChainGate {
 
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}
-  Status open_devices(const std::vector<int>& worker_nodes, Errors& errors);
+  /// Finds devices and makes them ready for the program. Nobody uses them yet. Any thread.
+  /// \param found where they go; none is no error
+  Status open_devices(std::vector<std::unique_ptr<Device>>& found, Errors& errors);
+  Status make_queues(Errors& errors);
+  /// What a balancer must know. When the devices are there.
+  BalanceSetup balance_setup() const;
+  /// Sends packets to the queues, which workers poll from now on. While they stand.
+  void join();
+  /// The devices that were opened aside become the router's. On the control thread.
+  void take_devices(std::vector<std::unique_ptr<Device>> devices, std::string problem);
+  void add_balance_handlers(Handlers& handlers);
   /// Gives workers lanes that they would like to have. Call while workers stand.
   void open_wanted_lanes(Errors& errors);
   /// Of all workers.
@@ -91,8 +117,19 @@ class Engine final : public ChainGate {
   Status tune(std::string_view text, Errors& errors);
   void arrive(ChainEntry& entry, Batch& batch) override;
 
+  /// kOpening: packets take the CPU. kNone: for ever.
+  enum class State : uint8_t { kOpening, kReady, kNone };
+
   OffloadOptions options_;
   const int workers_;
+  State state_ = State::kReady;  // changed on the control thread, while workers stand
+  bool balanced_ = false;        // some entry began with the mode kAuto
+  Host host_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::thread opener_;
+  std::string learnt_;  // by balancers of the engine before
+  std::unique_ptr<BalanceLoop> loop_;
+  double cycles_per_us_ = 1e3;
   std::mutex updating_;
   std::atomic<int> standing_{0};  // threads in update() for which all workers stand
   std::vector<Plan> plans_;

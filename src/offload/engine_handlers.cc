@@ -23,6 +23,8 @@ bool Engine::set_mode(std::string_view text) {
 std::string Engine::mode() const { return entries_.front()->in_effect().mode_text(); }
 
 std::string Engine::summary() const {
+  if (state_ == State::kOpening)
+    return fmt::format("{} chain{} on the CPU while devices are opened", plans_.size(), plans_.size() == 1 ? "" : "s");
   std::string text = fmt::format("{} chain{} on {} device{} ({}, jobs of {})", plans_.size(),
                                  plans_.size() == 1 ? "" : "s", devices_.size(), devices_.size() == 1 ? "" : "s",
                                  options_.resident ? "resident" : "stream", options_.job);
@@ -33,6 +35,8 @@ std::string Engine::describe() const {
   std::string text = fmt::format("mode: {}\njob: {} packets, {} under way, at most {} us of waiting\n", mode(),
                                  options_.job, options_.jobs, options_.max_wait_us);
   for (size_t p = 0; p < plans_.size(); ++p) text += fmt::format("chain {}: {}\n", p, plans_[p].describe());
+  if (state_ == State::kOpening) text += "devices: being opened\n";
+  if (state_ == State::kNone) text += "devices: none\n";
   for (const std::string& line : on_cpu_) text += fmt::format("on the CPU: {}\n", line);
   for (size_t d = 0; d < devices_.size(); ++d) {
     text += fmt::format("device {}:{}\n", d, devices_[d]->well() ? "" : devices_[d]->failed() ? " failed" : " hung");
@@ -75,9 +79,18 @@ void Engine::add_handlers(Handlers& handlers) {
   handlers.read("offload", [this] { return describe(); });
   handlers.read("offload_mode", [this] { return mode(); });
   handlers.write("offload_mode", [this](const std::string& value, Errors& errors) -> Status {
+    if (state_ == State::kNone) return errors.error("there is no device");
     if (!set_mode(value)) return errors.error("expected auto, cpu, device or fixed=FRACTION");
     return {};
   });
+  handlers.read("balance", [this] { return loop_ ? loop_->describe() : std::string("no balancer\n"); });
+  handlers.read_with(
+      "balance_trace", [this](const std::string& parameters, std::string& value, Errors& errors) -> Status {
+        const std::optional<size_t> steps = whole_number<size_t>(parameters.empty() ? "100" : parameters);
+        if (!steps) return errors.error("expected a number of steps, got '{}'", parameters);
+        value = loop_ ? loop_->trace(*steps) : std::string();
+        return {};
+      });
   handlers.read("offload_tuning", [this] {
     std::string text;
     for (size_t w = 0; w < queues_.size(); ++w)

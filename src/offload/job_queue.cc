@@ -28,14 +28,16 @@ constexpr int kMostBatches = 8;
 
 JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
                    std::vector<std::unique_ptr<Device>>& devices, const std::vector<ChainEntry*>& entries,
-                   const OffloadOptions& options)
+                   const OffloadOptions& options, BalanceLink* link, double cycles_per_us)
     : worker_(worker),
       plans_(plans),
       devices_(devices),
       entries_(entries),
       options_(options),
-      tracks_all_(devices.size() > 1),
-      quarantines_(devices.size()) {
+      tracks_all_(devices.size() > 1 || link),
+      quarantines_(devices.size()),
+      link_(link),
+      cycles_per_us_(cycles_per_us) {
   jobs_.resize(devices.size());
   lanes_.resize(devices.size());
   refused_lanes_.resize(devices.size());
@@ -52,14 +54,26 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   for (const Plan& plan : plans) {
     exits = std::max(exits, plan.exits().size());
     OfPlan& of_plan = of_plan_.emplace_back(plan);
-    of_plan.tuning = tuning;
+    of_plan.tuning = of_plan.balance.tuning = tuning;
     of_plan.lines.resize(devices.size());
     for (Line& line : of_plan.lines) line.ring.resize(static_cast<size_t>(options.jobs));
     of_plan.buckets.resize(kBuckets);
     of_plan.entry_at.resize(plan.steps().size());
+    of_plan.balance.shares.resize(devices.size());
+    of_plan.balance.reported.resize(devices.size());
+    of_plan.balance.given.resize(devices.size());
+    of_plan.balance.decision.shares.resize(devices.size());
+    of_plan.balance.devices.resize(devices.size());
+    of_plan.balance.side.resize(kBuckets);
+    of_plan.balance.weight.resize(kBuckets);
     counters = std::max(counters, plan.counters());
   }
-  for (ChainEntry* entry : entries) of_plan_[static_cast<size_t>(entry->plan())].entry_at[entry->step()] = entry;
+  for (ChainEntry* entry : entries) {
+    OfPlan& of_plan = of_plan_[static_cast<size_t>(entry->plan())];
+    of_plan.entry_at[entry->step()] = entry;
+    if (!of_plan.entry) of_plan.entry = entry;
+  }
+  missing_.resize(devices.size() + 1);
   counts_.resize(static_cast<size_t>(counters));
   next_of_code_.resize(exits);
 }
@@ -146,19 +160,25 @@ void JobQueue::look_for_lanes() {
 
 // --- Arrival
 
-void JobQueue::arrive(const ChainEntry& entry, Batch& batch) {
+bool JobQueue::arrive(ChainEntry& entry, Batch& batch) {
+  if (entry.in_effect().mode == OffloadOptions::Mode::kAuto && link_) return arrive_balanced(entry, batch);
   arrived_ = true;
   send(entry, batch.begin(), batch.size());
   batch.clear();
+  return true;
 }
 
 void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) {
   const OffloadOptions& options = entry.in_effect();
   using Mode = OffloadOptions::Mode;
+  if (options.mode == Mode::kAuto && link_) {
+    send_balanced(entry, packets, n, only);
+    return;
+  }
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   const int device = only >= 0 ? only : usable_device(of_plan.tuning.device);
   const bool to_some = device >= 0 && (options.mode == Mode::kDevice || options.mode == Mode::kFixed);
-  if (!tracks_all_) {
+  if (devices_.size() == 1) {
     if (only < 0 && !of_plan.line(0).parked.empty()) {
       park(entry, 0, packets, nullptr, n);
       return;
@@ -223,11 +243,15 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
   const int plan = entry.plan();
   const OffloadOptions& options = entry.in_effect();
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
-  const Tuning& tuning = of_plan.tuning;
+  const Tuning& tuning = tuning_of(of_plan);
   Line& line = of_plan.line(device);
   while (n > 0) {
     Job* job = line.open ? line.open : open_job(plan, device);
     if (!job) {
+      if (options.mode == OffloadOptions::Mode::kAuto && link_) {
+        overflow(entry, device, packets, buckets, n);
+        return;
+      }
       if (options.mode == OffloadOptions::Mode::kDevice && usable_device(tuning.device) >= 0) {
         park(entry, device, packets, buckets, n);
         return;
@@ -261,7 +285,7 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
   for (int i = 0; i < n; ++i) {
     line.parked.push_back(packets[i], entry.id());
     if (!tracks_all_) continue;
-    Bucket& of_bucket = of_plan.buckets[buckets[i]];
+    Bucket& of_bucket = of_plan.buckets[buckets ? buckets[i] : bucket_of(*packets[i])];
     if (of_bucket.device != static_cast<uint32_t>(device)) of_bucket = {0, static_cast<uint32_t>(device), 0};
     ++of_bucket.parked;
   }
@@ -270,7 +294,7 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
 
 void JobQueue::update_gate(int plan) {
   // Packets that wait for others of their flows on a device that the plan no longer uses stop no source, if they are few.
-  const size_t few = static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job);
+  const size_t all_places = static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job);
   bool close = false;
   for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) {
     if (gate_of(p) != gate_of(plan)) continue;
@@ -278,7 +302,10 @@ void JobQueue::update_gate(int plan) {
     const int device = usable_device(of_plan.tuning.device);
     for (int d = 0; d < static_cast<int>(of_plan.lines.size()); ++d) {
       const Held& parked = of_plan.lines[static_cast<size_t>(d)].parked;
-      close |= !parked.empty() && (d == device || device < 0 || parked.size > few);
+      // Where packets are divided, the CPU has work meanwhile.
+      const bool divided = of_plan.balance.all_to == Balance::kMixed;
+      const size_t few = divided ? static_cast<size_t>(tuning_of(of_plan).job) : all_places;
+      close |= !parked.empty() && ((d == device && !divided) || device < 0 || parked.size > few);
     }
   }
   if (close && (closed_gates_ & gate_of(plan)) == 0) events_[kWaits] += 1;
@@ -290,7 +317,9 @@ bool JobQueue::unpark(int plan, int device) {
   Line& line = of_plan.line(device);
   if (line.parked.empty()) return false;
   const int wanted = usable_device(of_plan.tuning.device);
-  const bool for_device = entries_[line.parked.first->tag()]->in_effect().mode == OffloadOptions::Mode::kDevice;
+  const OffloadOptions::Mode mode = entries_[line.parked.first->tag()]->in_effect().mode;
+  const bool for_device =
+      mode == OffloadOptions::Mode::kDevice || (mode == OffloadOptions::Mode::kAuto && link_ != nullptr);
   const auto forget = [&](const Packet* p) {
     if (tracks_all_) --of_plan.buckets[bucket_of(*p)].parked;
   };
@@ -298,12 +327,14 @@ bool JobQueue::unpark(int plan, int device) {
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
     const Packet* const first = rest.first;
+    unparking_ = true;
     while (!rest.empty() && line.parked.empty()) {
       Batch batch;
       const uint16_t id = rest.take(batch);
       std::for_each(batch.begin(), batch.end(), forget);
       send(*entries_[id], batch.begin(), batch.size(), device);
     }
+    unparking_ = false;
     // What found no place is in front of what was not tried.
     line.parked.append(rest);
     update_gate(plan);
@@ -339,6 +370,7 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
         // No packet may join a job that other packets wait behind.
         if (job->state == State::kOpen) submit(*job);
+        job->probe |= probing_;
         job->behind.push_back(p, step);
         events_[kBehind] += 1;
         continue;
@@ -346,16 +378,31 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
     }
     batch.push_back(p);
   }
-  if (!batch.empty()) process(plan, step, batch);
+  if (batch.empty()) return;
+  if (link_)
+    process_in_slices(plan, step, batch);
+  else
+    process(plan, step, batch);
 }
 
 void JobQueue::process(int plan, uint16_t step, Batch& batch) {
-  of_plan_[static_cast<size_t>(plan)].entry_at[step]->process(batch);
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  Measured& cpu = of_plan.balance.cpu;
+  const auto n = static_cast<uint64_t>(batch.size());
+  cpu.packets += n;
+  if (!link_ || !meter_.timed()) [[likely]] {
+    of_plan.entry_at[step]->process(batch);
+    return;
+  }
+  const LoadMeter::Part part = meter_.begin();
+  of_plan.entry_at[step]->process(batch);
+  cpu.cycles += meter_.end(part);
+  cpu.timed += n;
 }
 
 JobQueue::Job* JobQueue::free_job(int plan, int device) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
-  const int most = std::max(of_plan.tuning.places, 1);
+  const int most = std::max(tuning_of(of_plan).places, 1);
   if (static_cast<int>(of_plan.line(device).size) >= most || !usable(device)) return nullptr;
   for (Job& job : jobs_[static_cast<size_t>(device)])
     if (job.state == State::kFree) return &job;
@@ -369,6 +416,7 @@ JobQueue::Job* JobQueue::open_job(int plan, int device) {
   job->state = State::kOpen;
   job->plan = plan;
   job->size = 0;
+  job->probe = false;
   job->sequence = line.released + line.size + 1;
   job->first_arrival = now_ns();
   job->max_wait_us = INT_MAX;
@@ -411,6 +459,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
     of_plan.line(job.device).untracked = job.sequence;
   }
   job.size += k;
+  job.probe |= probing_;
   return k;
 }
 
@@ -439,6 +488,7 @@ void JobQueue::unpin(Job& job) {
 
 bool JobQueue::poll() {
   bool worked = false;
+  if (link_ && --until_tick_ <= 0 && !releasing_) tick();
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
@@ -453,20 +503,32 @@ bool JobQueue::poll() {
     for (Line& line : of_plan.lines) {
       if (!line.open) continue;
       if (now == 0) now = now_ns();
-      if ((quiet && of_plan.tuning.at_quiet) ||
+      if ((quiet && tuning_of(of_plan).at_quiet) ||
           now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
         submit(*line.open);
         worked = true;
       }
     }
+  if (link_ && !worked && !idle()) meter_.wait();
   return worked;
 }
 
 bool JobQueue::release_done() {
   bool worked = false;
+  if (link_ && meter_.timed()) {
+    const uint64_t now = LoadMeter::now();
+    // Longer ones are sleep.
+    if (polled_ != 0 && now > polled_) longest_stretch_ = std::max(longest_stretch_, now - polled_);
+    polled_ = now;
+  } else {
+    polled_ = 0;
+  }
   for (size_t plan = 0; plan < of_plan_.size(); ++plan)
     for (size_t d = 0; d < devices_.size(); ++d) {
       Line& line = of_plan_[plan].lines[d];
+      Measured& measured = of_plan_[plan].balance.devices[d];
+      measured.polls += 1;
+      measured.starved += line.empty() || line.front()->state == State::kOpen;
       while (!line.empty()) {
         Job& job = *line.front();
         if (job.state == State::kOpen) break;
@@ -485,11 +547,12 @@ void JobQueue::finish_front(int plan, int device, Lane::State state) {
   Line& line = of_plan_[static_cast<size_t>(plan)].line(device);
   Job& job = *line.front();
   releasing_ = true;
+  const bool timed_before = job.probe ? meter_.time_all() : meter_.timed();
   State then = State::kQuarantine;
   switch (state) {
     case Lane::State::kDone:
       unpin(job);
-      release(job);
+      release_measured(job);
       note_done(*devices_[static_cast<size_t>(device)]);
       then = State::kFree;
       break;
@@ -515,10 +578,35 @@ void JobQueue::finish_front(int plan, int device, Lane::State state) {
   // Only now, because pushing packets may ask for a free job, and this job still holds its packets.
   job.state = then;
   releasing_ = false;
+  meter_.restore(timed_before);
 }
 
 void JobQueue::note_done(Device& device) {
   if (!device.well() && device.late.load() == 0) device.move(Device::Health::kHung, Device::Health::kBack);
+}
+
+void JobQueue::release_measured(Job& job) {
+  if (!link_) {
+    release(job);
+    return;
+  }
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
+  Measured& measured = of_plan.balance.devices[static_cast<size_t>(job.device)];
+  const int64_t now = now_ns();
+  measured.jobs += 1;
+  measured.job_ns += static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0));
+  measured.packets += static_cast<uint64_t>(job.size);
+  if (meter_.timed()) {
+    const LoadMeter::Part part = meter_.begin();
+    release(job);
+    measured.cycles += meter_.end(part);
+    measured.timed += static_cast<uint64_t>(job.size);
+  } else {
+    release(job);
+  }
+  of_plan.balance.delays.add(static_cast<uint64_t>(std::max<int64_t>(now_ns() - job.first_arrival, 0)) +
+                                 static_cast<uint64_t>(static_cast<double>(look_cycles_) * 1e3 / cycles_per_us_),
+                             static_cast<uint32_t>(job.size));
 }
 
 void JobQueue::release(Job& job) {

@@ -16,6 +16,8 @@
 #include "headrace/offload_options.hh"
 #include "headrace/single_writer.hh"
 #include "headrace/worker.hh"
+#include "offload/balance/link.hh"
+#include "offload/balance/load_meter.hh"
 #include "offload/parameters.hh"
 #include "offload/plan.hh"
 #include "offload/rows.hh"
@@ -81,15 +83,19 @@ class JobQueue {
 
   /// \param first_device the device that the worker uses as long as it is well
   /// \param entries those of all plans; their ids are positions here
+  /// \param link to the balancer, for entries whose mode is kAuto; null: there is none, and they use the CPU
+  /// \param cycles_per_us of the time stamp counter
   JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
-           const std::vector<ChainEntry*>& entries, const OffloadOptions& options);
+           const std::vector<ChainEntry*>& entries, const OffloadOptions& options, BalanceLink* link = nullptr,
+           double cycles_per_us = 1e3);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
   /// Takes packets that arrive at an entry and sends them where its options (which may have changed) say. Never waits:
   /// packets for a device that has no place for them are put aside ("parked").
-  void arrive(const ChainEntry& entry, Batch& batch);
+  /// \returns false if poll() need not be called for these packets
+  bool arrive(ChainEntry& entry, Batch& batch);
   /// Releases jobs that are done, sends parked packets on, and submits jobs that have waited long enough. True if there
   /// were any.
   bool poll();
@@ -100,6 +106,7 @@ class JobQueue {
   /// The bit of a plan. All plans from the 64th on share one.
   static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, 63); }
   /// Change it while the worker stands. Values beyond what the lanes were made for are cut off.
+  /// In force where no balancer decides.
   Tuning& tuning(int plan) { return of_plan_[static_cast<size_t>(plan)].tuning; }
   /// The device for packets of `plan` whose flows have none on another; -1: the CPU.
   int device_for(int plan) const { return usable_device(of_plan_[static_cast<size_t>(plan)].tuning.device); }
@@ -125,6 +132,8 @@ class JobQueue {
   const Histogram& doorbell_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].doorbell_latency; }
   const Histogram& arrival_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].arrival_latency; }
   void reset_statistics();
+  /// What the worker tells of its time; null without a balancer.
+  LoadMeter* meter() { return link_ ? &meter_ : nullptr; }
 
  private:
   /// State of a job's place. Only open and submitted jobs are in a line. `pinned`: the device may still read the
@@ -176,6 +185,7 @@ class JobQueue {
     int size = 0;
     int generation = -1;
     bool pinned = false;  // see State
+    bool probe = false;   // some of its packets are there to be measured
     uint64_t sequence = 0;
     int64_t first_arrival = 0;
     int max_wait_us = 0;  // from first_arrival on
@@ -211,6 +221,32 @@ class JobQueue {
     uint32_t device = 0;    // of the line
     uint32_t parked = 0;    // packets
   };
+  /// What is measured of one side of a plan for the balancer, since the last sample.
+  struct Measured {
+    uint64_t packets = 0;
+    uint64_t timed = 0, cycles = 0;        // on the CPU, or from the end of a job on
+    uint64_t packed = 0, pack_cycles = 0;  // from arrival to the end of packing
+    uint64_t jobs = 0, job_ns = 0;
+    uint64_t full = 0, polls = 0, starved = 0;
+    uint64_t full_before = 0, polls_before = 0, starved_before = 0, packets_before = 0;  // at the last tick
+  };
+  /// What the balancer has decided about a plan, and what follows from that.
+  struct Balance {
+    static constexpr int kMixed = -2, kCpu = -1;
+
+    ChainDecision decision;
+    Tuning tuning;                        // as decided
+    std::vector<double> shares;           // by device, as the worker has moved them
+    std::vector<double> reported, given;  // the same when the last sample was made, and when buckets were given out
+    int all_to = kCpu;                    // the device that all packets go to, kCpu or kMixed
+    int probe = 0;                        // packets that are still to be sent to the decision's probe_device
+    std::vector<uint8_t> side;            // by bucket: 0: the CPU, else a device's number plus 1
+    std::vector<uint32_t> weight;         // by bucket: packets, older ones count less
+    uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;
+    Measured cpu;
+    std::vector<Measured> devices;
+    TimesWindow delays;
+  };
   struct OfPlan {
     explicit OfPlan(const Plan& plan) : rows(plan) {}
     Line& line(int device) { return lines[static_cast<size_t>(device)]; }
@@ -221,11 +257,36 @@ class JobQueue {
     std::vector<Bucket> buckets;
     std::vector<ChainEntry*> entry_at;  // by step; null where no packets enter
     Histogram doorbell_latency, arrival_latency;
+    const ChainEntry* entry = nullptr;  // the first one
+    Balance balance;
   };
+  /// What is in force for a plan: the balancer's word where it decides.
+  const Tuning& tuning_of(const OfPlan& of_plan) const {
+    const bool decides = link_ && of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto;
+    return decides ? of_plan.balance.tuning : of_plan.tuning;
+  }
 
   /// \param only the device for those that go to one, whatever is parked; -1: the plan's, or where others of their flows
   /// are
   void send(const ChainEntry& entry, Packet** packets, int n, int only = -1);
+  /// The same for entries whose mode is kAuto: to the sides that the balancer has given to their buckets.
+  void send_balanced(const ChainEntry& entry, Packet** packets, int n, int only);
+  bool arrive_balanced(ChainEntry& entry, Batch& batch);
+  /// Packets for a device that has no place. Those of flows that are there must wait; others go to the CPU.
+  void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
+  /// True if packets of a bucket are on a device.
+  static bool in_flight(OfPlan& of_plan, const Bucket& bucket);
+  /// Runs packets on the CPU, and looks for finished jobs now and then.
+  void process_in_slices(int plan, uint16_t step, Batch& batch);
+  /// Moves shares and talks to the balancer, if it is time.
+  void tick();
+  void follow(OfPlan& of_plan, double ms);
+  /// Gives buckets to sides as the shares say, moving as few as possible.
+  void give_out_buckets(OfPlan& of_plan);
+  void fill_sample(WorkerSample& sample, uint64_t now);
+  void start_span(uint64_t now);
+  void take(const BalanceLink::Decision& decision);
+  void add_delay(OfPlan& of_plan, uint64_t cycles, int n);
   /// Sends a packet of a bucket of which others are parked, or on a device other than `device`, behind these.
   void send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device);
   /// \param buckets the packets' buckets; null: they are not recorded
@@ -250,6 +311,8 @@ class JobQueue {
   bool release_done();
   void finish_front(int plan, int device, Lane::State state);
   void release(Job& job);
+  /// The same, measured for the balancer.
+  void release_measured(Job& job);
   /// Gives packets' results of one number to the shaders that they come from.
   static void release_results(const Plan& plan, const uint8_t* results, Packet** packets, const uint16_t* codes,
                               const uint16_t* untouched, int n);
@@ -279,7 +342,7 @@ class JobQueue {
   std::vector<std::unique_ptr<Device>>& devices_;
   const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
-  const bool tracks_all_;               // with several devices: the buckets of all packets
+  const bool tracks_all_;  // with several devices, or a balancer: the buckets of all packets that are parked or divided
   std::vector<std::vector<Job>> jobs_;  // by device
   std::vector<Lane*> lanes_;            // by device: this worker's, or null
   int wanted_lane_ = -1;
@@ -299,6 +362,21 @@ class JobQueue {
   std::array<SingleWriter<uint64_t>, kEvents> events_{};
   std::vector<uint64_t> counts_;
   std::vector<uint16_t> next_of_code_;  // zero but in dispatch_all() and sort_by_code()
+
+  BalanceLink* const link_;
+  const double cycles_per_us_;
+  LoadMeter meter_;
+  int until_tick_ = 1;                         // batches and polls
+  uint64_t ticked_ = 0;                        // when
+  uint64_t span_began_ = 0;                    // of the present sample
+  uint64_t polled_ = 0, longest_stretch_ = 0;  // when jobs were last looked for; the longest time between
+  uint64_t look_cycles_ = 0;                   // about how long a packet is there before its source sees it
+  Bursts bursts_before_;
+  uint64_t decision_ = 0;
+  std::vector<int64_t> missing_;  // give_out_buckets(): by side, what it lacks
+  size_t next_bucket_ = 0;        // where give_out_buckets() begins
+  bool probing_ = false;          // packets to be measured are being sent
+  bool unparking_ = false;        // packets that were parked are being sent
 };
 
 }  // namespace headrace::offload

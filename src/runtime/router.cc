@@ -169,11 +169,14 @@ Status Router::insert_engine(Errors& errors) {
   std::vector<int> worker_nodes;
   for (int w = 0; w < threads(); ++w) worker_nodes.push_back(offload::node_of_cpu(runtime_.cpu_of(w)));
   engine_ = offload::Engine::create(graph_->nodes(*this), graph_->edges, graph_->resolved, options_.offload,
-                                    worker_nodes, errors);
+                                    worker_nodes, predecessor_ ? predecessor_->engine() : nullptr, errors);
   if (!engine_) return errors.error_count() == before ? Status() : Status::failed();
   for (const offload::Engine::Shim& shim : engine_->shims()) put_in_front(shim.edge, *shim.element);
-  engine_->start();
   engine_->add_handlers(root_handlers_);
+  if (engine_->opening()) runtime_.want_control_thread();
+  engine_->start({.post = [this](std::function<void()> action) { runtime_.post_later(std::move(action)); },
+                  .quiesce = [this](const std::function<void()>& action) { runtime_.quiesce(action); },
+                  .measure = [this](int w, offload::LoadMeter* meter) { worker(w).set_meter(meter); }});
   return {};
 }
 

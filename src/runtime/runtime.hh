@@ -28,6 +28,9 @@ namespace headrace {
 class Element;
 class Router;
 class Runtime;
+namespace offload {
+class LoadMeter;
+}
 
 /// What one thread does for one router: its tasks, timers and file descriptors.
 class Worker {
@@ -52,6 +55,9 @@ class Worker {
   /// Steady time of the next expiry; {INT64_MAX} when there is none.
   Timestamp next_expiry() const;
 
+  /// Measures from now on what the worker does; null: no longer. While the worker stands.
+  void set_meter(offload::LoadMeter* meter);
+
   void select(Element* element, int fd, int mask);
   /// See headrace/alarm.hh.
   void alarm(int fd, bool on);
@@ -65,6 +71,7 @@ class Worker {
  private:
   friend class Runtime;
   bool run_tasks();
+  bool run_task(Task& task);
   bool run_timers();
   /// With `alarmed`, alarms end the wait as well.
   int poll_watches(int64_t timeout_ns, bool alarmed);
@@ -84,6 +91,7 @@ class Worker {
   Runtime& runtime_;
   WorkerThread& thread_;
   const int id_;
+  offload::LoadMeter* meter_ = nullptr;
   std::vector<Task*> tasks_;  // attached; guarded by lock_
   std::vector<Task*> heap_;   // scheduled, lowest pass first; this thread only
   uint64_t pass_ = 0;

@@ -11,6 +11,7 @@
 #include "headrace/element.hh"
 #include "headrace/real_clock.hh"
 #include "headrace/router.hh"
+#include "offload/balance/load_meter.hh"
 #include "runtime/router_shims.hh"
 #include "runtime/runtime.hh"
 
@@ -42,6 +43,13 @@ Worker::Worker(Runtime& runtime, int id)
 void Worker::attach(Task* task) {
   std::lock_guard guard(lock_);
   tasks_.push_back(task);
+  if (meter_) task->bursts_ = &meter_->bursts();
+}
+
+void Worker::set_meter(offload::LoadMeter* meter) {
+  std::lock_guard guard(lock_);
+  meter_ = meter;
+  for (Task* task : tasks_) task->bursts_ = meter ? &meter->bursts() : nullptr;
 }
 
 void Worker::detach(Task* task) {
@@ -99,7 +107,7 @@ bool Worker::run_tasks() {
       continue;
     }
     if (!task->scheduled_.exchange(false, std::memory_order_acq_rel)) continue;
-    worked |= task->run();
+    worked |= run_task(*task);
     if (thread_.steps) [[unlikely]]
       thread_.steps->note(task->owner());
     if (task->scheduled() && !task->listed_) {
@@ -111,6 +119,14 @@ bool Worker::run_tasks() {
     // A lone polling task ends its round soon, so that timers and the control thread do not wait.
     if (heap_.size() <= 1 && n >= 8) break;
   }
+  return worked;
+}
+
+bool Worker::run_task(Task& task) {
+  if (!meter_ || !meter_->begin_task(task.looked_, task.source_)) [[likely]]
+    return task.run();
+  const bool worked = task.run();
+  meter_->end_task(worked, task.source_);
   return worked;
 }
 
@@ -267,7 +283,9 @@ void Worker::idle(rcu::Reader& reader) {
   // A thread that schedules something from now on sees that this one sleeps, and wakes it. Earlier changes show here.
   const bool stop_now = !may_sleep || runtime_.stopping() || (!polling && noticed_.load(std::memory_order_seq_cst)) ||
                         next_expiry() != expiry;
+  const uint64_t asleep = meter_ ? offload::LoadMeter::now() : 0;
   const int ready = stop_now ? 0 : poll_watches(wait, !polling);
+  if (meter_) meter_->slept(offload::LoadMeter::now() - asleep);
   if (polling)
     thread_.napping.store(false, std::memory_order_seq_cst);
   else
@@ -295,6 +313,12 @@ bool Task::run() {
 void Task::reschedule() {
   if (!worker_ || scheduled_.exchange(true, std::memory_order_acq_rel)) return;
   worker_->notice();
+}
+
+void Task::note_burst(bool full) {
+  source_ = true;
+  bursts_->all += 1;
+  bursts_->full += full;
 }
 
 int Task::home_thread() const { return worker_ ? worker_->id() : -1; }

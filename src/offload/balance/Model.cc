@@ -74,7 +74,7 @@ struct ChainState {
   std::vector<LaneState> lanes;
   double margin = 1;  ///< p99 seen by p99 foretold
   double foretold = 0;
-  int over = 0;        ///< samples in a row with p99 over the bound
+  int over = 0;         ///< samples in a row with p99 over the bound
   bool broken = false;  ///< the CPU breaks the bound, too
   Pause bound_pause;
   double p99_ns = 0;
@@ -109,7 +109,7 @@ struct DeviceState {
   bool well = true;
   Pause pause;
   double per_second = 0;
-  double capacity = 0;    ///< packets a second, as seen when it was busy; 0: never yet
+  double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
   double bound_ns = -1e18;  ///< when it was last seen busy
 };
 
@@ -198,7 +198,7 @@ class Model : public Balancer {
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
   static constexpr double kUnknownCost = 50;   // times that of the CPU
   static constexpr double kUse = 0.92, kLeave = 0.75;
-  static constexpr double kCurious = 0.5;      // a load from which on it is good to know what devices cost
+  static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
 
@@ -462,7 +462,8 @@ class Model : public Balancer {
   }
 
   /// A worker that could nearly do it alone leaves the device to those that cannot.
-  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) const {
+  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices,
+                     ChainDecision& decision) const {
     if (w.saturated || w.load > 1.5) return;
     bool others = false;
     for (const WorkerState& other : workers_)
@@ -519,7 +520,8 @@ class Model : public Balancer {
     for (path.job = chain.most_job;; path.job = std::max(path.job / 2, 1)) {
       const double n = std::max(pair.packets_per_job, 1.0);
       path.job_ns = pair.job_ns * (0.4 + 0.6 * std::min(path.job / n, 4.0));
-      path.places = std::min(chain.most_places, 2 + static_cast<int>(path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job));
+      path.places = std::min(chain.most_places,
+                             2 + static_cast<int>(path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job));
       state.foretold = balance::foretold_p99_ns(path);
       if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
       if (path.job <= kLeastJob) break;
@@ -554,7 +556,8 @@ class Model : public Balancer {
     size_t chosen = workers_.size();
     for (size_t w = 0; w < workers_.size(); ++w) {
       const WorkerState& state = workers_[w];
-      if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0) continue;
+      if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0)
+        continue;
       if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
       if (chosen == workers_.size() || state.tokens > workers_[chosen].tokens) chosen = w;
     }
@@ -666,8 +669,9 @@ class Model : public Balancer {
       text = fmt::format("no device (load {:.2f})", hottest->load);
     } else if (chain.on_device) {
       text = full && share < 0.985 ? fmt::format("device binds at {:.2f}", share)
-             : hottest->saturated ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
-                                  : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
+             : hottest->saturated
+                 ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
+                 : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
     } else if (!hottest->on_devices) {
       text = fmt::format("CPU suffices (load {:.2f})", hottest->load);
     } else if (any_pause) {

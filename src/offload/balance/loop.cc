@@ -1,0 +1,215 @@
+#include "offload/balance/loop.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "headrace/real_clock.hh"
+#include "offload/balance/sanitize.hh"
+#include "offload/balance/trace.hh"
+
+namespace headrace::offload {
+
+std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const std::vector<std::string>& names,
+                                               Errors& errors) {
+  std::unique_ptr<BalanceLoop> loop(new BalanceLoop);
+  loop->setup_ = setup;
+  for (size_t k = 0; k < names.size(); ++k) {
+    auto one = std::find_if(loop->all_.begin(), loop->all_.end(), [&](const One& o) { return o.name == names[k]; });
+    if (one == loop->all_.end()) {
+      std::string why;
+      std::unique_ptr<Balancer> balancer = make_balancer(names[k], why);
+      if (!balancer) {
+        std::string known;
+        for (const BalancerInfo& info : all_balancers())
+          known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+        (void)errors.error("{}; there are {}", why, known);
+        return nullptr;
+      }
+      BalanceSetup own = setup;
+      for (size_t i = 0; i < own.chains.size(); ++i) own.chains[i].balanced &= names[i] == names[k];
+      balancer->set_setup(std::move(own));
+      loop->all_.push_back({names[k], std::move(balancer), std::vector<bool>(names.size()), {}, 0, {}});
+      one = loop->all_.end() - 1;
+    }
+    one->chains[k] = true;
+  }
+  for (int w = 0; w < setup.workers; ++w) {
+    loop->links_.push_back(std::make_unique<BalanceLink>());
+    loop->links_.back()->shape(w, setup.chains.size(), setup.devices.size());
+  }
+  loop->seen_.resize(loop->links_.size());
+  return loop;
+}
+
+void BalanceLoop::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void BalanceLoop::stop() {
+  {
+    const std::lock_guard guard(stop_lock_);
+    stop_ = true;
+  }
+  stop_called_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BalanceLoop::run() {
+  std::unique_lock guard(stop_lock_);
+  while (!stop_) {
+    const int64_t period = heard_ ? kPeriodNs : kQuietPeriodNs;
+    if (stop_called_.wait_for(guard, std::chrono::nanoseconds(period), [this] { return stop_; })) return;
+    guard.unlock();
+    step(now_ns());
+    guard.lock();
+  }
+}
+
+void BalanceLoop::step(int64_t now) {
+  BalanceSample sample;
+  sample.at_ns = now;
+  for (const auto& link : links_)
+    if (const WorkerSample* const from = link->sample()) {
+      sample.workers.push_back(*from);
+      link->sample_read();
+    }
+  heard_ = !sample.workers.empty();
+  if (!heard_) return;
+  BalanceDecision together;
+  for (One& one : all_) {
+    BalanceDecision decision = one.balancer->step(sample);
+    std::vector<std::string> complaints;
+    const uint64_t wrong = balance::sanitize(decision, one.balancer->setup(), complaints);
+    const std::lock_guard guard(lock_);
+    one.corrected += wrong;
+    if (wrong > 0) one.complaints = std::move(complaints);
+    if (&one == &all_.front()) note(sample, decision);
+    if (together.workers.empty()) {
+      together = decision;
+    } else {
+      for (size_t w = 0; w < together.workers.size(); ++w)
+        for (size_t k = 0; k < one.chains.size(); ++k)
+          if (one.chains[k]) together.workers[w][k] = decision.workers[w][k];
+    }
+    one.last = std::move(decision);
+  }
+  ++decisions_;
+  for (size_t w = 0; w < links_.size(); ++w) {
+    BalanceLink::Decision* const place = links_[w]->decision_place();
+    if (!place) continue;  // the worker sleeps, or is late
+    place->number = decisions_;
+    std::copy(together.workers[w].begin(), together.workers[w].end(), place->chains.begin());
+    links_[w]->decision_ready();
+  }
+  const std::lock_guard guard(lock_);
+  for (WorkerSample& s : sample.workers) {
+    Seen& seen = seen_[static_cast<size_t>(s.worker)];
+    seen.last = std::move(s);
+    seen.at_ns = now;
+  }
+  longest_step_ns_ = std::max(longest_step_ns_, now_ns() - now);
+}
+
+void BalanceLoop::note(const BalanceSample& sample, const BalanceDecision& decision) {
+  trace_.emplace_back(sample, decision);
+  if (trace_.size() > kTraceSteps) trace_.pop_front();
+  if (file_.is_open()) file_ << balance::trace_line(sample) << '\n' << balance::trace_line(decision) << '\n';
+}
+
+bool BalanceLoop::write_trace(const std::string& file) {
+  file_.open(file);
+  if (file_ && !all_.empty())
+    file_ << balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) << '\n';
+  return file_.good();
+}
+
+std::string BalanceLoop::trace(size_t steps) const {
+  const std::lock_guard guard(lock_);
+  if (all_.empty()) return {};
+  std::string text = balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) + '\n';
+  for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i)
+    text += balance::trace_line(trace_[i].first) + '\n' + balance::trace_line(trace_[i].second) + '\n';
+  return text;
+}
+
+std::string BalanceLoop::learnt() const {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+  const std::lock_guard guard(lock_);
+  for (const One& one : all_) j[one.name] = one.balancer->learnt();
+  return j.dump();
+}
+
+void BalanceLoop::learn(std::string_view text) {
+  const nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
+  if (!j.is_object()) return;
+  for (One& one : all_)
+    if (const auto found = j.find(one.name); found != j.end() && found->is_string())
+      one.balancer->learn(found->get<std::string>());
+}
+
+std::string BalanceLoop::summary() const {
+  const std::lock_guard guard(lock_);
+  std::string text;
+  for (const One& one : all_)
+    if (!one.last.why.empty()) text += fmt::format("{}{}", text.empty() ? "" : "; ", one.last.why);
+  return text;
+}
+
+std::string BalanceLoop::describe() const {
+  const std::lock_guard guard(lock_);
+  std::string text;
+  for (const One& one : all_) {
+    text += fmt::format("balancer: {}\n", one.name);
+    text += fmt::format("why: {}\n", one.last.why.empty() ? "no traffic yet" : one.last.why);
+    if (one.last.optimum_mpps > 0) text += fmt::format("optimum: {:.2f} Mpps by its model\n", one.last.optimum_mpps);
+    if (one.corrected > 0) text += fmt::format("corrected: {} values of its decisions\n", one.corrected);
+    for (const std::string& complaint : one.complaints) text += fmt::format("corrected: {}\n", complaint);
+  }
+  text += fmt::format("decisions: {}, the longest took {} us\n", decisions_, longest_step_ns_ / 1000);
+  for (size_t k = 0; k < setup_.chains.size(); ++k) {
+    // Sums over workers of their last samples.
+    double mpps = 0, cpu = 0, cpu_timed = 0, p99 = 0;
+    std::vector<double> device(setup_.devices.size()), timed(device), share(device), full(device), went(device);
+    size_t workers = 0;
+    for (const Seen& s : seen_) {
+      if (s.last.chains.size() <= k || s.last.ns == 0) continue;
+      const ChainSample& c = s.last.chains[k];
+      ++workers;
+      mpps += static_cast<double>(c.arrived) * 1e3 / static_cast<double>(s.last.ns);
+      cpu += static_cast<double>(c.cpu.cycles);
+      cpu_timed += static_cast<double>(c.cpu.timed);
+      p99 = std::max(p99, static_cast<double>(c.delay_p99_ns) * 1e-3);
+      for (size_t d = 0; d < c.devices.size(); ++d) {
+        device[d] += static_cast<double>(c.devices[d].cycles);
+        timed[d] += static_cast<double>(c.devices[d].timed);
+        share[d] += c.devices[d].share;
+        full[d] += static_cast<double>(c.devices[d].full);
+        went[d] += static_cast<double>(c.devices[d].packets);
+      }
+    }
+    text += fmt::format("chain {}: {}, {:.2f} Mpps, p99 {:.1f} us, CPU {}\n", k, setup_.chains[k].name, mpps, p99,
+                        cpu_timed > 0 ? fmt::format("{:.0f} cycles per packet", cpu / cpu_timed) : "not measured now");
+    for (size_t d = 0; d < device.size(); ++d)
+      text +=
+          fmt::format("chain {} device {}: share {:.3f}, {}, full {:.3f}\n", k, d,
+                      workers > 0 ? share[d] / static_cast<double>(workers) : 0,
+                      timed[d] > 0 ? fmt::format("{:.0f} cycles per packet", device[d] / timed[d]) : "not measured now",
+                      full[d] + went[d] > 0 ? full[d] / (full[d] + went[d]) : 0);
+  }
+  for (size_t w = 0; w < seen_.size(); ++w) {
+    const WorkerSample& s = seen_[w].last;
+    if (s.cycles == 0) continue;
+    const auto part = [&](uint64_t of) { return static_cast<double>(of) / static_cast<double>(s.cycles); };
+    text += fmt::format("worker {}: busy {:.2f}, waiting {:.2f}, full bursts {:.2f}, longest stretch {:.1f} us\n", w,
+                        part(s.busy), part(s.waiting),
+                        s.bursts > 0 ? static_cast<double>(s.full_bursts) / static_cast<double>(s.bursts) : 0,
+                        static_cast<double>(s.stretch_ns) * 1e-3);
+  }
+  return text;
+}
+
+}  // namespace headrace::offload

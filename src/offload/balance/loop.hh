@@ -1,0 +1,94 @@
+#pragma once
+/// \file
+/// The thread that asks the balancers.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "headrace/balancer.hh"
+#include "headrace/error.hh"
+#include "offload/balance/link.hh"
+
+namespace headrace::offload {
+
+/// Every few milliseconds, gives what workers have measured to a balancer, and its decision to the workers. Chains of one
+/// router may have different balancers; each sees everything and decides for its own.
+class BalanceLoop {
+ public:
+  /// \param names of the balancer of each chain, such as "Fixed=0.4"
+  /// \returns null if one of them is not known
+  static std::unique_ptr<BalanceLoop> make(const BalanceSetup& setup, const std::vector<std::string>& names,
+                                           Errors& errors);
+  ~BalanceLoop() { stop(); }
+
+  BalanceLink& link(int worker) { return *links_[static_cast<size_t>(worker)]; }
+  /// Writes the trace to a file from now on; from the first step on, it can be replayed. False if it cannot be written.
+  bool write_trace(const std::string& file);
+  /// Begins to ask. The links must not move or end before stop().
+  void start();
+  void stop();
+  /// One step, at `now_ns`. Called by the thread; by tests without one.
+  void step(int64_t now_ns);
+
+  /// What is measured and decided, for people: some lines for each chain.
+  std::string describe() const;
+  /// A few words on where the packets of all chains go.
+  std::string summary() const;
+  /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
+  std::string trace(size_t steps) const;
+  /// What balancers have learnt, for those of the next router.
+  std::string learnt() const;
+  void learn(std::string_view text);
+
+ private:
+  static constexpr int64_t kPeriodNs = 5'000'000;
+  /// Between two steps when no worker has anything to say.
+  static constexpr int64_t kQuietPeriodNs = 20'000'000;
+  /// Samples and decisions that are kept: of some seconds.
+  static constexpr size_t kTraceSteps = 1000;
+
+  struct One {
+    std::string name;
+    std::unique_ptr<Balancer> balancer;
+    std::vector<bool> chains;  // that are its
+    BalanceDecision last;
+    uint64_t corrected = 0;
+    std::vector<std::string> complaints;
+  };
+  /// The last sample of a worker, and sums of what it said.
+  struct Seen {
+    WorkerSample last;
+    int64_t at_ns = 0;
+  };
+
+  BalanceLoop() = default;
+  void run();
+  void note(const BalanceSample& sample, const BalanceDecision& decision);
+
+  BalanceSetup setup_;
+  std::vector<One> all_;
+  std::vector<std::unique_ptr<BalanceLink>> links_;
+  uint64_t decisions_ = 0;
+  bool heard_ = false;  // in the last step, a worker
+
+  mutable std::mutex lock_;  // what follows; never taken by a worker
+  std::vector<Seen> seen_;
+  std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
+  std::ofstream file_;
+  int64_t longest_step_ns_ = 0;
+
+  std::mutex stop_lock_;
+  std::condition_variable stop_called_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headrace::offload

@@ -1,0 +1,394 @@
+// What a worker does of balancing: it sends packets to the sides that their buckets have, measures what they cost, and
+// moves the shares of devices between two decisions of the balancer.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "headrace/real_clock.hh"
+#include "offload/job_queue.hh"
+
+namespace headrace::offload {
+
+namespace {
+
+/// Batches and polls between two looks at the clock.
+constexpr int kBatchesPerLook = 16;
+constexpr double kTickUs = 1000;
+/// A sample is at least so long, unless a decision ends it.
+constexpr double kSpanUs = 5000;
+/// Of several devices' shares, and of buckets, what is so little is nothing.
+constexpr double kNothing = 5e-4;
+constexpr double kSame = 0.02;
+/// Shares move by so much before buckets do.
+constexpr double kWorthMoving = 0.01;
+/// Steps through the buckets, so that neighbors do not move together.
+constexpr uint32_t kBucketStep = 617;
+
+}  // namespace
+
+bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  Balance& balance = of_plan.balance;
+  if (--until_tick_ <= 0 && !releasing_) tick();
+  const int n = batch.size();
+  balance.arrived += static_cast<uint64_t>(n);
+  const uint64_t since = meter_.timed() ? meter_.since() : 0;
+  if (meter_.timed()) {
+    balance.looked_at += static_cast<uint64_t>(n);
+    for (const Packet* p : batch) balance.bytes_looked_at += p->length();
+  }
+  if (balance.all_to == Balance::kCpu && balance.probe == 0 && rests(of_plan)) [[likely]] {
+    events_[kCpuPackets] += static_cast<uint64_t>(n);
+    if (meter_.timed()) {
+      const LoadMeter::Part part = meter_.begin();
+      entry.process(batch);
+      balance.cpu.cycles += meter_.end(part);
+      balance.cpu.timed += static_cast<uint64_t>(n);
+    } else {
+      entry.process(batch);
+    }
+    balance.cpu.packets += static_cast<uint64_t>(n);
+    if (since != 0) add_delay(of_plan, LoadMeter::now() - since, n);
+    return false;
+  }
+  if (since != 0) {
+    const uint64_t look = LoadMeter::now() - since;
+    look_cycles_ = look_cycles_ == 0 ? look : (7 * look_cycles_ + look) / 8;
+  }
+  arrived_ = true;
+  const uint64_t cpu_before = balance.cpu.packets;
+  send_balanced(entry, batch.begin(), n, -1);
+  batch.clear();
+  if (since != 0 && balance.cpu.packets > cpu_before)
+    add_delay(of_plan, LoadMeter::now() - since, static_cast<int>(balance.cpu.packets - cpu_before));
+  return true;
+}
+
+void JobQueue::add_delay(OfPlan& of_plan, uint64_t cycles, int n) {
+  of_plan.balance.delays.add(static_cast<uint64_t>(static_cast<double>(cycles) * 1e3 / cycles_per_us_),
+                             static_cast<uint32_t>(n));
+}
+
+bool JobQueue::in_flight(OfPlan& of_plan, const Bucket& bucket) {
+  const Line& line = of_plan.line(static_cast<int>(bucket.device));
+  return std::max(line.untracked, bucket.sequence) > line.released;
+}
+
+void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, int only) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  Balance& balance = of_plan.balance;
+  const int devices = static_cast<int>(devices_.size());
+  // All to one device, as in mode `device`: buckets need not be known as long as there is no other device.
+  if (devices == 1 && balance.all_to == 0 && balance.probe == 0 && only < 0 && usable(0) &&
+      of_plan.line(0).parked.empty()) {
+    const bool timed = meter_.timed();
+    const LoadMeter::Part part = timed ? meter_.begin() : LoadMeter::Part{};
+    to_device(entry, 0, packets, nullptr, n);
+    if (timed) {
+      Measured& measured = balance.devices[0];
+      measured.pack_cycles += meter_.end(part);
+      measured.packed += static_cast<uint64_t>(n);
+    }
+    return;
+  }
+  const bool timed_before = balance.probe > 0 ? meter_.time_all() : meter_.timed();
+  LoadMeter::Part part{};
+  if (meter_.timed()) part = meter_.begin();
+  Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
+  uint16_t buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
+  uint8_t device_of[Batch::kCapacity];
+  int stay = 0, go = 0;
+  bool one = true;  // all that go have the same device
+  for (int i = 0; i < n; ++i) {
+    Packet* const p = packets[i];
+    const uint16_t bucket = bucket_of(*p);
+    const Bucket& of_bucket = of_plan.buckets[bucket];
+    balance.weight[bucket] += only < 0;
+    int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
+    if (balance.probe > 0 && only < 0) {
+      --balance.probe;
+      side = balance.decision.probe_device;
+      probing_ = true;
+    }
+    if (side >= 0 && only < 0 && !usable(side)) [[unlikely]]
+      side = -1;
+    if (only < 0 && (of_bucket.parked > 0 || (side >= 0 && static_cast<int>(of_bucket.device) != side &&
+                                              in_flight(of_plan, of_bucket)))) [[unlikely]] {
+      send_behind(entry, p, bucket, side);
+      continue;
+    }
+    here[stay] = p;
+    buckets_here[stay] = bucket;
+    there[go] = p;
+    buckets_there[go] = bucket;
+    device_of[go] = static_cast<uint8_t>(side);
+    one &= side < 0 || device_of[0] == side;
+    go += side >= 0;
+    stay += side < 0;
+  }
+  if (go > 0 && one) {
+    to_device(entry, device_of[0], there, buckets_there, go);
+  } else if (go > 0) {
+    Packet* of_one[Batch::kCapacity];
+    uint16_t buckets_of_one[Batch::kCapacity];
+    for (int d = 0; d < devices; ++d) {
+      int k = 0;
+      for (int i = 0; i < go; ++i) {
+        if (device_of[i] != d) continue;
+        of_one[k] = there[i];
+        buckets_of_one[k++] = buckets_there[i];
+      }
+      if (k > 0) to_device(entry, d, of_one, buckets_of_one, k);
+    }
+  }
+  if (meter_.timed()) {
+    // What dividing costs is part of what devices cost: without them nothing is divided.
+    const uint64_t cycles = meter_.end(part);
+    for (int d = 0; d < devices && go > 0; ++d) {
+      const auto k = static_cast<uint64_t>(std::count(device_of, device_of + go, static_cast<uint8_t>(d)));
+      balance.devices[static_cast<size_t>(d)].packed += k;
+      balance.devices[static_cast<size_t>(d)].pack_cycles += cycles * k / static_cast<uint64_t>(go);
+    }
+  }
+  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+  probing_ = false;
+  meter_.restore(timed_before);
+}
+
+void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  if (!unparking_) {
+    of_plan.balance.devices[static_cast<size_t>(device)].full += static_cast<uint64_t>(n);
+    events_[kFullLane] += static_cast<uint64_t>(n);
+  }
+  // Those that were parked before, and all whose buckets are not known, wait for a place.
+  if (!buckets || unparking_ || of_plan.balance.all_to != Balance::kMixed) {
+    park(entry, device, packets, buckets, n);
+    return;
+  }
+  Packet *here[Batch::kCapacity], *waiting[Batch::kCapacity];
+  uint16_t buckets_here[Batch::kCapacity], buckets_waiting[Batch::kCapacity];
+  int stay = 0, wait = 0;
+  for (int i = 0; i < n; ++i) {
+    const Bucket& of_bucket = of_plan.buckets[buckets[i]];
+    const bool waits = of_bucket.parked > 0 || in_flight(of_plan, of_bucket);
+    here[stay] = waiting[wait] = packets[i];
+    buckets_here[stay] = buckets_waiting[wait] = buckets[i];
+    wait += waits;
+    stay += !waits;
+  }
+  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait);
+  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+}
+
+void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  const int slice = std::max(of_plan.balance.decision.slice, 1);
+  if (releasing_ || slice >= batch.size() || of_plan.balance.all_to == Balance::kCpu) {
+    process(plan, step, batch);
+    return;
+  }
+  for (int at = 0; at < batch.size();) {
+    // A device must not wait for packets that are here already.
+    for (Line& line : of_plan.lines)
+      if (line.open && line.size == 1 && line.open->size > 0) submit(*line.open);
+    Batch part;
+    for (const int end = std::min(at + slice, batch.size()); at < end; ++at) part.push_back(batch[at]);
+    process(plan, step, part);
+    if (at >= batch.size()) break;
+    release_done();
+    for (size_t d = 0; d < devices_.size(); ++d) (void)unpark(plan, static_cast<int>(d));
+  }
+}
+
+// --- What the worker and the balancer tell each other
+
+void JobQueue::tick() {
+  until_tick_ = kBatchesPerLook;
+  const uint64_t now = LoadMeter::now();
+  const double us = static_cast<double>(now - ticked_) / cycles_per_us_;
+  if (ticked_ != 0 && us < kTickUs) return;
+  if (ticked_ == 0) start_span(now);
+  const bool first = std::exchange(ticked_, now) == 0;
+  for (OfPlan& of_plan : of_plan_)
+    if (of_plan.balance.decision.follow && !first) follow(of_plan, us / 1e3);
+  const BalanceLink::Decision* const decision = link_->decision();
+  if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
+  if (WorkerSample* const sample = link_->sample_place()) {
+    fill_sample(*sample, now);
+    link_->sample_ready();
+  } else if (!decision) {
+    return;  // the last one has not been read: this one goes on
+  }
+  start_span(now);
+  if (decision) {
+    take(*decision);
+    link_->decision_taken();
+  }
+  for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) update_gate(p);
+}
+
+void JobQueue::follow(OfPlan& of_plan, double ms) {
+  Balance& balance = of_plan.balance;
+  double all = 0;
+  bool moved = false;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    Measured& m = balance.devices[d];
+    const auto full = static_cast<double>(m.full - std::exchange(m.full_before, m.full));
+    const auto went = static_cast<double>(m.packets - std::exchange(m.packets_before, m.packets));
+    const auto polls = static_cast<double>(m.polls - std::exchange(m.polls_before, m.polls));
+    const auto starved = static_cast<double>(m.starved - std::exchange(m.starved_before, m.starved));
+    double& share = balance.shares[d];
+    if (!usable(static_cast<int>(d)))
+      share = 0;
+    else if (share > 0 || balance.decision.shares[d] > 0)
+      share = follow_share(share, full > 0 ? full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
+    // The first device has what it takes; the others share the rest.
+    share = std::min(share, std::max(1 - all, 0.0));
+    all += share;
+    const bool at_end = (share <= kNothing || share >= 1 - kNothing) && share != balance.given[d];
+    moved |= at_end || std::abs(share - balance.given[d]) > kWorthMoving;
+  }
+  if (moved) give_out_buckets(of_plan);
+}
+
+void JobQueue::give_out_buckets(OfPlan& of_plan) {
+  Balance& balance = of_plan.balance;
+  std::copy(balance.shares.begin(), balance.shares.end(), balance.given.begin());
+  balance.all_to = Balance::kCpu;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (balance.shares[d] > kNothing) balance.all_to = Balance::kMixed;
+    if (balance.shares[d] >= 1 - kNothing) {
+      balance.all_to = static_cast<int>(d);
+      break;
+    }
+  }
+  if (balance.all_to != Balance::kMixed) {
+    std::fill(balance.side.begin(), balance.side.end(), static_cast<uint8_t>(balance.all_to + 1));
+    return;
+  }
+  // Buckets of which nothing is known count a little, so that they are divided, too.
+  const auto weight_of = [&](size_t b) { return int64_t{balance.weight[b]} * 16 + 1; };
+  int64_t all = 0;
+  std::vector<int64_t>& missing = missing_;
+  std::fill(missing.begin(), missing.end(), 0);
+  for (size_t b = 0; b < kBuckets; ++b) {
+    const int64_t weight = weight_of(b);
+    all += weight;
+    missing[balance.side[b]] -= weight;
+  }
+  double to_devices = 0;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    to_devices += balance.shares[d];
+    missing[d + 1] += static_cast<int64_t>(balance.shares[d] * static_cast<double>(all));
+  }
+  missing[0] += static_cast<int64_t>((1 - to_devices) * static_cast<double>(all));
+  for (size_t i = 0; i < kBuckets; ++i) {
+    const size_t b = (next_bucket_ + i * kBucketStep) % kBuckets;
+    const int64_t weight = weight_of(b);
+    int64_t& from = missing[balance.side[b]];
+    // From a side that has too much to the one that lacks most, if that brings both nearer to what they should have.
+    if (from >= 0) continue;
+    const auto most = std::max_element(missing.begin(), missing.end());
+    if (*most <= 0) break;
+    if (weight > std::min(-from, *most) * 3 / 2) continue;
+    from += weight;
+    *most -= weight;
+    balance.side[b] = static_cast<uint8_t>(most - missing.begin());
+  }
+  next_bucket_ = (next_bucket_ + kBucketStep) % kBuckets;
+}
+
+void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
+  const LoadMeter::Sum time = meter_.take();
+  const uint64_t cycles = now - span_began_;
+  const double awake = static_cast<double>(cycles - std::min(cycles, time.slept));
+  const double per_timed = time.timed > 0 ? awake / static_cast<double>(time.timed) : 0;
+  const auto of_timed = [&](uint64_t part) {
+    return static_cast<uint64_t>(std::min(static_cast<double>(part) * per_timed, awake));
+  };
+  sample.decision = decision_;
+  sample.ns = static_cast<int64_t>(static_cast<double>(cycles) * 1e3 / cycles_per_us_);
+  sample.cycles = cycles;
+  sample.busy = of_timed(time.busy);
+  sample.waiting = of_timed(time.waiting);
+  const Bursts& bursts = meter_.bursts();
+  sample.bursts = bursts.all - bursts_before_.all;
+  sample.full_bursts = bursts.full - bursts_before_.full;
+  bursts_before_ = bursts;
+  sample.stretch_ns = static_cast<int64_t>(static_cast<double>(longest_stretch_) * 1e3 / cycles_per_us_);
+  for (size_t p = 0; p < of_plan_.size(); ++p) {
+    Balance& balance = of_plan_[p].balance;
+    ChainSample& chain = sample.chains[p];
+    chain.arrived = balance.arrived;
+    chain.bytes = balance.looked_at > 0 ? static_cast<uint64_t>(static_cast<double>(balance.arrived) *
+                                                                static_cast<double>(balance.bytes_looked_at) /
+                                                                static_cast<double>(balance.looked_at))
+                                        : 0;
+    chain.cpu.packets = balance.cpu.packets;
+    chain.cpu.timed = balance.cpu.timed;
+    chain.cpu.cycles = balance.cpu.cycles;
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      const Measured& m = balance.devices[d];
+      DeviceSample& device = chain.devices[d];
+      device.packets = m.packets;
+      // A packet's cost has two parts, which were measured for different packets.
+      device.timed = std::min(m.timed, m.packed);
+      device.cycles = device.timed == 0
+                          ? 0
+                          : static_cast<uint64_t>(static_cast<double>(device.timed) *
+                                                  (static_cast<double>(m.cycles) / static_cast<double>(m.timed) +
+                                                   static_cast<double>(m.pack_cycles) / static_cast<double>(m.packed)));
+      device.jobs = m.jobs;
+      device.job_ns = m.job_ns;
+      device.full = m.full;
+      device.polls = m.polls;
+      device.starved = m.starved;
+      device.share = balance.reported[d] = balance.shares[d];
+      device.well = usable(static_cast<int>(d));
+    }
+    chain.delays = balance.delays.count();
+    chain.delay_p50_ns = balance.delays.quantile(0.5);
+    chain.delay_p99_ns = balance.delays.quantile(0.99);
+  }
+}
+
+void JobQueue::start_span(uint64_t now) {
+  span_began_ = now;
+  longest_stretch_ = 0;
+  for (OfPlan& of_plan : of_plan_) {
+    Balance& balance = of_plan.balance;
+    balance.arrived = balance.looked_at = balance.bytes_looked_at = 0;
+    balance.cpu = {};
+    std::fill(balance.devices.begin(), balance.devices.end(), Measured{});
+    balance.delays.clear();
+    for (uint32_t& weight : balance.weight) weight -= weight / 2;
+  }
+}
+
+void JobQueue::take(const BalanceLink::Decision& decision) {
+  decision_ = decision.number;
+  for (size_t p = 0; p < of_plan_.size(); ++p) {
+    OfPlan& of_plan = of_plan_[p];
+    Balance& balance = of_plan.balance;
+    const ChainDecision& next = decision.chains[p];
+    // A worker that follows stays where it has moved to, unless the balancer wants something else than what it saw.
+    bool other = !next.follow || !balance.decision.follow;
+    for (size_t d = 0; d < next.shares.size(); ++d)
+      other |= std::abs(next.shares[d] - balance.reported[d]) > kSame && next.shares[d] != balance.decision.shares[d];
+    std::copy(next.shares.begin(), next.shares.end(), balance.decision.shares.begin());
+    balance.decision.follow = next.follow;
+    balance.decision.slice = next.slice;
+    balance.decision.probe_device = next.probe_device;
+    balance.probe = next.probe;
+    balance.tuning.job = next.job;
+    balance.tuning.max_wait_us = next.max_wait_us;
+    balance.tuning.places = next.places;
+    if (!other) continue;
+    std::copy(next.shares.begin(), next.shares.end(), balance.shares.begin());
+    give_out_buckets(of_plan);
+  }
+}
+
+}  // namespace headrace::offload
