@@ -63,7 +63,9 @@ struct LaneState {
   double share = 0;
   double full = 0;     ///< part of the packets for the device that found no place
   double starved = 0;  ///< part of the looks that found no job
+  double paid = 0;  ///< for a probe that did not come back yet
   double per_second = 0;
+  double full_ns = -1e18;  ///< when it was full last
   int silent = 0;  ///< samples in a row in which nothing came back though packets went there
 };
 
@@ -201,6 +203,7 @@ class Model : public Balancer {
   static constexpr double kCurious = 0.5;      // a load from which on it is good to know what devices cost
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
+  static constexpr double kMove = 0.4;  // of a share that a better device may get, in a step
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.1; }
@@ -258,6 +261,10 @@ class Model : public Balancer {
           const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
           lane.cost.add(cycles, timed, now_);
           pair.cost.add(cycles, timed, now_);
+          // What was paid beyond the true cost comes back.
+          const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
+          w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
+          lane.paid = 0;
           all += cycles / timed * packets;
         }
         if (v.jobs != 0) {
@@ -282,6 +289,7 @@ class Model : public Balancer {
         devices_[d].per_second += lane.per_second;
         lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
         if (lane.silent >= 3) devices_[d].pause.begin(now_);
+        if (lane.full > 0.01) lane.full_ns = now_;
         if (lane.full > 0.01 && lane.share > 0.01) devices_[d].bound_ns = now_;
       }
     }
@@ -344,16 +352,27 @@ class Model : public Balancer {
       full = std::max(full, chain.lanes[d].full);
       short_of = std::max(short_of, 1 - chain.lanes[d].share);
     }
+    // The time that the best chain lacks is taken from the others, and given back by and by.
+    const PairState& first = pairs_[best][d];
+    const double lacks = first.per_second * first.device_s * (short_of / std::max(1 - short_of, 0.1) + full);
+    const double others = std::max(sum_of_times(d) - first.per_second * first.device_s, 1e-9);
     for (size_t k = 0; k < pairs_.size(); ++k) {
       PairState& p = pairs_[k][d];
       if (k == best) {
         p.cap = 1;
       } else if (full > 0.01 && short_of > 0.01) {
-        p.cap = std::max(p.cap * (1 - std::clamp(2 * full + short_of, 0.02, 0.3)), 0.005);
+        p.cap = std::max(p.cap * (1 - std::clamp(lacks / others, 0.02, 0.7)), 0.005);
       } else {
         p.cap = std::min(p.cap * 1.03 + 0.001, 1.0);
       }
     }
+  }
+
+  /// The part of the device's time that all chains use, by what was learnt.
+  double sum_of_times(size_t d) const {
+    double sum = 0;
+    for (const auto& by_device : pairs_) sum += by_device[d].per_second * by_device[d].device_s;
+    return sum;
   }
 
   // --- Costs --------------------------------------------------------------------------------------------------------
@@ -399,13 +418,14 @@ class Model : public Balancer {
         for (LaneState& lane : chain.lanes) lane.share = 0;
         continue;
       }
-      set_shares(w, k, devices, decision);
+      set_shares(w, k, balance::first_device(setup(), number), devices, decision);
       chain.on_device = true;
       decision.slice = slice(w, k, decision);
     }
   }
 
-  /// The devices that save cycles and work, nearest first.
+  /// The devices that save cycles and work, the one that saves most first. The nearest has an advantage: what it costs is
+  /// known best, and memory near to it is what others lack.
   std::vector<size_t> candidates(size_t number, size_t k) const {
     const WorkerState& w = workers_[number];
     std::vector<size_t> found;
@@ -413,13 +433,16 @@ class Model : public Balancer {
       if (devices_[d].pause.over(now_) && gains(w, k, d)) found.push_back(d);
     const size_t nearest = balance::first_device(setup(), number);
     std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
-      if ((a == nearest) != (b == nearest)) return a == nearest;
-      return device_cost_of(w, k, a) < device_cost_of(w, k, b);
+      // Devices of one kind cost nearly the same; who has packets keeps them.
+      const auto rank = [&](size_t d) {
+        return device_cost_of(w, k, d) * (d == nearest ? 0.85 : 1) * (w.chains[k].lanes[d].share > 0.02 ? 0.95 : 1);
+      };
+      return rank(a) < rank(b);
     });
     return found;
   }
 
-  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
+  void set_shares(WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices, ChainDecision& decision) {
     ChainState& chain = w.chains[k];
     // Shares as the worker left them, without those of devices that are none any more.
     double sum = 0;
@@ -438,13 +461,17 @@ class Model : public Balancer {
         decision.shares[devices[i]] += left;
         break;
       }
-      // And what a nearer one could take, it gets back.
+      // And what a better one could take, it gets back.
       for (size_t i = 0; i + 1 < devices.size(); ++i) {
-        if (chain.lanes[devices[i]].full > 0.01 || chain.lanes[devices[i]].starved < 0.05) continue;
-        double& other = decision.shares[devices.back()];
-        const double moved = 0.1 * other;
-        other -= moved;
-        decision.shares[devices[i]] += moved;
+        if (now_ - chain.lanes[devices[i]].full_ns < 50 * kMs) continue;
+        for (size_t j = i + 1; j < devices.size(); ++j) {
+          if (decision.shares[devices[i]] > 0 || device_cost_of(w, k, devices[i]) > 0.85 * device_cost_of(w, k, devices[j]))
+            if (devices[i] != nearest) continue;
+          const double moved = kMove * decision.shares[devices[j]];
+          decision.shares[devices[j]] -= moved;
+          decision.shares[devices[i]] += moved;
+        }
+        break;
       }
     } else if (first < 0.02) {
       first = 0.02;
@@ -568,15 +595,17 @@ class Model : public Balancer {
     if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
     const double wait = settled ? pair.interval_ns : 15 * kMs;
     if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
-    const double each = known ? std::max(pair.cost.mean(), 1.0) : kUnknownCost * c;
-    double n = w.tokens / each;
+    // What it costs beyond what the CPU would have.
+    const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : kUnknownCost * c;
+    const double n = w.tokens / each;
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
-    if (n < std::min(8.0, enough) && w.tokens < 0.99 * bank()) return;
+    if (n < 2 && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
     decision.workers[chosen][k].probe = packets;
     decision.workers[chosen][k].probe_device = static_cast<int>(d);
     w.tokens -= packets * each;
+    w.chains[k].lanes[d].paid = packets * each;
     pair.probed_ns = now_;
     pair.cpu_when_probed = c;
     const double most = w.load > 0.85 ? 200 * kMs : 2000 * kMs;

@@ -147,8 +147,9 @@ class Simulation {
     const double end = seconds * 1e9;
     double at = 0;
     size_t steps = 0;
-    while (at < end) {
-      at = std::min(at + machine_->step_ms * 1e6, end);
+    // Whole steps: a shorter one at the end would say little.
+    while (at + machine_->step_ms * 1e6 < end * (1 + 1e-9)) {
+      at += machine_->step_ms * 1e6;
       while (WorkerState* w = earliest(at)) event(*w);
       step(at);
       ++steps;
@@ -237,7 +238,7 @@ class Simulation {
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
         Lane& lane = w.chains[k].lanes[d];
         if (lane.share <= 0 && lane.under_way.empty() && lane.open.packets == 0) continue;
-        constexpr double kLook = 40;
+        constexpr double kLook = 10;
         if (!lane.under_way.empty()) work(w, kLook);
         // A job that is done has left the device, whether the worker has seen it or not.
         const bool starved = lane.under_way.empty() || lane.under_way.back().done <= w.now;
@@ -334,12 +335,13 @@ class Simulation {
     Lane& lane = w.chains[k].lanes[d];
     const int job = decision_.workers[index(w)][k].job;
     if (lane.open.packets >= job) {
-      // The job is full and waits for a place.
-      w.chains[k].on_cpu += lane.to_append;
-      lane.sample.full += static_cast<uint64_t>(lane.to_append);
-      lane.ms_full += static_cast<uint64_t>(lane.to_append);
-      lane.to_append = 0;
-      return;
+      // The job is full and waits for a place. One slice runs on the CPU; then there may be one.
+      const int n = std::min(lane.to_append, decision_.workers[index(w)][k].slice);
+      w.chains[k].on_cpu += n;
+      lane.sample.full += static_cast<uint64_t>(n);
+      lane.ms_full += static_cast<uint64_t>(n);
+      lane.to_append -= n;
+      return slice(w, k);
     }
     const int n = std::min(lane.to_append, job - lane.open.packets);
     if (lane.open.packets == 0) {
@@ -367,7 +369,8 @@ class Simulation {
   }
 
   void idle(WorkerState& w) {
-    double next = w.now + 1e3;
+    constexpr double kMostIdle = 10e3;
+    double next = w.now + kMostIdle;
     bool waiting = false;
     for (size_t k = 0; k < w.chains.size(); ++k)
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
@@ -377,9 +380,9 @@ class Simulation {
         if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + 50));
         waiting |= !lane.under_way.empty();
       }
-    // Until one packet is there.
+    // Until some packets are there: looking for each of them would take most of the simulation's time.
     const double rate = arrivals(*machine_, index(w)) * 1e-9;
-    next = std::min(next, w.now + std::max((1.01 - w.ring) / rate, 50.0));
+    next = std::min(next, w.now + std::max((32.01 - w.ring) / rate, 50.0));
     if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
     w.now = next;
   }
