@@ -107,7 +107,8 @@ struct BalanceSample {
 struct ChainDecision {
   /// By device: the part of the packets that it gets, by flows. The CPU gets the rest.
   std::vector<double> shares;
-  /// The worker may move the shares by itself until the next decision: see follow_share().
+  /// The worker may move the shares by itself until the next decision: see follow_share(). What a share grows by is taken
+  /// from the CPU's, never from another device's.
   bool follow = false;
   int job = 1024;        ///< packets of a job
   int max_wait_us = 20;  ///< a job is submitted when its first packet has waited this long

@@ -313,7 +313,10 @@ class Model : public Balancer {
     DeviceState& device = devices_[d];
     if (device.bound_ns >= now_ && device.per_second > 0)
       device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
-    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) rank_chains(d);
+    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_)
+      rank_chains(d);
+    else
+      for (auto& by_device : pairs_) by_device[d].cap = std::min(by_device[d].cap * 1.3 + 0.02, 1.0);
     bool well = true;
     std::swap(well, device.well);
     if (!well) device.bound_ns = -1e18;
@@ -350,7 +353,9 @@ class Model : public Balancer {
       const ChainState& chain = w.chains[best];
       if (!chain.on_device) continue;
       full = std::max(full, chain.lanes[d].full);
-      short_of = std::max(short_of, 1 - chain.lanes[d].share);
+      double on_cpu = 1;
+      for (const LaneState& lane : chain.lanes) on_cpu -= lane.share;
+      short_of = std::max(short_of, on_cpu);
     }
     // The time that the best chain lacks is taken from the others, and given back by and by.
     const PairState& first = pairs_[best][d];
@@ -360,10 +365,10 @@ class Model : public Balancer {
       PairState& p = pairs_[k][d];
       if (k == best) {
         p.cap = 1;
-      } else if (full > 0.01 && short_of > 0.01) {
-        p.cap = std::max(p.cap * (1 - std::clamp(lacks / others, 0.02, 0.7)), 0.005);
+      } else if (full > 0.002 || short_of > 0.002) {
+        p.cap = std::max(p.cap * (1 - std::clamp(lacks / others, 0.03, 0.7)), 0.005);
       } else {
-        p.cap = std::min(p.cap * 1.03 + 0.001, 1.0);
+        p.cap = std::min(p.cap * 1.02 + 0.001, 1.0);
       }
     }
   }
@@ -447,44 +452,58 @@ class Model : public Balancer {
     // Shares as the worker left them, without those of devices that are none any more.
     double sum = 0;
     for (const size_t d : devices) {
-      decision.shares[d] = chain.lanes[d].share;
+      decision.shares[d] = std::min(chain.lanes[d].share, pairs_[k][d].cap);
       sum += decision.shares[d];
     }
-    double& first = decision.shares[devices[0]];
-    if (sum <= 0) {
-      first = 1;
-    } else if (devices.size() > 1) {
-      // What the first devices do not take is for the next one that has room.
-      const double left = 1 - sum;
-      for (size_t i = 0; i < devices.size() && left > 0.01; ++i) {
-        if (chain.lanes[devices[i]].full > 0.01) continue;
-        decision.shares[devices[i]] += left;
-        break;
-      }
-      // And what a better one could take, it gets back.
-      for (size_t i = 0; i + 1 < devices.size(); ++i) {
-        if (now_ - chain.lanes[devices[i]].full_ns < 50 * kMs) continue;
-        for (size_t j = i + 1; j < devices.size(); ++j) {
-          if (decision.shares[devices[i]] > 0 || device_cost_of(w, k, devices[i]) > 0.85 * device_cost_of(w, k, devices[j]))
-            if (devices[i] != nearest) continue;
-          const double moved = kMove * decision.shares[devices[j]];
-          decision.shares[devices[j]] -= moved;
-          decision.shares[devices[i]] += moved;
-        }
-        break;
-      }
-    } else if (first < 0.02) {
-      first = 0.02;
-    }
+    // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets to the
+    // CPU, so they are moved here.
+    const auto has_room = [&](size_t d) { return now_ - chain.lanes[d].full_ns >= 50 * kMs && pairs_[k][d].cap >= 1; };
+    const auto room = std::find_if(devices.begin(), devices.end(), has_room);
     decision.follow = true;
-    limit_to_need(w, k, devices, decision);
+    if (sum <= 0) {
+      decision.shares[devices[0]] = pairs_[k][devices[0]].cap;
+    } else if (devices.size() > 1 && room != devices.end()) {
+      decision.follow = false;
+      double left = 1 - sum;
+      for (const size_t d : devices) {
+        if (d == *room || chain.lanes[d].full <= 0.002) continue;
+        const double moved = std::min(0.5, chain.lanes[d].full + 0.01) * decision.shares[d];
+        decision.shares[d] -= moved;
+        left += moved;
+      }
+      decision.shares[*room] += left;
+      take_back(w, k, nearest, devices, decision);
+    }
     for (const size_t d : devices) {
       double& share = decision.shares[d];
-      if (pairs_[k][d].cap < share) {
-        share = pairs_[k][d].cap;
+      // A device without packets would never have more.
+      if (decision.follow && share < 0.01) share = std::min(0.01, std::max(1 - sum, 0.0));
+      if (pairs_[k][d].cap < 1) {
+        share = std::min(share, pairs_[k][d].cap);
         decision.follow = false;
       }
-      chain.lanes[d].share = share;
+    }
+    limit_to_need(w, k, devices, decision);
+    for (const size_t d : devices) chain.lanes[d].share = decision.shares[d];
+  }
+
+  /// What a better device could take, it gets back from those behind it: much if it was not full for long, else little.
+  void take_back(const WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
+                 ChainDecision& decision) const {
+    for (size_t i = 0; i + 1 < devices.size(); ++i) {
+      const LaneState& lane = w.chains[k].lanes[devices[i]];
+      if (lane.full > 0.002 || pairs_[k][devices[i]].cap < 1) continue;
+      double& mine = decision.shares[devices[i]];
+      const double most = now_ - lane.full_ns > 500 * kMs ? 1 : 0.01 * mine + 0.001;
+      for (size_t j = i + 1; j < devices.size(); ++j) {
+        const bool better = device_cost_of(w, k, devices[i]) < 0.85 * device_cost_of(w, k, devices[j]);
+        if (!better && devices[i] != nearest) continue;
+        double& other = decision.shares[devices[j]];
+        const double moved = std::min(kMove * other, most);
+        other -= moved;
+        mine += moved;
+      }
+      break;
     }
   }
 
@@ -593,13 +612,18 @@ class Model : public Balancer {
     const bool settled = known && (is_conclusive(k, d) || pair.cost.mean() < kGain * c);
     // What changed on the CPU may have changed on the device.
     if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
-    const double wait = settled ? pair.interval_ns : 15 * kMs;
+    const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
+    const double wait = settled ? std::min(pair.interval_ns, most) : 15 * kMs;
     if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
     // What it costs beyond what the CPU would have.
-    const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : kUnknownCost * c;
+    double unknown = kUnknownCost * c;
+    // Another chain tells what jobs cost there.
+    for (const auto& by_device : pairs_)
+      if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
+    const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
     const double n = w.tokens / each;
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
-    if (n < 2 && w.tokens < 0.99 * bank()) return;
+    if (n < (settled ? enough : 2) && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
     decision.workers[chosen][k].probe = packets;
@@ -608,7 +632,6 @@ class Model : public Balancer {
     w.chains[k].lanes[d].paid = packets * each;
     pair.probed_ns = now_;
     pair.cpu_when_probed = c;
-    const double most = w.load > 0.85 ? 200 * kMs : 2000 * kMs;
     pair.interval_ns = std::min(pair.interval_ns * 2, most);
   }
 

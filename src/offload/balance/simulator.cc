@@ -259,12 +259,15 @@ class Simulation {
     const double ms = (w.now - (w.next_ms - 1e6)) / 1e6;
     w.next_ms = w.now + 1e6;
     for (size_t k = 0; k < w.chains.size(); ++k) {
-      double left = 1;
+      double sum = 0;
+      for (const Lane& lane : w.chains[k].lanes) sum += lane.share;
       for (Lane& lane : w.chains[k].lanes) {
-        if (decision_.workers[index(w)][k].follow && lane.share > 0)
+        if (decision_.workers[index(w)][k].follow && lane.share > 0) {
+          const double others = sum - lane.share;
           lane.share = follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
-        lane.share = std::min(lane.share, left);
-        left -= lane.share;
+          lane.share = std::clamp(1 - others, 0.0, lane.share);
+          sum = others + lane.share;
+        }
         lane.ms_for = lane.ms_full = lane.ms_polls = lane.ms_starved = 0;
       }
     }
@@ -307,27 +310,21 @@ class Simulation {
       chain.sample.arrived += static_cast<uint64_t>(mine);
       chain.sample.bytes += static_cast<uint64_t>(mine) * static_cast<uint64_t>(machine_->chains[k].link_bytes);
       ChainDecision& decision = decision_.workers[index(w)][k];
-      int cpu = mine;
+      // A probe comes first, whatever the shares are.
+      const int probe = std::min(decision.probe, mine);
+      decision.probe -= probe;
+      int left_over = mine - probe;
       for (size_t d = 0; d < chain.lanes.size(); ++d) {
         Lane& lane = chain.lanes[d];
-        lane.carry += mine * lane.share;
-        int there = std::min(static_cast<int>(lane.carry), cpu);
+        lane.carry += (mine - probe) * lane.share;
+        int there = std::min(static_cast<int>(lane.carry), left_over);
         lane.carry -= there;
-        if (decision.probe > 0 && decision.probe_device == static_cast<int>(d)) {
-          const int more = std::min(decision.probe, cpu - there);
-          there += more;
-          decision.probe -= more;
-        }
-        if (decision.probe > 0 && decision.probe_device < 0) {
-          const int less = std::min(decision.probe, there);
-          there -= less;
-          decision.probe -= less;
-        }
+        left_over -= there;
+        if (decision.probe_device == static_cast<int>(d)) there += probe;
         lane.to_append = there;
         lane.ms_for += static_cast<uint64_t>(there);
-        cpu -= there;
       }
-      chain.on_cpu += cpu;
+      chain.on_cpu += left_over + (decision.probe_device < 0 ? probe : 0);
     }
   }
 
