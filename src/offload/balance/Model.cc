@@ -77,6 +77,7 @@ struct ChainState {
   double margin = 1;  ///< p99 seen by p99 foretold
   double foretold = 0;
   int over = 0;        ///< samples in a row with p99 over the bound
+  bool late = false;    ///< p99 is over the bound, and was for some time
   bool broken = false;  ///< the CPU breaks the bound, too
   Pause bound_pause;
   double p99_ns = 0;
@@ -175,28 +176,35 @@ class Model : public Balancer {
       const double v = found != j.end() && found->is_number() ? found->get<double>() : 0;
       return v > 0 && v < 1e12 ? v : 0;
     };
-    const auto named = [](const nlohmann::json& j, const std::string& name) {
-      const auto found = j.is_object() ? j.find("name") : j.end();
-      return j.is_object() && found != j.end() && found->is_string() && found->get<std::string>() == name;
-    };
-    for (const auto& chain : json)
-      for (size_t k = 0; k < pairs_.size(); ++k) {
-        if (!named(chain, setup().chains[k].name)) continue;
-        if (const double c = number(chain, "cpu"); c > 0) cpu_[k].add(c, 1, 0);
-        const auto devices = chain.find("devices");
-        if (devices == chain.end() || !devices->is_array()) continue;
-        for (const auto& device : *devices)
-          for (size_t d = 0; d < devices_.size(); ++d) {
-            if (!named(device, setup().devices[d].name)) continue;
+    for (size_t i = 0; i < json.size(); ++i)
+      for (const size_t k : places_of(json[i], i, setup().chains)) {
+        if (const double c = number(json[i], "cpu"); c > 0) cpu_[k].add(c, 1, 0);
+        const auto devices = json[i].find("devices");
+        if (devices == json[i].end() || !devices->is_array()) continue;
+        for (size_t j = 0; j < devices->size(); ++j)
+          for (const size_t d : places_of((*devices)[j], j, setup().devices)) {
             PairState& pair = pairs_[k][d];
-            if (const double c = number(device, "cycles"); c > 0) pair.cost.add(c, 1, 0);
-            pair.packets_per_job = pair.largest = number(device, "job");
-            pair.job_ns = number(device, "job_ns");
+            if (const double c = number((*devices)[j], "cycles"); c > 0) pair.cost.add(c, 1, 0);
+            pair.packets_per_job = pair.largest = number((*devices)[j], "job");
+            pair.job_ns = number((*devices)[j], "job_ns");
           }
       }
   }
 
  private:
+  /// Where in `list` the thing is that `json` names: at the same place, or wherever one has its name.
+  template <typename T>
+  static std::vector<size_t> places_of(const nlohmann::json& json, size_t place, const std::vector<T>& list) {
+    std::vector<size_t> found;
+    const auto name = json.is_object() ? json.find("name") : json.end();
+    if (!json.is_object() || name == json.end() || !name->is_string()) return found;
+    const std::string text = name->get<std::string>();
+    if (place < list.size() && list[place].name == text) return {place};
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list[i].name == text) found.push_back(i);
+    return found;
+  }
+
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
   static constexpr double kUnknownCost = 50;   // times that of the CPU
   static constexpr double kUse = 0.92, kLeave = 0.75;
@@ -301,6 +309,7 @@ class Model : public Balancer {
     if (bound <= 0) return;
     chain.p99_ns = p99;
     chain.over = p99 > bound ? chain.over + 1 : 0;
+    chain.late = p99 > bound && (chain.late || chain.over >= 3);
     double share = 0;
     for (const LaneState& lane : chain.lanes) share += lane.share;
     if (chain.foretold <= 0 || share < 0.05) return;
@@ -477,7 +486,11 @@ class Model : public Balancer {
     for (const size_t d : devices) {
       double& share = decision.shares[d];
       // A device without packets would never have more.
-      if (decision.follow && share < 0.01) share = std::min(0.01, std::max(1 - sum, 0.0));
+      if (decision.follow && sum > 0 && share < 0.01) {
+        const double more = std::min(0.01 - share, std::max(1 - sum, 0.0));
+        share += more;
+        sum += more;
+      }
       if (pairs_[k][d].cap < 1) {
         share = std::min(share, pairs_[k][d].cap);
         decision.follow = false;
@@ -733,7 +746,7 @@ class Model : public Balancer {
     }
     for (size_t i = 0; i < setup().chains.size(); ++i) {
       const double bound = setup().chains[i].p99_us;
-      if (bound > 0 && hottest->chains[i].over >= 3) {
+      if (hottest->chains[i].late) {
         text += fmt::format("; p99 bound {} us out of reach (seen {:.0f})", bound, hottest->chains[i].p99_ns * 1e-3);
         break;
       }

@@ -1,4 +1,4 @@
-#include "random_machines.hh"
+#include "unit/offload/balance/random_machines.hh"
 
 #include <algorithm>
 #include <cmath>
