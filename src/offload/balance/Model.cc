@@ -461,7 +461,7 @@ class Model : public Balancer {
     // Shares as the worker left them, without those of devices that are none any more.
     double sum = 0;
     for (const size_t d : devices) {
-      decision.shares[d] = std::min(chain.lanes[d].share, pairs_[k][d].cap);
+      decision.shares[d] = std::min({chain.lanes[d].share, pairs_[k][d].cap, 1 - sum});
       sum += decision.shares[d];
     }
     // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets to the
@@ -473,7 +473,7 @@ class Model : public Balancer {
       decision.shares[devices[0]] = pairs_[k][devices[0]].cap;
     } else if (devices.size() > 1 && room != devices.end()) {
       decision.follow = false;
-      double left = 1 - sum;
+      double left = std::max(1 - sum, 0.0);
       for (const size_t d : devices) {
         if (d == *room || chain.lanes[d].full <= 0.002) continue;
         const double moved = std::min(0.5, chain.lanes[d].full + 0.01) * decision.shares[d];
@@ -578,7 +578,9 @@ class Model : public Balancer {
     for (path.job = chain.most_job;; path.job = std::max(path.job / 2, 1)) {
       const double n = std::max(pair.packets_per_job, 1.0);
       path.job_ns = pair.job_ns * (0.4 + 0.6 * std::min(path.job / n, 4.0));
-      path.places = std::min(chain.most_places, 2 + static_cast<int>(path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job));
+      // As many as the packets that come while one is under way, and one to fill.
+      const double under_way = path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job;
+      path.places = static_cast<int>(std::min<double>(chain.most_places, 2 + under_way));
       state.foretold = balance::foretold_p99_ns(path);
       if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
       if (path.job <= kLeastJob) break;
