@@ -10,9 +10,11 @@
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/output.hh"
+#include "cli/source.hh"
 #include "headrace/balancer.hh"
 #include "offload/balance/simulator.hh"
 #include "offload/balance/trace.hh"
+#include "runtime/packages.hh"
 
 namespace headrace::cli {
 
@@ -128,11 +130,17 @@ int balance_command(int argc, char** argv) {
   CommandLine line(kBalanceName,
                    "Lets a balancer decide. Without options it reads a trace from standard input, the setup and then samples, "
                    "and answers each sample with a decision. docs/balancing.md describes the lines.");
-  std::string balancer, replay, machine;
+  std::string balancer, replay, machine, path;
+  std::vector<std::string> packages;
   double seconds = 0;
   bool list = false, as_json = false, trace = false;
   line.add_flag("--list", list, "List the balancers");
   line.add_option("--balancer", balancer, "The balancer; default: that of the trace, or Model")->option_text("NAME[=ARG]");
+  line.add_option("-p,--package", packages, "Load the balancers of a package first; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME");
+  line.add_option("-C,--clickpath", path, "Folders for packages, separated by ':'; $HEADRACE_PATH is searched, too")
+      ->option_text("PATH");
   CLI::Option* replay_option =
       line.add_option("--replay", replay, "Check that the trace's decisions are made again, byte for byte")
           ->option_text("TRACE");
@@ -146,6 +154,12 @@ int balance_command(int argc, char** argv) {
   line.add_flag("--json", as_json, "Print the simulation's outcome as JSON")->needs(simulate_option);
   line.add_flag("--trace", trace, "Print the simulation's trace instead of its outcome")->needs(simulate_option);
   if (const auto status = line.read(argc, argv)) return *status;
+
+  Errors errors(Errors::Output::kStderr);
+  for (const std::string& folder : split_path(path))
+    if (!folder.empty()) add_package_path(folder);
+  for (const std::string& package : packages)
+    if (!load_package(package, {}, errors)) return kFailed;
 
   if (list) {
     list_balancers();
