@@ -57,8 +57,8 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
         size_t at = 0;
         while (at < std::min(decided.size(), text.size()) && decided[at] == text[at]) ++at;
         const size_t from = at < 30 ? 0 : at - 30;
-        return wrong(where, fmt::format("line {}: differs from byte {} on\n  trace: {}\n  now:   {}", reader.lines(), at + 1,
-                                        text.substr(from, 70), decided.substr(from, 70)));
+        return wrong(where, fmt::format("line {}: differs from byte {} on\n  trace: {}\n  now:   {}", reader.lines(),
+                                        at + 1, text.substr(from, 70), decided.substr(from, 70)));
       }
       decided.clear();
       ++compared;
@@ -88,7 +88,8 @@ nlohmann::ordered_json json_of(const balance::SimulatedPhase& p) {
 
 std::string time_ms(double ms) { return ms < 0 ? "never" : fmt::format("{:.0f}", ms); }
 
-int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, bool as_json, bool trace) {
+int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, bool as_json,
+                   bool trace) {
   std::ifstream in(file);
   if (!in) return wrong(file, "cannot be read");
   std::stringstream text;
@@ -107,8 +108,11 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
     return 0;
   }
   if (as_json) {
-    nlohmann::ordered_json json{{"machine", phases[0].machine.name}, {"balancer", name}, {"step_us", r.step_us},
-                                {"complaints", r.complaints},        {"phases", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json json{{"machine", phases[0].machine.name},
+                                {"balancer", name},
+                                {"step_us", r.step_us},
+                                {"complaints", r.complaints},
+                                {"phases", nlohmann::ordered_json::array()}};
     for (const balance::SimulatedPhase& p : r.phases) json["phases"].push_back(json_of(p));
     write_output(json.dump(2) + "\n");
     return 0;
@@ -117,9 +121,9 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
   print("{:>6} {:>9} {:>9} {:>6} {:>7} {:>7} {:>8} {:>8} {:>6}  {}\n", "at s", "optimum", "Mpps", "part", "ms 0.95",
         "ms 0.98", "cycling", "p99 us", "share", "why");
   for (const balance::SimulatedPhase& p : r.phases)
-    print("{:>6.2f} {:>9.2f} {:>9.2f} {:>6.3f} {:>7} {:>7} {:>8.3f} {:>8.0f} {:>6.2f}  {}\n", p.at_s, p.optimum_mpps, p.mpps,
-          p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0, time_ms(p.at_95_ms), time_ms(p.at_98_ms), p.cycling, p.p99_us,
-          p.share, p.why);
+    print("{:>6.2f} {:>9.2f} {:>9.2f} {:>6.3f} {:>7} {:>7} {:>8.3f} {:>8.0f} {:>6.2f}  {}\n", p.at_s, p.optimum_mpps,
+          p.mpps, p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0, time_ms(p.at_95_ms), time_ms(p.at_98_ms), p.cycling,
+          p.p99_us, p.share, p.why);
   if (r.complaints != 0) print("{} values of decisions had to be changed\n", r.complaints);
   return 0;
 }
@@ -127,15 +131,17 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
 }  // namespace
 
 int balance_command(int argc, char** argv) {
-  CommandLine line(kBalanceName,
-                   "Lets a balancer decide. Without options it reads a trace from standard input, the setup and then samples, "
-                   "and answers each sample with a decision. docs/balancing.md describes the lines.");
+  CommandLine line(
+      kBalanceName,
+      "Lets a balancer decide. Without options it reads a trace from standard input, the setup and then samples, "
+      "and answers each sample with a decision. docs/balancing.md describes the lines.");
   std::string balancer, replay, machine, path;
   std::vector<std::string> packages;
   double seconds = 0;
   bool list = false, as_json = false, trace = false;
   line.add_flag("--list", list, "List the balancers");
-  line.add_option("--balancer", balancer, "The balancer; default: that of the trace, or Model")->option_text("NAME[=ARG]");
+  line.add_option("--balancer", balancer, "The balancer; default: that of the trace, or Model")
+      ->option_text("NAME[=ARG]");
   line.add_option("-p,--package", packages, "Load the balancers of a package first; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
@@ -145,7 +151,8 @@ int balance_command(int argc, char** argv) {
       line.add_option("--replay", replay, "Check that the trace's decisions are made again, byte for byte")
           ->option_text("TRACE");
   CLI::Option* simulate_option =
-      line.add_option("--simulate", machine, "Simulate a machine, such as those in bench/machines")->option_text("FILE");
+      line.add_option("--simulate", machine, "Simulate a machine, such as those in bench/machines")
+          ->option_text("FILE");
   simulate_option->excludes(replay_option);
   line.add_option("--seconds", seconds, "Simulated time; default: half a second after the last change")
       ->check(CLI::Range(0.0, 1e4))

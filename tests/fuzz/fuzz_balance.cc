@@ -61,7 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require_that(again.read(decided, copy), again.error());
       require_that(balance::trace_line(std::get<BalanceDecision>(copy)) == decided, "decision");
       std::vector<std::string> complaints;
-      require_that(balance::sanitize(decision, balancer->setup(), complaints) == 0, complaints.empty() ? "" : complaints[0]);
+      require_that(balance::sanitize(decision, balancer->setup(), complaints) == 0,
+                   complaints.empty() ? "" : complaints[0]);
       balancer->learn(balancer->learnt());
     } else {
       // A decision of somebody else.

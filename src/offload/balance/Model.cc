@@ -63,10 +63,10 @@ struct LaneState {
   double share = 0;
   double full = 0;     ///< part of the packets for the device that found no place
   double starved = 0;  ///< part of the looks that found no job
-  double paid = 0;  ///< for a probe that did not come back yet
+  double paid = 0;     ///< for a probe that did not come back yet
   double per_second = 0;
   double full_ns = -1e18;  ///< when it was full last
-  int silent = 0;  ///< samples in a row in which nothing came back though packets went there
+  int silent = 0;          ///< samples in a row in which nothing came back though packets went there
 };
 
 struct ChainState {
@@ -76,7 +76,7 @@ struct ChainState {
   std::vector<LaneState> lanes;
   double margin = 1;  ///< p99 seen by p99 foretold
   double foretold = 0;
-  int over = 0;        ///< samples in a row with p99 over the bound
+  int over = 0;         ///< samples in a row with p99 over the bound
   bool late = false;    ///< p99 is over the bound, and was for some time
   bool broken = false;  ///< the CPU breaks the bound, too
   Pause bound_pause;
@@ -112,7 +112,7 @@ struct DeviceState {
   bool well = true;
   Pause pause;
   double per_second = 0;
-  double capacity = 0;    ///< packets a second, as seen when it was busy; 0: never yet
+  double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
   double bound_ns = -1e18;  ///< when it was last seen busy
 };
 
@@ -208,7 +208,7 @@ class Model : public Balancer {
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
   static constexpr double kUnknownCost = 50;   // times that of the CPU
   static constexpr double kUse = 0.92, kLeave = 0.75;
-  static constexpr double kCurious = 0.5;      // a load from which on it is good to know what devices cost
+  static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
   static constexpr double kMove = 0.4;  // of a share that a better device may get, in a step
@@ -322,10 +322,11 @@ class Model : public Balancer {
     DeviceState& device = devices_[d];
     if (device.bound_ns >= now_ && device.per_second > 0)
       device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
-    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_)
+    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) {
       rank_chains(d);
-    else
+    } else {
       for (auto& by_device : pairs_) by_device[d].cap = std::min(by_device[d].cap * 1.3 + 0.02, 1.0);
+    }
     bool well = true;
     std::swap(well, device.well);
     if (!well) device.bound_ns = -1e18;
@@ -456,7 +457,8 @@ class Model : public Balancer {
     return found;
   }
 
-  void set_shares(WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices, ChainDecision& decision) {
+  void set_shares(WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
+                  ChainDecision& decision) {
     ChainState& chain = w.chains[k];
     // Shares as the worker left them, without those of devices that are none any more.
     double sum = 0;
@@ -521,7 +523,8 @@ class Model : public Balancer {
   }
 
   /// A worker that could nearly do it alone leaves the device to those that cannot.
-  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) const {
+  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices,
+                     ChainDecision& decision) const {
     if (w.saturated || w.load > 1.5) return;
     bool others = false;
     for (const WorkerState& other : workers_)
@@ -615,7 +618,8 @@ class Model : public Balancer {
     size_t chosen = workers_.size();
     for (size_t w = 0; w < workers_.size(); ++w) {
       const WorkerState& state = workers_[w];
-      if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0) continue;
+      if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0)
+        continue;
       if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
       if (chosen == workers_.size() || state.tokens > workers_[chosen].tokens) chosen = w;
     }
@@ -635,6 +639,9 @@ class Model : public Balancer {
     // Another chain tells what jobs cost there.
     for (const auto& by_device : pairs_)
       if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
+    // And another device what this chain costs.
+    for (const PairState& other : pairs_[k])
+      if (other.cost.known()) unknown = std::min(unknown, 8 * other.cost.mean() + c);
     const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
     const double n = w.tokens / each;
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
@@ -663,43 +670,36 @@ class Model : public Balancer {
 
   // --- For people ---------------------------------------------------------------------------------------------------
 
-  /// R* of all workers, packets a second.
+  /// R* of all workers, packets a second, if more arrived than they can do.
   double optimum() const {
-    std::vector<int> users(devices_.size(), 0);
-    for (const WorkerState& w : workers_)
-      for (size_t d = 0; d < devices_.size(); ++d)
-        for (const ChainState& chain : w.chains)
-          if (chain.lanes[d].share > 0) {
-            ++users[d];
-            break;
-          }
-    double sum = 0;
+    balance::Shop shop;
+    shop.devices = devices_.size();
     for (const WorkerState& w : workers_) {
       if (!w.known) continue;
-      balance::Sides sides;
-      sides.cycles = hz();
-      sides.outside = w.outside.mean();
-      bool limited = true;
-      std::vector<bool> counted(devices_.size(), false);
+      balance::Shop::Worker& worker = shop.workers.emplace_back();
+      worker.cycles = hz();
+      worker.outside = std::max(w.outside.mean(), 1.0);
+      worker.arrivals = 1e12;
       for (size_t k = 0; k < w.chains.size(); ++k) {
-        const double c = cpu_cost_of(w, k);
-        double best = c;
+        balance::Shop::Use& use = worker.chains.emplace_back();
+        use.packets = w.chains[k].part;
+        use.cpu = cpu_cost_of(w, k);
         for (size_t d = 0; d < devices_.size(); ++d) {
           const double cost = device_cost_of(w, k, d);
-          if (cost <= 0 || cost >= c) continue;
-          best = std::min(best, cost);
-          if (w.chains[k].lanes[d].share <= 0 || counted[d]) continue;
-          counted[d] = true;
-          if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) limited = false;
-          sides.capacity += devices_[d].capacity / users[d];
+          use.device.push_back(cost > 0 && devices_[d].pause.over(now_) ? cost : use.cpu);
+          use.device_ns.push_back(device_ns(k, d));
         }
-        sides.cpu += w.chains[k].part * c;
-        sides.device += w.chains[k].part * best;
       }
-      if (!limited || sides.capacity <= 0) sides.capacity = 1e12;
-      sum += balance::best_rate(sides);
     }
+    double sum = 0;
+    for (const double rate : balance::greedy_rates(shop)) sum += rate;
     return std::isfinite(sum) ? std::min(sum, 1e15) : 0;
+  }
+
+  /// A packet's part of the time of a device that is known to be its limit.
+  double device_ns(size_t k, size_t d) const {
+    if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) return 0;
+    return 1e9 * (pairs_[k][d].device_s > 0 ? pairs_[k][d].device_s : 1 / devices_[d].capacity);
   }
 
   std::string why() const {
@@ -733,8 +733,9 @@ class Model : public Balancer {
       text = fmt::format("no device (load {:.2f})", hottest->load);
     } else if (chain.on_device) {
       text = full && share < 0.985 ? fmt::format("device binds at {:.2f}", share)
-             : hottest->saturated ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
-                                  : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
+             : hottest->saturated
+                 ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
+                 : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
     } else if (!hottest->on_devices) {
       text = fmt::format("CPU suffices (load {:.2f})", hottest->load);
     } else if (any_pause) {

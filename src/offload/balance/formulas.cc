@@ -90,7 +90,8 @@ std::vector<double> greedy_rates(const Shop& shop) {
     double most = worker.arrivals * part - sent[e.worker][e.chain];
     const double gain = cost[e.worker] - part * e.saved;
     if (gain > 0)
-      most = std::min(most, (part * (worker.cycles + saved[e.worker]) - cost[e.worker] * sent[e.worker][e.chain]) / gain);
+      most =
+          std::min(most, (part * (worker.cycles + saved[e.worker]) - cost[e.worker] * sent[e.worker][e.chain]) / gain);
     // And no more than it needs.
     most = std::min(most, (worker.arrivals * cost[e.worker] - worker.cycles - saved[e.worker]) / e.saved);
     const double y = std::clamp(e.device_ns > 0 ? time[e.device] / e.device_ns : most, 0.0, std::max(most, 0.0));
@@ -117,9 +118,7 @@ double solve(std::vector<std::vector<double>>& table, size_t variables) {
     size_t pivot = rows;
     for (size_t i = 0; i < rows; ++i) {
       if (table[i][column] <= 1e-12) continue;
-      if (pivot == rows ||
-          table[i][last] * table[pivot][column] < table[pivot][last] * table[i][column])
-        pivot = i;
+      if (pivot == rows || table[i][last] * table[pivot][column] < table[pivot][last] * table[i][column]) pivot = i;
     }
     if (pivot == rows) break;  // without limit, which arrivals rule out
     const double by = table[pivot][column];

@@ -175,8 +175,8 @@ std::vector<Phase> read_machine(std::string_view text, std::string& error) {
     json.merge_patch(*change);
     phases.push_back({at, machine_of(json, error)});
     const Machine &a = phases.front().machine, &b = phases.back().machine;
-    if (error.empty() && (a.workers != b.workers || a.chains.size() != b.chains.size() || a.devices.size() != b.devices.size() ||
-                          a.ghz != b.ghz))
+    if (error.empty() && (a.workers != b.workers || a.chains.size() != b.chains.size() ||
+                          a.devices.size() != b.devices.size() || a.ghz != b.ghz))
       error = fmt::format("steps[{}]: expected as many workers, chains and devices as before, and the same clock", i);
   }
   if (!error.empty()) return {};

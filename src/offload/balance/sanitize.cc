@@ -100,8 +100,7 @@ class Judge {
     for (size_t m = 0; m < kMistakes; ++m) {
       if (counts_[m] == 0) continue;
       all += counts_[m];
-      complaints.push_back(
-          fmt::format("expected {} ({} times, first at {})", kTexts[m], counts_[m], first_[m]));
+      complaints.push_back(fmt::format("expected {} ({} times, first at {})", kTexts[m], counts_[m], first_[m]));
     }
     return all;
   }

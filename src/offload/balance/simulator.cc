@@ -125,7 +125,11 @@ struct WorkerState {
 class Simulation {
  public:
   Simulation(const std::vector<Phase>& phases, Balancer& balancer, uint64_t seed, std::string trace_as)
-      : phases_(phases), machine_(&phases[0].machine), balancer_(balancer), dice_(seed), trace_as_(std::move(trace_as)) {
+      : phases_(phases),
+        machine_(&phases[0].machine),
+        balancer_(balancer),
+        dice_(seed),
+        trace_as_(std::move(trace_as)) {
     setup_ = machine_->setup();
     decision_ = all_on_cpu();
     workers_.resize(static_cast<size_t>(setup_.workers));
@@ -156,7 +160,8 @@ class Simulation {
       if (phase_ + 1 < phases_.size() && phases_[phase_ + 1].at_s * 1e9 <= at) machine_ = &phases_[++phase_].machine;
     }
     result_.step_us = steps != 0 ? spent_us_ / static_cast<double>(steps) : 0;
-    for (size_t p = 0; p <= phase_; ++p) judge(p, p + 1 < phases_.size() ? std::min(phases_[p + 1].at_s, seconds) : seconds);
+    for (size_t p = 0; p <= phase_; ++p)
+      judge(p, p + 1 < phases_.size() ? std::min(phases_[p + 1].at_s, seconds) : seconds);
     return std::move(result_);
   }
 
@@ -264,7 +269,8 @@ class Simulation {
       for (Lane& lane : w.chains[k].lanes) {
         if (decision_.workers[index(w)][k].follow && lane.share > 0) {
           const double others = sum - lane.share;
-          lane.share = follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
+          lane.share =
+              follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
           lane.share = std::clamp(1 - others, 0.0, lane.share);
           sum = others + lane.share;
         }

@@ -19,11 +19,11 @@ namespace headrace::balance {
 struct Machine {
   struct Chain {
     std::string name = "chain";
-    double part = 1;              ///< of a worker's packets; the parts of all chains add up to 1
-    double cpu = 500;             ///< c
-    std::vector<double> device;   ///< d by device, for full jobs and without what a job costs
-    std::vector<double> mpps;     ///< by device: what the device itself can do
-    int link_bytes = 64;          ///< of a packet, over the link
+    double part = 1;             ///< of a worker's packets; the parts of all chains add up to 1
+    double cpu = 500;            ///< c
+    std::vector<double> device;  ///< d by device, for full jobs and without what a job costs
+    std::vector<double> mpps;    ///< by device: what the device itself can do
+    int link_bytes = 64;         ///< of a packet, over the link
     bool payload = false;
     int most_job = 1024;
     int most_places = 8;
@@ -43,10 +43,11 @@ struct Machine {
   std::string name = "machine";
   int workers = 1;
   double ghz = 2.1;
-  double outside = 100;         ///< o
-  int burst = 256;              ///< the most packets that a worker receives at once
-  int ring = 4096;              ///< packets that wait to be received; others are dropped
-  std::vector<double> mpps;     ///< by worker: what arrives; the last one is for all further workers. 0: as much as it takes
+  double outside = 100;  ///< o
+  int burst = 256;       ///< the most packets that a worker receives at once
+  int ring = 4096;       ///< packets that wait to be received; others are dropped
+  std::vector<double>
+      mpps;  ///< by worker: what arrives; the last one is for all further workers. 0: as much as it takes
   std::vector<int> first_device;
   std::vector<Chain> chains;
   std::vector<Device> devices;
@@ -74,11 +75,11 @@ std::vector<Phase> read_machine(std::string_view text, std::string& error);
 
 /// What the simulation saw in one step.
 struct SimulatedStep {
-  double at_s = 0;      ///< its end
-  double mpps = 0;      ///< packets done
-  double p99_us = 0;    ///< of the time in the router, of the chain where it is longest as a part of its bound
-  double share = 0;     ///< part of the packets that devices did
-  double worst_us = 0;  ///< p99 of the chain with a bound, 0: none has one
+  double at_s = 0;           ///< its end
+  double mpps = 0;           ///< packets done
+  double p99_us = 0;         ///< of the time in the router, of the chain where it is longest as a part of its bound
+  double share = 0;          ///< part of the packets that devices did
+  double worst_us = 0;       ///< p99 of the chain with a bound, 0: none has one
   double worker_cycles = 0;  ///< busy cycles of all workers, in a second
   std::string why;
 };
@@ -87,17 +88,17 @@ struct SimulatedStep {
 struct SimulatedPhase {
   double at_s = 0;
   double optimum_mpps = 0;
-  double mpps = 0;            ///< from 100 ms behind its begin on; if it is shorter, in its second half
-  double at_95_ms = -1;       ///< from here on the rate of any 30 ms is at least 0.95 of the optimum; -1: never
-  double at_98_ms = -1;       ///< likewise 0.98
-  double cycling = 0;         ///< highest less lowest rate of 50 ms, from 100 ms on, as a part of the optimum
-  double p99_us = 0;          ///< the median of the steps' p99
-  double bound_us = 0;        ///< the least bound of a chain; 0: none
-  double over_bound = 0;      ///< part of the steps from 100 ms on whose p99 was over it
-  double share = 0;           ///< of devices
-  double worker_cycles = 0;   ///< busy, in a second
-  double stated_mpps = 0;     ///< the optimum by the balancer itself, at the end
-  std::string why;            ///< at the end
+  double mpps = 0;           ///< from 100 ms behind its begin on; if it is shorter, in its second half
+  double at_95_ms = -1;      ///< from here on the rate of any 30 ms is at least 0.95 of the optimum; -1: never
+  double at_98_ms = -1;      ///< likewise 0.98
+  double cycling = 0;        ///< highest less lowest rate of 50 ms, from 100 ms on, as a part of the optimum
+  double p99_us = 0;         ///< the median of the steps' p99
+  double bound_us = 0;       ///< the least bound of a chain; 0: none
+  double over_bound = 0;     ///< part of the steps from 100 ms on whose p99 was over it
+  double share = 0;          ///< of devices
+  double worker_cycles = 0;  ///< busy, in a second
+  double stated_mpps = 0;    ///< the optimum by the balancer itself, at the end
+  std::string why;           ///< at the end
 };
 
 struct Simulated {

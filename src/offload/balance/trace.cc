@@ -26,7 +26,7 @@ class Writer {
 
   template <typename T>
   static Json to_json(const T& value) {
-    if constexpr (requires(Writer& w, T& v) { fields(w, v); }) {
+    if constexpr (requires(Writer & w, T & v) { fields(w, v); }) {
       Writer writer;
       // `fields` serves reading, too, and so takes what it may change; a Writer changes nothing.
       fields(writer, const_cast<T&>(value));
@@ -147,8 +147,7 @@ std::string line_of(const char* name, const T& value) {
 /// mistake. The first mistake is kept.
 class Reader {
  public:
-  Reader(const Json& json, std::string path, std::string& error)
-      : json_(json), path_(std::move(path)), error_(error) {
+  Reader(const Json& json, std::string path, std::string& error) : json_(json), path_(std::move(path)), error_(error) {
     if (!json.is_object()) expected("an object", json);
   }
 
@@ -218,7 +217,7 @@ class Reader {
       read(j[i], fmt::format("{}[{}]", path, i), values.emplace_back(), error);
   }
   template <typename T>
-    requires requires(Reader& r, T& v) { fields(r, v); }
+  requires requires(Reader& r, T& v) { fields(r, v); }
   static void read(const Json& j, const std::string& path, T& value, std::string& error) {
     Reader reader(j, path, error);
     fields(reader, value);
@@ -245,7 +244,8 @@ std::string wrong_with(const BalanceSetup& setup) {
   for (size_t k = 0; k < setup.chains.size(); ++k) {
     const BalanceSetup::Chain& chain = setup.chains[k];
     if (chain.most_job < 1 || chain.most_places < 1 || chain.most_wait_us < 0 || chain.p99_us < 0)
-      return fmt::format("setup.chains[{}]: expected most_job and most_places from 1, most_wait_us and p99_us from 0", k);
+      return fmt::format("setup.chains[{}]: expected most_job and most_places from 1, most_wait_us and p99_us from 0",
+                         k);
   }
   return {};
 }

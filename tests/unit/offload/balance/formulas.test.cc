@@ -26,7 +26,9 @@ TEST(BalanceFormulas, TheBestShareIsThatOfTrying) {
     EXPECT_GE(best_rate(s), best * (1 - 1e-9));
     // The peak is steep: a step of the grid beside it costs up to c / 10000 packets' worth.
     EXPECT_LE(best_rate(s), best * 1.02);
-    if (s.device >= s.cpu) { EXPECT_EQ(best_share(s), 0); }
+    if (s.device >= s.cpu) {
+      EXPECT_EQ(best_share(s), 0);
+    }
   }
 }
 
@@ -67,7 +69,8 @@ TEST(BalanceFormulas, ForetoldDelayGrowsWithJobsAndPlaces) {
 }
 
 TEST(BalanceFormulas, WhoSavesMostPerDeviceTimeComesFirst) {
-  std::vector<Errand> errands{{0, 0, 0, 1e6, 100, 10}, {0, 1, 0, 1e6, 900, 50}, {1, 0, 0, 1e6, -5, 1}, {1, 1, 0, 0, 50, 1}};
+  std::vector<Errand> errands{
+      {0, 0, 0, 1e6, 100, 10}, {0, 1, 0, 1e6, 900, 50}, {1, 0, 0, 1e6, -5, 1}, {1, 1, 0, 0, 50, 1}};
   order_by_saving(errands);
   ASSERT_EQ(errands.size(), 2u);
   EXPECT_EQ(errands[0].chain, 1u);
@@ -111,7 +114,8 @@ double grid_rate(const Shop& shop) {
   double best = 0;
   double share[4];
   for (int i = 0; i < (kSteps + 1) * (kSteps + 1) * (kSteps + 1) * (kSteps + 1); ++i) {
-    for (int j = 0, rest = i; j < 4; ++j, rest /= kSteps + 1) share[j] = rest % (kSteps + 1) / static_cast<double>(kSteps);
+    for (int j = 0, rest = i; j < 4; ++j, rest /= kSteps + 1)
+      share[j] = rest % (kSteps + 1) / static_cast<double>(kSteps);
     double sum = 0, time = 0, rates[2];
     for (size_t w = 0; w < 2; ++w) {
       const Shop::Worker& worker = shop.workers[w];

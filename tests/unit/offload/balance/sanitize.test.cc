@@ -79,7 +79,8 @@ TEST(BalanceSanitize, NamesAndCountsEachMistake) {
 
 TEST(BalanceSanitize, FillsWhatIsMissing) {
   const BalanceSetup setup = two_by_two();
-  for (BalanceDecision d : {BalanceDecision(), BalanceDecision{{{}, {}, {}}, "", 0}, BalanceDecision{{{ChainDecision()}}, "", 0}}) {
+  for (BalanceDecision d :
+       {BalanceDecision(), BalanceDecision{{{}, {}, {}}, "", 0}, BalanceDecision{{{ChainDecision()}}, "", 0}}) {
     std::vector<std::string> complaints;
     EXPECT_GT(sanitize(d, setup, complaints), 0u);
     EXPECT_FALSE(complaints.empty());

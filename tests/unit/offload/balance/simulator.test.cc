@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "unit/offload/balance/random_machines.hh"
 #include "support/source_dir.hh"
+#include "unit/offload/balance/random_machines.hh"
 
 namespace headrace::balance {
 namespace {
@@ -52,7 +52,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnEveryMachine) {
       const std::string where = fmt::format("{} from {} s: {}", phases[0].machine.name, p.at_s, p.why);
       EXPECT_GE(share_of_optimum(p), 0.98) << where;
       EXPECT_TRUE(p.at_95_ms >= 0 && p.at_95_ms <= 100) << where << ": 0.95 after " << p.at_95_ms << " ms";
-      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 300) << where << ": 0.98 after " << p.at_98_ms << " ms";
+      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << where << ": 0.98 after " << p.at_98_ms << " ms";
       EXPECT_LE(p.cycling, 0.02) << where;
       EXPECT_LE(p.over_bound, 0.02) << where;
     }
@@ -78,9 +78,9 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
   // [several devices or chains]
   Score scores[2];
   for (uint64_t seed = 1; seed <= kMachines; ++seed) {
-    const std::vector<Phase> phases = random_machine(seed, 0.18);
+    const std::vector<Phase> phases = random_machine(seed, 0.16);
     const auto model = balancer_of("Model");
-    const Simulated r = simulate(phases, *model, 0.36, seed);
+    const Simulated r = simulate(phases, *model, 0.32, seed);
     EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1];
     for (const SimulatedPhase& p : r.phases) {
@@ -97,11 +97,21 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     const auto part = [&](int n) { return static_cast<double>(n) / s.phases; };
     const bool one = &s == scores;
     fmt::print("{}: {} phases, {:.3f} at 0.98, {:.3f} at 0.95 within 100 ms, {:.3f} without cycling; worst: {}\n",
-               one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick), part(s.steady),
-               s.worst);
+               one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick),
+               part(s.steady), s.worst);
     EXPECT_GE(part(s.near), one ? 0.99 : 0.8);
     EXPECT_GE(part(s.quick), one ? 0.98 : 0.8);
     EXPECT_GE(part(s.steady), one ? 0.98 : 0.8);
+  }
+}
+
+TEST(BalanceSimulator, TheModelStatesTheOptimum) {
+  for (const char* name : {"h100-ipv4", "h100-matcher-512", "h100-expressions", "two-sockets", "eight-devices"}) {
+    std::vector<Phase> phases = machine(name);
+    phases.resize(1);
+    const auto model = balancer_of("Model");
+    const SimulatedPhase p = simulate(phases, *model, 0.3, 1).phases[0];
+    EXPECT_NEAR(p.stated_mpps / p.optimum_mpps, 1, 0.05) << name;
   }
 }
 
@@ -124,7 +134,8 @@ TEST(BalanceSimulator, ProbesStayWithinTheirBudget) {
   phases[0].machine.chains[0].device = {3000};
   phases[0].machine.noise = 0;
   const auto model = balancer_of("Model"), cpu = balancer_of("CPUOnly");
-  const double with = simulate(phases, *model, 2, 1).phases[0].mpps, without = simulate(phases, *cpu, 2, 1).phases[0].mpps;
+  const double with = simulate(phases, *model, 2, 1).phases[0].mpps,
+               without = simulate(phases, *cpu, 2, 1).phases[0].mpps;
   EXPECT_GE(with, 0.996 * without);
 }
 
@@ -179,7 +190,8 @@ TEST(BalanceSimulator, TheModelTeachesItsSuccessor) {
   second->learn(learnt);
   EXPECT_EQ(second->learnt(), learnt);
   // Any text is survived.
-  for (const char* text : {"", "[]", "{}", "[1,{\"name\":2},{\"name\":\"matcher\",\"devices\":3}]", "[[", "null"}) second->learn(text);
+  for (const char* text : {"", "[]", "{}", "[1,{\"name\":2},{\"name\":\"matcher\",\"devices\":3}]", "[[", "null"})
+    second->learn(text);
   EXPECT_EQ(second->learnt(), learnt);
 }
 

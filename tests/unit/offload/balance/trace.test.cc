@@ -16,7 +16,8 @@ std::string error_of(std::vector<std::string> lines) {
   return "";
 }
 
-const char* const kHead = R"({"setup":{"workers":1,"chains":[{"name":"a"}],"devices":[{"name":"b"}]},"balancer":"Model"})";
+const char* const kHead =
+    R"({"setup":{"workers":1,"chains":[{"name":"a"}],"devices":[{"name":"b"}]},"balancer":"Model"})";
 
 TEST(BalanceTrace, LinesComeBackAsTheyWere) {
   TraceHead head;
