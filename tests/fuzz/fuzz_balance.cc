@@ -1,5 +1,5 @@
-/// Fuzzes traces and the balancers that read them: any text gives a line or an error, any samples give decisions that need
-/// no repair, and what was decided reads back as it was.
+/// Fuzzes traces and the balancers that read them: any text gives a line or an error, any samples give decisions that
+/// need no repair, and what was decided reads back as it was.
 ///
 /// An input is the text of a trace.
 

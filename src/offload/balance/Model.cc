@@ -1,5 +1,5 @@
-// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles and a
-// worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
+// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles
+// and a worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ using balance::ratio;
 
 constexpr double kMs = 1e6;  // ns
 
-/// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row that
-/// lie far off begin it anew.
+/// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row
+/// that lie far off begin it anew.
 class Cost {
  public:
   void add(double cycles, double packets, double at_ns) {
@@ -332,8 +332,8 @@ class Model : public Balancer {
     if (!well) device.bound_ns = -1e18;
   }
 
-  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less with
-  /// it as long as the best one finds no place.
+  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less
+  /// with it as long as the best one finds no place.
   void rank_chains(size_t d) {
     double sum = 0, squares = 0, used = 0;
     for (auto& by_device : pairs_) {
@@ -439,8 +439,8 @@ class Model : public Balancer {
     }
   }
 
-  /// The devices that save cycles and work, the one that saves most first. The nearest has an advantage: what it costs is
-  /// known best, and memory near to it is what others lack.
+  /// The devices that save cycles and work, the one that saves most first. The nearest has an advantage: what it costs
+  /// is known best, and memory near to it is what others lack.
   std::vector<size_t> candidates(size_t number, size_t k) const {
     const WorkerState& w = workers_[number];
     std::vector<size_t> found;
@@ -466,8 +466,8 @@ class Model : public Balancer {
       decision.shares[d] = std::min({chain.lanes[d].share, pairs_[k][d].cap, 1 - sum});
       sum += decision.shares[d];
     }
-    // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets to the
-    // CPU, so they are moved here.
+    // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets
+    // to the CPU, so they are moved here.
     const auto has_room = [&](size_t d) { return now_ - chain.lanes[d].full_ns >= 50 * kMs && pairs_[k][d].cap >= 1; };
     const auto room = std::find_if(devices.begin(), devices.end(), has_room);
     decision.follow = true;
