@@ -76,9 +76,10 @@ struct ChainState {
   std::vector<LaneState> lanes;
   double margin = 1;  ///< p99 seen by p99 foretold
   double foretold = 0;
-  int over = 0;         ///< samples in a row with p99 over the bound
-  bool late = false;    ///< p99 is over the bound, and was for some time
-  bool broken = false;  ///< the CPU breaks the bound, too
+  double most_share = 1;  ///< beyond which the device's queue would break the bound
+  int over = 0;           ///< samples in a row with p99 over the bound
+  bool late = false;      ///< p99 is over the bound, and was for some time
+  bool broken = false;    ///< the CPU breaks the bound, too
   Pause bound_pause;
   double p99_ns = 0;
 };
@@ -147,7 +148,10 @@ class Model : public Balancer {
     for (size_t w = 0; w < workers_.size(); ++w)
       if (workers_[w].known) decide(w, decision.workers[w]);
     if (!devices_.empty()) probe(decision, passed);
-    decision.optimum_mpps = optimum() * 1e-6;
+    // For people, who do not see it change: the dearest part of a step.
+    if (step_ == 0) optimum_ = optimum();
+    step_ = (step_ + 1) % 8;
+    decision.optimum_mpps = optimum_ * 1e-6;
     decision.why = why();
     return decision;
   }
@@ -209,6 +213,7 @@ class Model : public Balancer {
   static constexpr double kUnknownCost = 50;   // times that of the CPU
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
+  static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
   static constexpr double kMove = 0.4;  // of a share that a better device may get, in a step
@@ -322,6 +327,8 @@ class Model : public Balancer {
     DeviceState& device = devices_[d];
     if (device.bound_ns >= now_ && device.per_second > 0)
       device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
+    // What is never tried is never learnt.
+    if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
     if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) {
       rank_chains(d);
     } else {
@@ -499,6 +506,14 @@ class Model : public Balancer {
       }
     }
     limit_to_need(w, k, devices, decision);
+    if (setup().chains[k].p99_us > 0 && chain.most_share < 1) {
+      decision.follow = false;
+      double left = chain.most_share;
+      for (const size_t d : devices) {
+        decision.shares[d] = std::min(decision.shares[d], left);
+        left -= decision.shares[d];
+      }
+    }
     for (const size_t d : devices) chain.lanes[d].share = decision.shares[d];
   }
 
@@ -556,6 +571,17 @@ class Model : public Balancer {
     return n;
   }
 
+  /// The packets a second that a device does for one of the workers that use it; 0: not known.
+  double capacity_for(const WorkerState& w, size_t d) const {
+    int users = 0;
+    for (const WorkerState& other : workers_) {
+      double share = 0;
+      for (const ChainState& chain : other.chains) share += chain.lanes[d].share;
+      users += share > 0 || &other == &w;
+    }
+    return devices_[d].capacity / users;
+  }
+
   /// The largest job whose packets stay below the bound. False if none does.
   bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
     const BalanceSetup::Chain& chain = setup().chains[k];
@@ -575,6 +601,12 @@ class Model : public Balancer {
     const PairState& pair = pairs_[k][devices[0]];
     balance::DevicePath path;
     path.arrivals = w.per_second * state.part;
+    // A device that is busy all the time makes packets wait for all places. It is left some time, if its limit is known.
+    state.most_share = 1;
+    if (const double room = kBusy * capacity_for(w, devices[0]); room > 0 && path.arrivals > room) {
+      state.most_share = room / path.arrivals;
+      path.arrivals = room;
+    }
     path.stretch_ns = w.stretch_ns;
     path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
     decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
@@ -762,7 +794,8 @@ class Model : public Balancer {
   std::vector<std::vector<PairState>> pairs_;  // by chain and device
   std::vector<Cost> cpu_;                      // by chain
   std::vector<DeviceState> devices_;
-  double now_ = 0;
+  double now_ = 0, optimum_ = 0;
+  int step_ = 0;
   bool started_ = false;
 };
 HEADRACE_BALANCER(Model, "the default: measures what each side costs, and computes the best")

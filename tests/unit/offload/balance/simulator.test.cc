@@ -154,6 +154,25 @@ TEST(BalanceSimulator, ADeviceThatFailsIsLeftAndTriedAgain) {
   EXPECT_TRUE(r.phases[2].at_95_ms >= 0 && r.phases[2].at_95_ms <= 600) << r.phases[2].at_95_ms;
 }
 
+TEST(BalanceSimulator, BoundsAreHeldAtEveryLoad) {
+  std::vector<Phase> phases = machine("h100-bound");
+  phases.resize(1);
+  Machine& m = phases[0].machine;
+  m.mpps = {0};
+  const double all = m.optimum() * 1e-6 / m.workers;
+  for (const double bound : {50, 100, 200})
+    for (const double load : {0.25, 0.5, 0.7, 0.9, 0.95}) {
+      m.chains[0].p99_us = bound;
+      m.mpps = {load * all};
+      const auto model = balancer_of("Model");
+      const SimulatedPhase p = simulate(phases, *model, 0.3, 1).phases[0];
+      EXPECT_LE(p.over_bound, 0.05) << bound << " us at " << load << ": " << p.p99_us << " us, " << p.why;
+      // The optimum is that of full jobs. Those that 50 us leave room for cost workers a third more.
+      const double least = bound < 100 && load > 0.7 ? 0.8 : 0.98;
+      EXPECT_GE(share_of_optimum(p), least) << bound << " us at " << load << ": " << p.why;
+    }
+}
+
 TEST(BalanceSimulator, ABoundOutOfReachIsSaid) {
   std::vector<Phase> phases = machine("h100-bound");
   phases.resize(1);
