@@ -3,6 +3,7 @@
 ///
 /// An input is the text of a trace.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
