@@ -78,9 +78,9 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
   // [several devices or chains]
   Score scores[2];
   for (uint64_t seed = 1; seed <= kMachines; ++seed) {
-    const std::vector<Phase> phases = random_machine(seed, 0.16);
+    const std::vector<Phase> phases = random_machine(seed, 0.15);
     const auto model = balancer_of("Model");
-    const Simulated r = simulate(phases, *model, 0.32, seed);
+    const Simulated r = simulate(phases, *model, 0.3, seed);
     EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1];
     for (const SimulatedPhase& p : r.phases) {
