@@ -2,8 +2,8 @@
 /// \file
 /// What decides, while packets flow, where chains run: the interface of balancers.
 ///
-/// A balancer is a state and a function. Every few milliseconds `step` gets what the workers measured, and says for each
-/// worker and chain which part of the packets goes to which device, and in what jobs:
+/// A balancer is a state and a function. Every few milliseconds `step` gets what the workers measured, and says for
+/// each worker and chain which part of the packets goes to which device, and in what jobs:
 ///
 ///     struct Halves : Balancer {
 ///       BalanceDecision step(const BalanceSample&) override {
@@ -82,7 +82,8 @@ struct ChainSample {
   uint64_t delays = 0, delay_p50_ns = 0, delay_p99_ns = 0;
 };
 
-/// What one worker did since its last sample. A decision was in force all the time: a sample ends where a decision does.
+/// What one worker did since its last sample. A decision was in force all the time: a sample ends where a decision
+/// does.
 struct WorkerSample {
   int worker = 0;
   uint64_t decision = 0;     ///< its number
@@ -96,8 +97,8 @@ struct WorkerSample {
   std::vector<ChainSample> chains;
 };
 
-/// All that is known at one time. A worker may be missing (it sleeps, or it was late); samples of decisions before the last
-/// one may come.
+/// All that is known at one time. A worker may be missing (it sleeps, or it was late); samples of decisions before the
+/// last one may come.
 struct BalanceSample {
   int64_t at_ns = 0;  ///< monotonic
   std::vector<WorkerSample> workers;
@@ -107,7 +108,8 @@ struct BalanceSample {
 struct ChainDecision {
   /// By device: the part of the packets that it gets, by flows. The CPU gets the rest.
   std::vector<double> shares;
-  /// The worker may move the shares by itself until the next decision: see follow_share().
+  /// The worker may move the shares by itself until the next decision: see follow_share(). What a share grows by is
+  /// taken from the CPU's, never from another device's.
   bool follow = false;
   int job = 1024;        ///< packets of a job
   int max_wait_us = 20;  ///< a job is submitted when its first packet has waited this long
@@ -125,8 +127,8 @@ struct BalanceDecision {
   double optimum_mpps = 0;  ///< of all workers by the balancer's model; 0: it has none, or does not know yet
 };
 
-/// How a worker moves the share of a device between decisions (ChainDecision::follow): less where packets find no place,
-/// more where the device has nothing to do.
+/// How a worker moves the share of a device between decisions (ChainDecision::follow): less where packets find no
+/// place, more where the device has nothing to do.
 /// \param full the part of the packets for the device that found no place
 /// \param starved the part of the looks that found no job there
 /// \param ms since the last call
@@ -144,7 +146,8 @@ class Balancer {
   Balancer(const Balancer&) = delete;
   Balancer& operator=(const Balancer&) = delete;
 
-  /// What stands behind `=` in `--balancer NAME=ARGUMENT`. Called at most once, before start(). False: it is not understood.
+  /// What stands behind `=` in `--balancer NAME=ARGUMENT`. Called at most once, before start(). False: it is not
+  /// understood.
   virtual bool configure(std::string_view argument) { return argument.empty(); }
   /// Called once, before the first step. Override it to look at the setup.
   virtual void start() {}

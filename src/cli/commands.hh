@@ -16,6 +16,8 @@ int check_command(int argc, char** argv);
 int compile_command(int argc, char** argv);
 /// `headrace graph`: a configuration and its chains as DOT or SVG.
 int graph_command(int argc, char** argv);
+/// `headrace balance`: balancers on traces and simulated machines.
+int balance_command(int argc, char** argv);
 /// `headrace elements`: the table of elements, or one element's page.
 int elements_command(int argc, char** argv);
 /// `headrace flatten`: a configuration without compound elements.

@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"check", &cli::check_command, "find the mistakes in a configuration without running it"},
     {"compile", &cli::compile_command, "compile a configuration's chains for a machine without a compiler"},
     {"graph", &cli::graph_command, "draw a configuration and its chains"},
+    {"balance", &cli::balance_command, "try a balancer on a trace or a simulated machine"},
     {"elements", &cli::elements_command, "list the elements, or show one element's page"},
     {"flatten", &cli::flatten_command, "print a configuration without compound elements"},
     {"click", &cli::click_command, "run a configuration as Click's user-level driver does"},

@@ -186,6 +186,11 @@ def test_control_page(prefix, tmp_path):
     assert not walk.problems, "\n".join(walk.problems)
 
 
+def test_balancing_page(prefix, tmp_path):
+    problems = Walk("balancing.md", tmp_path, prefix).walk().problems
+    assert not problems, "\n".join(problems)
+
+
 def nvrtc():
     """NVIDIA's run-time compiler from where the binary looks for it (tools/nvrtc puts it into the user's cache)."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -1,6 +1,6 @@
 // The adaptive load balancer of NBA (Kim et al., EuroSys 2015): one share for all, which moves by steps of 4 % in one
-// direction while the throughput rises, and turns around when it falls. The higher the share, the longer it waits between
-// steps, because throughput on the device is noisier.
+// direction while the throughput rises, and turns around when it falls. The higher the share, the longer it waits
+// between steps, because throughput on the device is noisier.
 
 #include <fmt/format.h>
 

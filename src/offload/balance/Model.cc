@@ -1,5 +1,5 @@
-// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles and a
-// worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
+// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles
+// and a worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ using balance::ratio;
 
 constexpr double kMs = 1e6;  // ns
 
-/// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row that
-/// lie far off begin it anew.
+/// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row
+/// that lie far off begin it anew.
 class Cost {
  public:
   void add(double cycles, double packets, double at_ns) {
@@ -63,8 +63,10 @@ struct LaneState {
   double share = 0;
   double full = 0;     ///< part of the packets for the device that found no place
   double starved = 0;  ///< part of the looks that found no job
+  double paid = 0;     ///< for a probe that did not come back yet
   double per_second = 0;
-  int silent = 0;  ///< samples in a row in which nothing came back though packets went there
+  double full_ns = -1e18;  ///< when it was full last
+  int silent = 0;          ///< samples in a row in which nothing came back though packets went there
 };
 
 struct ChainState {
@@ -74,8 +76,10 @@ struct ChainState {
   std::vector<LaneState> lanes;
   double margin = 1;  ///< p99 seen by p99 foretold
   double foretold = 0;
-  int over = 0;         ///< samples in a row with p99 over the bound
-  bool broken = false;  ///< the CPU breaks the bound, too
+  double most_share = 1;  ///< beyond which the device's queue would break the bound
+  int over = 0;           ///< samples in a row with p99 over the bound
+  bool late = false;      ///< p99 is over the bound, and was for some time
+  bool broken = false;    ///< the CPU breaks the bound, too
   Pause bound_pause;
   double p99_ns = 0;
 };
@@ -144,7 +148,10 @@ class Model : public Balancer {
     for (size_t w = 0; w < workers_.size(); ++w)
       if (workers_[w].known) decide(w, decision.workers[w]);
     if (!devices_.empty()) probe(decision, passed);
-    decision.optimum_mpps = optimum() * 1e-6;
+    // For people, who do not see it change: the dearest part of a step.
+    if (step_ == 0) optimum_ = optimum();
+    step_ = (step_ + 1) % 8;
+    decision.optimum_mpps = optimum_ * 1e-6;
     decision.why = why();
     return decision;
   }
@@ -173,34 +180,43 @@ class Model : public Balancer {
       const double v = found != j.end() && found->is_number() ? found->get<double>() : 0;
       return v > 0 && v < 1e12 ? v : 0;
     };
-    const auto named = [](const nlohmann::json& j, const std::string& name) {
-      const auto found = j.is_object() ? j.find("name") : j.end();
-      return j.is_object() && found != j.end() && found->is_string() && found->get<std::string>() == name;
-    };
-    for (const auto& chain : json)
-      for (size_t k = 0; k < pairs_.size(); ++k) {
-        if (!named(chain, setup().chains[k].name)) continue;
-        if (const double c = number(chain, "cpu"); c > 0) cpu_[k].add(c, 1, 0);
-        const auto devices = chain.find("devices");
-        if (devices == chain.end() || !devices->is_array()) continue;
-        for (const auto& device : *devices)
-          for (size_t d = 0; d < devices_.size(); ++d) {
-            if (!named(device, setup().devices[d].name)) continue;
+    for (size_t i = 0; i < json.size(); ++i)
+      for (const size_t k : places_of(json[i], i, setup().chains)) {
+        if (const double c = number(json[i], "cpu"); c > 0) cpu_[k].add(c, 1, 0);
+        const auto devices = json[i].find("devices");
+        if (devices == json[i].end() || !devices->is_array()) continue;
+        for (size_t j = 0; j < devices->size(); ++j)
+          for (const size_t d : places_of((*devices)[j], j, setup().devices)) {
             PairState& pair = pairs_[k][d];
-            if (const double c = number(device, "cycles"); c > 0) pair.cost.add(c, 1, 0);
-            pair.packets_per_job = pair.largest = number(device, "job");
-            pair.job_ns = number(device, "job_ns");
+            if (const double c = number((*devices)[j], "cycles"); c > 0) pair.cost.add(c, 1, 0);
+            pair.packets_per_job = pair.largest = number((*devices)[j], "job");
+            pair.job_ns = number((*devices)[j], "job_ns");
           }
       }
   }
 
  private:
+  /// Where in `list` the thing is that `json` names: at the same place, or wherever one has its name.
+  template <typename T>
+  static std::vector<size_t> places_of(const nlohmann::json& json, size_t place, const std::vector<T>& list) {
+    std::vector<size_t> found;
+    const auto name = json.is_object() ? json.find("name") : json.end();
+    if (!json.is_object() || name == json.end() || !name->is_string()) return found;
+    const std::string text = name->get<std::string>();
+    if (place < list.size() && list[place].name == text) return {place};
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list[i].name == text) found.push_back(i);
+    return found;
+  }
+
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
   static constexpr double kUnknownCost = 50;   // times that of the CPU
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
+  static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
+  static constexpr double kMove = 0.4;  // of a share that a better device may get, in a step
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.1; }
@@ -258,6 +274,10 @@ class Model : public Balancer {
           const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
           lane.cost.add(cycles, timed, now_);
           pair.cost.add(cycles, timed, now_);
+          // What was paid beyond the true cost comes back.
+          const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
+          w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
+          lane.paid = 0;
           all += cycles / timed * packets;
         }
         if (v.jobs != 0) {
@@ -282,6 +302,7 @@ class Model : public Balancer {
         devices_[d].per_second += lane.per_second;
         lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
         if (lane.silent >= 3) devices_[d].pause.begin(now_);
+        if (lane.full > 0.01) lane.full_ns = now_;
         if (lane.full > 0.01 && lane.share > 0.01) devices_[d].bound_ns = now_;
       }
     }
@@ -293,6 +314,7 @@ class Model : public Balancer {
     if (bound <= 0) return;
     chain.p99_ns = p99;
     chain.over = p99 > bound ? chain.over + 1 : 0;
+    chain.late = p99 > bound && (chain.late || chain.over >= 3);
     double share = 0;
     for (const LaneState& lane : chain.lanes) share += lane.share;
     if (chain.foretold <= 0 || share < 0.05) return;
@@ -305,14 +327,20 @@ class Model : public Balancer {
     DeviceState& device = devices_[d];
     if (device.bound_ns >= now_ && device.per_second > 0)
       device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
-    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) rank_chains(d);
+    // What is never tried is never learnt.
+    if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
+    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) {
+      rank_chains(d);
+    } else {
+      for (auto& by_device : pairs_) by_device[d].cap = std::min(by_device[d].cap * 1.3 + 0.02, 1.0);
+    }
     bool well = true;
     std::swap(well, device.well);
     if (!well) device.bound_ns = -1e18;
   }
 
-  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less with
-  /// it as long as the best one finds no place.
+  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less
+  /// with it as long as the best one finds no place.
   void rank_chains(size_t d) {
     double sum = 0, squares = 0, used = 0;
     for (auto& by_device : pairs_) {
@@ -342,18 +370,31 @@ class Model : public Balancer {
       const ChainState& chain = w.chains[best];
       if (!chain.on_device) continue;
       full = std::max(full, chain.lanes[d].full);
-      short_of = std::max(short_of, 1 - chain.lanes[d].share);
+      double on_cpu = 1;
+      for (const LaneState& lane : chain.lanes) on_cpu -= lane.share;
+      short_of = std::max(short_of, on_cpu);
     }
+    // The time that the best chain lacks is taken from the others, and given back by and by.
+    const PairState& first = pairs_[best][d];
+    const double lacks = first.per_second * first.device_s * (short_of / std::max(1 - short_of, 0.1) + full);
+    const double others = std::max(sum_of_times(d) - first.per_second * first.device_s, 1e-9);
     for (size_t k = 0; k < pairs_.size(); ++k) {
       PairState& p = pairs_[k][d];
       if (k == best) {
         p.cap = 1;
-      } else if (full > 0.01 && short_of > 0.01) {
-        p.cap = std::max(p.cap * (1 - std::clamp(2 * full + short_of, 0.02, 0.3)), 0.005);
+      } else if (full > 0.002 || short_of > 0.002) {
+        p.cap = std::max(p.cap * (1 - std::clamp(lacks / others, 0.03, 0.7)), 0.005);
       } else {
-        p.cap = std::min(p.cap * 1.03 + 0.001, 1.0);
+        p.cap = std::min(p.cap * 1.02 + 0.001, 1.0);
       }
     }
+  }
+
+  /// The part of the device's time that all chains use, by what was learnt.
+  double sum_of_times(size_t d) const {
+    double sum = 0;
+    for (const auto& by_device : pairs_) sum += by_device[d].per_second * by_device[d].device_s;
+    return sum;
   }
 
   // --- Costs --------------------------------------------------------------------------------------------------------
@@ -399,13 +440,14 @@ class Model : public Balancer {
         for (LaneState& lane : chain.lanes) lane.share = 0;
         continue;
       }
-      set_shares(w, k, devices, decision);
+      set_shares(w, k, balance::first_device(setup(), number), devices, decision);
       chain.on_device = true;
       decision.slice = slice(w, k, decision);
     }
   }
 
-  /// The devices that save cycles and work, nearest first.
+  /// The devices that save cycles and work, the one that saves most first. The nearest has an advantage: what it costs
+  /// is known best, and memory near to it is what others lack.
   std::vector<size_t> candidates(size_t number, size_t k) const {
     const WorkerState& w = workers_[number];
     std::vector<size_t> found;
@@ -413,51 +455,85 @@ class Model : public Balancer {
       if (devices_[d].pause.over(now_) && gains(w, k, d)) found.push_back(d);
     const size_t nearest = balance::first_device(setup(), number);
     std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
-      if ((a == nearest) != (b == nearest)) return a == nearest;
-      return device_cost_of(w, k, a) < device_cost_of(w, k, b);
+      // Devices of one kind cost nearly the same; who has packets keeps them.
+      const auto rank = [&](size_t d) {
+        return device_cost_of(w, k, d) * (d == nearest ? 0.85 : 1) * (w.chains[k].lanes[d].share > 0.02 ? 0.95 : 1);
+      };
+      return rank(a) < rank(b);
     });
     return found;
   }
 
-  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
+  void set_shares(WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
+                  ChainDecision& decision) {
     ChainState& chain = w.chains[k];
     // Shares as the worker left them, without those of devices that are none any more.
     double sum = 0;
     for (const size_t d : devices) {
-      decision.shares[d] = chain.lanes[d].share;
+      decision.shares[d] = std::min({chain.lanes[d].share, pairs_[k][d].cap, 1 - sum});
       sum += decision.shares[d];
     }
-    double& first = decision.shares[devices[0]];
-    if (sum <= 0) {
-      first = 1;
-    } else if (devices.size() > 1) {
-      // What the first devices do not take is for the next one that has room.
-      const double left = 1 - sum;
-      for (size_t i = 0; i < devices.size() && left > 0.01; ++i) {
-        if (chain.lanes[devices[i]].full > 0.01) continue;
-        decision.shares[devices[i]] += left;
-        break;
-      }
-      // And what a nearer one could take, it gets back.
-      for (size_t i = 0; i + 1 < devices.size(); ++i) {
-        if (chain.lanes[devices[i]].full > 0.01 || chain.lanes[devices[i]].starved < 0.05) continue;
-        double& other = decision.shares[devices.back()];
-        const double moved = 0.1 * other;
-        other -= moved;
-        decision.shares[devices[i]] += moved;
-      }
-    } else if (first < 0.02) {
-      first = 0.02;
-    }
+    // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets
+    // to the CPU, so they are moved here.
+    const auto has_room = [&](size_t d) { return now_ - chain.lanes[d].full_ns >= 50 * kMs && pairs_[k][d].cap >= 1; };
+    const auto room = std::find_if(devices.begin(), devices.end(), has_room);
     decision.follow = true;
-    limit_to_need(w, k, devices, decision);
+    if (sum <= 0) {
+      decision.shares[devices[0]] = pairs_[k][devices[0]].cap;
+    } else if (devices.size() > 1 && room != devices.end()) {
+      decision.follow = false;
+      double left = std::max(1 - sum, 0.0);
+      for (const size_t d : devices) {
+        if (d == *room || chain.lanes[d].full <= 0.002) continue;
+        const double moved = std::min(0.5, chain.lanes[d].full + 0.01) * decision.shares[d];
+        decision.shares[d] -= moved;
+        left += moved;
+      }
+      decision.shares[*room] += left;
+      take_back(w, k, nearest, devices, decision);
+    }
     for (const size_t d : devices) {
       double& share = decision.shares[d];
-      if (pairs_[k][d].cap < share) {
-        share = pairs_[k][d].cap;
+      // A device without packets would never have more.
+      if (decision.follow && sum > 0 && share < 0.01) {
+        const double more = std::min(0.01 - share, std::max(1 - sum, 0.0));
+        share += more;
+        sum += more;
+      }
+      if (pairs_[k][d].cap < 1) {
+        share = std::min(share, pairs_[k][d].cap);
         decision.follow = false;
       }
-      chain.lanes[d].share = share;
+    }
+    limit_to_need(w, k, devices, decision);
+    if (setup().chains[k].p99_us > 0 && chain.most_share < 1) {
+      decision.follow = false;
+      double left = chain.most_share;
+      for (const size_t d : devices) {
+        decision.shares[d] = std::min(decision.shares[d], left);
+        left -= decision.shares[d];
+      }
+    }
+    for (const size_t d : devices) chain.lanes[d].share = decision.shares[d];
+  }
+
+  /// What a better device could take, it gets back from those behind it: much if it was not full for long, else little.
+  void take_back(const WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
+                 ChainDecision& decision) const {
+    for (size_t i = 0; i + 1 < devices.size(); ++i) {
+      const LaneState& lane = w.chains[k].lanes[devices[i]];
+      if (lane.full > 0.002 || pairs_[k][devices[i]].cap < 1) continue;
+      double& mine = decision.shares[devices[i]];
+      const double most = now_ - lane.full_ns > 500 * kMs ? 1 : 0.01 * mine + 0.001;
+      for (size_t j = i + 1; j < devices.size(); ++j) {
+        const bool better = device_cost_of(w, k, devices[i]) < 0.85 * device_cost_of(w, k, devices[j]);
+        if (!better && devices[i] != nearest) continue;
+        double& other = decision.shares[devices[j]];
+        const double moved = std::min(kMove * other, most);
+        other -= moved;
+        mine += moved;
+      }
+      break;
     }
   }
 
@@ -495,6 +571,17 @@ class Model : public Balancer {
     return n;
   }
 
+  /// The packets a second that a device does for one of the workers that use it; 0: not known.
+  double capacity_for(const WorkerState& w, size_t d) const {
+    int users = 0;
+    for (const WorkerState& other : workers_) {
+      double share = 0;
+      for (const ChainState& chain : other.chains) share += chain.lanes[d].share;
+      users += share > 0 || &other == &w;
+    }
+    return devices_[d].capacity / users;
+  }
+
   /// The largest job whose packets stay below the bound. False if none does.
   bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
     const BalanceSetup::Chain& chain = setup().chains[k];
@@ -514,14 +601,21 @@ class Model : public Balancer {
     const PairState& pair = pairs_[k][devices[0]];
     balance::DevicePath path;
     path.arrivals = w.per_second * state.part;
+    // A device that is busy all the time makes packets wait for all places. It is left some time, if its limit is known.
+    state.most_share = 1;
+    if (const double room = kBusy * capacity_for(w, devices[0]); room > 0 && path.arrivals > room) {
+      state.most_share = room / path.arrivals;
+      path.arrivals = room;
+    }
     path.stretch_ns = w.stretch_ns;
     path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
     decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
     for (path.job = chain.most_job;; path.job = std::max(path.job / 2, 1)) {
       const double n = std::max(pair.packets_per_job, 1.0);
       path.job_ns = pair.job_ns * (0.4 + 0.6 * std::min(path.job / n, 4.0));
-      path.places = std::min(chain.most_places,
-                             2 + static_cast<int>(path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job));
+      // As many as the packets that come while one is under way, and one to fill.
+      const double under_way = path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job;
+      path.places = static_cast<int>(std::min<double>(chain.most_places, 2 + under_way));
       state.foretold = balance::foretold_p99_ns(path);
       if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
       if (path.job <= kLeastJob) break;
@@ -569,20 +663,29 @@ class Model : public Balancer {
     const bool settled = known && (is_conclusive(k, d) || pair.cost.mean() < kGain * c);
     // What changed on the CPU may have changed on the device.
     if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
-    const double wait = settled ? pair.interval_ns : 15 * kMs;
+    const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
+    const double wait = settled ? std::min(pair.interval_ns, most) : 15 * kMs;
     if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
-    const double each = known ? std::max(pair.cost.mean(), 1.0) : kUnknownCost * c;
-    double n = w.tokens / each;
+    // What it costs beyond what the CPU would have.
+    double unknown = kUnknownCost * c;
+    // Another chain tells what jobs cost there.
+    for (const auto& by_device : pairs_)
+      if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
+    // And another device what this chain costs.
+    for (const PairState& other : pairs_[k])
+      if (other.cost.known()) unknown = std::min(unknown, 8 * other.cost.mean() + c);
+    const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
+    const double n = w.tokens / each;
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
-    if (n < std::min(8.0, enough) && w.tokens < 0.99 * bank()) return;
+    if (n < (settled ? enough : 2) && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
     decision.workers[chosen][k].probe = packets;
     decision.workers[chosen][k].probe_device = static_cast<int>(d);
     w.tokens -= packets * each;
+    w.chains[k].lanes[d].paid = packets * each;
     pair.probed_ns = now_;
     pair.cpu_when_probed = c;
-    const double most = w.load > 0.85 ? 200 * kMs : 2000 * kMs;
     pair.interval_ns = std::min(pair.interval_ns * 2, most);
   }
 
@@ -599,43 +702,36 @@ class Model : public Balancer {
 
   // --- For people ---------------------------------------------------------------------------------------------------
 
-  /// R* of all workers, packets a second.
+  /// R* of all workers, packets a second, if more arrived than they can do.
   double optimum() const {
-    std::vector<int> users(devices_.size(), 0);
-    for (const WorkerState& w : workers_)
-      for (size_t d = 0; d < devices_.size(); ++d)
-        for (const ChainState& chain : w.chains)
-          if (chain.lanes[d].share > 0) {
-            ++users[d];
-            break;
-          }
-    double sum = 0;
+    balance::Shop shop;
+    shop.devices = devices_.size();
     for (const WorkerState& w : workers_) {
       if (!w.known) continue;
-      balance::Sides sides;
-      sides.cycles = hz();
-      sides.outside = w.outside.mean();
-      bool limited = true;
-      std::vector<bool> counted(devices_.size(), false);
+      balance::Shop::Worker& worker = shop.workers.emplace_back();
+      worker.cycles = hz();
+      worker.outside = std::max(w.outside.mean(), 1.0);
+      worker.arrivals = 1e12;
       for (size_t k = 0; k < w.chains.size(); ++k) {
-        const double c = cpu_cost_of(w, k);
-        double best = c;
+        balance::Shop::Use& use = worker.chains.emplace_back();
+        use.packets = w.chains[k].part;
+        use.cpu = cpu_cost_of(w, k);
         for (size_t d = 0; d < devices_.size(); ++d) {
           const double cost = device_cost_of(w, k, d);
-          if (cost <= 0 || cost >= c) continue;
-          best = std::min(best, cost);
-          if (w.chains[k].lanes[d].share <= 0 || counted[d]) continue;
-          counted[d] = true;
-          if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) limited = false;
-          sides.capacity += devices_[d].capacity / users[d];
+          use.device.push_back(cost > 0 && devices_[d].pause.over(now_) ? cost : use.cpu);
+          use.device_ns.push_back(device_ns(k, d));
         }
-        sides.cpu += w.chains[k].part * c;
-        sides.device += w.chains[k].part * best;
       }
-      if (!limited || sides.capacity <= 0) sides.capacity = 1e12;
-      sum += balance::best_rate(sides);
     }
+    double sum = 0;
+    for (const double rate : balance::greedy_rates(shop)) sum += rate;
     return std::isfinite(sum) ? std::min(sum, 1e15) : 0;
+  }
+
+  /// A packet's part of the time of a device that is known to be its limit.
+  double device_ns(size_t k, size_t d) const {
+    if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) return 0;
+    return 1e9 * (pairs_[k][d].device_s > 0 ? pairs_[k][d].device_s : 1 / devices_[d].capacity);
   }
 
   std::string why() const {
@@ -685,7 +781,7 @@ class Model : public Balancer {
     }
     for (size_t i = 0; i < setup().chains.size(); ++i) {
       const double bound = setup().chains[i].p99_us;
-      if (bound > 0 && hottest->chains[i].over >= 3) {
+      if (hottest->chains[i].late) {
         text += fmt::format("; p99 bound {} us out of reach (seen {:.0f})", bound, hottest->chains[i].p99_ns * 1e-3);
         break;
       }
@@ -698,7 +794,8 @@ class Model : public Balancer {
   std::vector<std::vector<PairState>> pairs_;  // by chain and device
   std::vector<Cost> cpu_;                      // by chain
   std::vector<DeviceState> devices_;
-  double now_ = 0;
+  double now_ = 0, optimum_ = 0;
+  int step_ = 0;
   bool started_ = false;
 };
 HEADRACE_BALANCER(Model, "the default: measures what each side costs, and computes the best")

@@ -1,5 +1,5 @@
-// Opportunistic offloading, as in Kargus (Jamshed et al., CCS 2012): a worker uses the CPU until packets queue up in front
-// of it, then the device until the queue is short again.
+// Opportunistic offloading, as in Kargus (Jamshed et al., CCS 2012): a worker uses the CPU until packets queue up in
+// front of it, then the device until the queue is short again.
 
 #include "headrace/balancer.hh"
 #include "offload/balance/formulas.hh"

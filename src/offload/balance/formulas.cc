@@ -86,7 +86,8 @@ std::vector<double> greedy_rates(const Shop& shop) {
   for (const Errand& e : errands) {
     const Shop::Worker& worker = shop.workers[e.worker];
     const double part = worker.chains[e.chain].packets;
-    // What the worker can send is a part of what it does, which grows with what it sends: cycles + saved * y = cost * y / part.
+    // What the worker can send is a part of what it does, which grows with what it sends: cycles + saved * y = cost * y
+    // / part.
     double most = worker.arrivals * part - sent[e.worker][e.chain];
     const double gain = cost[e.worker] - part * e.saved;
     if (gain > 0)

@@ -1,6 +1,7 @@
 #pragma once
 /// \file
-/// The sums behind the balancer: pure functions of costs, without state and without time. docs/balancing.md derives them.
+/// The sums behind the balancer: pure functions of costs, without state and without time. docs/balancing.md derives
+/// them.
 ///
 /// Costs are in cycles per packet, rates in packets per second unless a name says otherwise.
 
@@ -50,8 +51,8 @@ struct DevicePath {
 /// device, and for the worker to look.
 double foretold_p99_ns(const DevicePath& path);
 
-/// The jobs that must be under way so that the device always has one: those that it does in the time in which one of them
-/// comes back and the next is sent.
+/// The jobs that must be under way so that the device always has one: those that it does in the time in which one of
+/// them comes back and the next is sent.
 int places_needed(const DevicePath& path);
 
 /// Several workers and chains that share devices.
@@ -83,11 +84,11 @@ struct Errand {
 void order_by_saving(std::vector<Errand>& errands);
 
 /// By worker: the packets that get through when device time goes to those who save most with it, until each worker does
-/// all that arrives. The greedy answer, which is within a hundredth of highest_rate() unless devices overlap oddly.
+/// all that arrives. Quick, feasible, and exact for one chain and one device; never above highest_rate().
 std::vector<double> greedy_rates(const Shop& shop);
 
-/// The packets of all workers that get through at best: the linear program, solved exactly. It takes seconds for hundreds of
-/// workers; it is there to judge balancers by.
+/// The packets of all workers that get through at best: the linear program, solved exactly. It takes seconds for
+/// hundreds of workers; it is there to judge balancers by.
 double highest_rate(const Shop& shop);
 
 }  // namespace headrace::balance

@@ -151,8 +151,9 @@ class Simulation {
     const double end = seconds * 1e9;
     double at = 0;
     size_t steps = 0;
-    while (at < end) {
-      at = std::min(at + machine_->step_ms * 1e6, end);
+    // Whole steps: a shorter one at the end would say little.
+    while (at + machine_->step_ms * 1e6 < end * (1 + 1e-9)) {
+      at += machine_->step_ms * 1e6;
       while (WorkerState* w = earliest(at)) event(*w);
       step(at);
       ++steps;
@@ -242,7 +243,7 @@ class Simulation {
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
         Lane& lane = w.chains[k].lanes[d];
         if (lane.share <= 0 && lane.under_way.empty() && lane.open.packets == 0) continue;
-        constexpr double kLook = 40;
+        constexpr double kLook = 10;
         if (!lane.under_way.empty()) work(w, kLook);
         // A job that is done has left the device, whether the worker has seen it or not.
         const bool starved = lane.under_way.empty() || lane.under_way.back().done <= w.now;
@@ -263,13 +264,16 @@ class Simulation {
     const double ms = (w.now - (w.next_ms - 1e6)) / 1e6;
     w.next_ms = w.now + 1e6;
     for (size_t k = 0; k < w.chains.size(); ++k) {
-      double left = 1;
+      double sum = 0;
+      for (const Lane& lane : w.chains[k].lanes) sum += lane.share;
       for (Lane& lane : w.chains[k].lanes) {
-        if (decision_.workers[index(w)][k].follow && lane.share > 0)
+        if (decision_.workers[index(w)][k].follow && lane.share > 0) {
+          const double others = sum - lane.share;
           lane.share =
               follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
-        lane.share = std::min(lane.share, left);
-        left -= lane.share;
+          lane.share = std::clamp(1 - others, 0.0, lane.share);
+          sum = others + lane.share;
+        }
         lane.ms_for = lane.ms_full = lane.ms_polls = lane.ms_starved = 0;
       }
     }
@@ -312,27 +316,21 @@ class Simulation {
       chain.sample.arrived += static_cast<uint64_t>(mine);
       chain.sample.bytes += static_cast<uint64_t>(mine) * static_cast<uint64_t>(machine_->chains[k].link_bytes);
       ChainDecision& decision = decision_.workers[index(w)][k];
-      int cpu = mine;
+      // A probe comes first, whatever the shares are.
+      const int probe = std::min(decision.probe, mine);
+      decision.probe -= probe;
+      int left_over = mine - probe;
       for (size_t d = 0; d < chain.lanes.size(); ++d) {
         Lane& lane = chain.lanes[d];
-        lane.carry += mine * lane.share;
-        int there = std::min(static_cast<int>(lane.carry), cpu);
+        lane.carry += (mine - probe) * lane.share;
+        int there = std::min(static_cast<int>(lane.carry), left_over);
         lane.carry -= there;
-        if (decision.probe > 0 && decision.probe_device == static_cast<int>(d)) {
-          const int more = std::min(decision.probe, cpu - there);
-          there += more;
-          decision.probe -= more;
-        }
-        if (decision.probe > 0 && decision.probe_device < 0) {
-          const int less = std::min(decision.probe, there);
-          there -= less;
-          decision.probe -= less;
-        }
+        left_over -= there;
+        if (decision.probe_device == static_cast<int>(d)) there += probe;
         lane.to_append = there;
         lane.ms_for += static_cast<uint64_t>(there);
-        cpu -= there;
       }
-      chain.on_cpu += cpu;
+      chain.on_cpu += left_over + (decision.probe_device < 0 ? probe : 0);
     }
   }
 
@@ -340,12 +338,13 @@ class Simulation {
     Lane& lane = w.chains[k].lanes[d];
     const int job = decision_.workers[index(w)][k].job;
     if (lane.open.packets >= job) {
-      // The job is full and waits for a place.
-      w.chains[k].on_cpu += lane.to_append;
-      lane.sample.full += static_cast<uint64_t>(lane.to_append);
-      lane.ms_full += static_cast<uint64_t>(lane.to_append);
-      lane.to_append = 0;
-      return;
+      // The job is full and waits for a place. One slice runs on the CPU; then there may be one.
+      const int n = std::min(lane.to_append, decision_.workers[index(w)][k].slice);
+      w.chains[k].on_cpu += n;
+      lane.sample.full += static_cast<uint64_t>(n);
+      lane.ms_full += static_cast<uint64_t>(n);
+      lane.to_append -= n;
+      return slice(w, k);
     }
     const int n = std::min(lane.to_append, job - lane.open.packets);
     if (lane.open.packets == 0) {
@@ -373,7 +372,8 @@ class Simulation {
   }
 
   void idle(WorkerState& w) {
-    double next = w.now + 1e3;
+    constexpr double kMostIdle = 10e3;
+    double next = w.now + kMostIdle;
     bool waiting = false;
     for (size_t k = 0; k < w.chains.size(); ++k)
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
@@ -383,9 +383,9 @@ class Simulation {
         if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + 50));
         waiting |= !lane.under_way.empty();
       }
-    // Until one packet is there.
+    // Until some packets are there: looking for each of them would take most of the simulation's time.
     const double rate = arrivals(*machine_, index(w)) * 1e-9;
-    next = std::min(next, w.now + std::max((1.01 - w.ring) / rate, 50.0));
+    next = std::min(next, w.now + std::max((32.01 - w.ring) / rate, 50.0));
     if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
     w.now = next;
   }

@@ -2,9 +2,9 @@
 /// \file
 /// A machine that does not exist: workers, chains and devices in simulated time, for balancers to be tried on.
 ///
-/// Every worker is simulated burst by burst: it receives, runs packets in slices on the CPU, packs jobs, submits them, looks
-/// for finished ones, and moves its shares by follow_share() every millisecond. Devices do jobs in the order in which they
-/// come. What is left out: caches, packet lengths within a chain, flows.
+/// Every worker is simulated burst by burst: it receives, runs packets in slices on the CPU, packs jobs, submits them,
+/// looks for finished ones, and moves its shares by follow_share() every millisecond. Devices do jobs in the order in
+/// which they come. What is left out: caches, packet lengths within a chain, flows.
 
 #include <cstdint>
 #include <string>
@@ -69,8 +69,8 @@ struct Phase {
   Machine machine;
 };
 
-/// Reads a machine file: the fields of Machine, and `"steps": [{"at_s": 0.5, "change": {...}}]` with the fields that change,
-/// as RFC 7396 merges them (lists as a whole). Empty, with a message, if the text is not one.
+/// Reads a machine file: the fields of Machine, and `"steps": [{"at_s": 0.5, "change": {...}}]` with the fields that
+/// change, as RFC 7396 merges them (lists as a whole). Empty, with a message, if the text is not one.
 std::vector<Phase> read_machine(std::string_view text, std::string& error);
 
 /// What the simulation saw in one step.

@@ -1,0 +1,184 @@
+// `headrace balance`: lets balancers decide about samples of traces, of other programs, and of simulated machines.
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command_line.hh"
+#include "cli/commands.hh"
+#include "cli/output.hh"
+#include "cli/source.hh"
+#include "headrace/balancer.hh"
+#include "offload/balance/simulator.hh"
+#include "offload/balance/trace.hh"
+#include "runtime/packages.hh"
+
+namespace headrace::cli {
+
+namespace {
+
+constexpr const char* kBalanceName = "headrace balance";
+
+int wrong(const std::string& where, const std::string& what) {
+  complain("{}: {}: {}\n", kBalanceName, where, what);
+  return kFailed;
+}
+
+void list_balancers() {
+  for (const BalancerInfo& info : all_balancers()) print("{:<12}{}\n", info.name, info.about);
+}
+
+/// Reads a trace line by line from `in`. Decisions go to standard output, or are compared with those of the trace.
+int decide(std::istream& in, const std::string& where, const std::string& balancer_text, bool replay) {
+  balance::TraceReader reader;
+  std::unique_ptr<Balancer> balancer;
+  std::string decided;  // what the trace should have next
+  int compared = 0;
+  for (std::string text; std::getline(in, text);) {
+    balance::TraceLine line;
+    if (!reader.read(text, line)) return wrong(where, reader.error());
+    if (auto* head = std::get_if<balance::TraceHead>(&line)) {
+      std::string error;
+      balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
+      if (!balancer) return wrong(where, error);
+      balancer->set_setup(std::move(head->setup));
+    } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
+      decided = balance::trace_line(balancer->step(*sample));
+      if (replay) continue;
+      write_output(decided + "\n");
+      // Who wrote the sample waits for the decision.
+      if (finish_output(kBalanceName, 0) != 0) return kFailed;
+    } else if (replay) {
+      if (decided.empty()) return wrong(where, fmt::format("line {}: a decision without a sample", reader.lines()));
+      if (decided != text) {
+        size_t at = 0;
+        while (at < std::min(decided.size(), text.size()) && decided[at] == text[at]) ++at;
+        const size_t from = at < 30 ? 0 : at - 30;
+        return wrong(where, fmt::format("line {}: differs from byte {} on\n  trace: {}\n  now:   {}", reader.lines(),
+                                        at + 1, text.substr(from, 70), decided.substr(from, 70)));
+      }
+      decided.clear();
+      ++compared;
+    }
+  }
+  if (!balancer) return wrong(where, "expected a trace, found nothing");
+  if (replay) print("{} decisions are the same\n", compared);
+  return 0;
+}
+
+nlohmann::ordered_json json_of(const balance::SimulatedPhase& p) {
+  return {{"at_s", p.at_s},
+          {"optimum_mpps", p.optimum_mpps},
+          {"mpps", p.mpps},
+          {"of_optimum", p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0},
+          {"at_95_ms", p.at_95_ms},
+          {"at_98_ms", p.at_98_ms},
+          {"cycling", p.cycling},
+          {"p99_us", p.p99_us},
+          {"bound_us", p.bound_us},
+          {"over_bound", p.over_bound},
+          {"share", p.share},
+          {"worker_cycles", p.worker_cycles},
+          {"stated_mpps", p.stated_mpps},
+          {"why", p.why}};
+}
+
+std::string time_ms(double ms) { return ms < 0 ? "never" : fmt::format("{:.0f}", ms); }
+
+int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, bool as_json,
+                   bool trace) {
+  std::ifstream in(file);
+  if (!in) return wrong(file, "cannot be read");
+  std::stringstream text;
+  text << in.rdbuf();
+  std::string error;
+  const std::vector<balance::Phase> phases = balance::read_machine(text.str(), error);
+  if (phases.empty()) return wrong(file, error);
+  const std::string name = balancer_text.empty() ? "Model" : balancer_text;
+  const std::unique_ptr<Balancer> balancer = make_balancer(name, error);
+  if (!balancer) return wrong(file, error);
+  // As long after the last step as it takes to settle.
+  if (seconds <= 0) seconds = phases.back().at_s + 0.5;
+  const balance::Simulated r = balance::simulate(phases, *balancer, seconds, 1, trace ? name : "");
+  if (trace) {
+    for (const std::string& line : r.trace) write_output(line + "\n");
+    return 0;
+  }
+  if (as_json) {
+    nlohmann::ordered_json json{{"machine", phases[0].machine.name},
+                                {"balancer", name},
+                                {"step_us", r.step_us},
+                                {"complaints", r.complaints},
+                                {"phases", nlohmann::ordered_json::array()}};
+    for (const balance::SimulatedPhase& p : r.phases) json["phases"].push_back(json_of(p));
+    write_output(json.dump(2) + "\n");
+    return 0;
+  }
+  print("{}, {}: a decision took {:.0f} us\n", phases[0].machine.name, name, r.step_us);
+  print("{:>6} {:>9} {:>9} {:>6} {:>7} {:>7} {:>8} {:>8} {:>6}  {}\n", "at s", "optimum", "Mpps", "part", "ms 0.95",
+        "ms 0.98", "cycling", "p99 us", "share", "why");
+  for (const balance::SimulatedPhase& p : r.phases)
+    print("{:>6.2f} {:>9.2f} {:>9.2f} {:>6.3f} {:>7} {:>7} {:>8.3f} {:>8.0f} {:>6.2f}  {}\n", p.at_s, p.optimum_mpps,
+          p.mpps, p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0, time_ms(p.at_95_ms), time_ms(p.at_98_ms), p.cycling,
+          p.p99_us, p.share, p.why);
+  if (r.complaints != 0) print("{} values of decisions had to be changed\n", r.complaints);
+  return 0;
+}
+
+}  // namespace
+
+int balance_command(int argc, char** argv) {
+  CommandLine line(
+      kBalanceName,
+      "Lets a balancer decide. Without options it reads a trace from standard input, the setup and then samples, "
+      "and answers each sample with a decision. docs/balancing.md describes the lines.");
+  std::string balancer, replay, machine, path;
+  std::vector<std::string> packages;
+  double seconds = 0;
+  bool list = false, as_json = false, trace = false;
+  line.add_flag("--list", list, "List the balancers");
+  line.add_option("--balancer", balancer, "The balancer; default: that of the trace, or Model")
+      ->option_text("NAME[=ARG]");
+  line.add_option("-p,--package", packages, "Load the balancers of a package first; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME");
+  line.add_option("-C,--clickpath", path, "Folders for packages, separated by ':'; $HEADRACE_PATH is searched, too")
+      ->option_text("PATH");
+  CLI::Option* replay_option =
+      line.add_option("--replay", replay, "Check that the trace's decisions are made again, byte for byte")
+          ->option_text("TRACE");
+  CLI::Option* simulate_option =
+      line.add_option("--simulate", machine, "Simulate a machine, such as those in bench/machines")
+          ->option_text("FILE");
+  simulate_option->excludes(replay_option);
+  line.add_option("--seconds", seconds, "Simulated time; default: half a second after the last change")
+      ->check(CLI::Range(0.0, 1e4))
+      ->option_text("S")
+      ->needs(simulate_option);
+  line.add_flag("--json", as_json, "Print the simulation's outcome as JSON")->needs(simulate_option);
+  line.add_flag("--trace", trace, "Print the simulation's trace instead of its outcome")->needs(simulate_option);
+  if (const auto status = line.read(argc, argv)) return *status;
+
+  Errors errors(Errors::Output::kStderr);
+  for (const std::string& folder : split_path(path))
+    if (!folder.empty()) add_package_path(folder);
+  for (const std::string& package : packages)
+    if (!load_package(package, {}, errors)) return kFailed;
+
+  if (list) {
+    list_balancers();
+    return 0;
+  }
+  if (!machine.empty()) return run_simulation(machine, balancer, seconds, as_json, trace);
+  if (!replay.empty() && replay != "-") {
+    std::ifstream in(replay);
+    if (!in) return wrong(replay, "cannot be read");
+    return decide(in, replay, balancer, true);
+  }
+  return decide(std::cin, "<stdin>", balancer, !replay.empty());
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,67 @@
+"""`headrace balance`: traces, the closed loop, simulated machines."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(os.environ.get("HEADRACE_SOURCE", pathlib.Path(__file__).resolve().parent.parent.parent))
+BINARY = os.environ.get("HEADRACE", str(ROOT / "build" / "headrace"))
+MACHINE = str(ROOT / "bench" / "machines" / "two-sockets.json")
+
+
+def run(*arguments, text=""):
+    return subprocess.run([BINARY, "balance", *arguments], input=text, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    done = run("--simulate", MACHINE, "--seconds", "0.1", "--trace")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 21
+    return done.stdout
+
+
+def test_a_trace_replays(trace, tmp_path):
+    file = tmp_path / "trace.jsonl"
+    file.write_text(trace)
+    done = run("--replay", str(file))
+    assert (done.returncode, done.stdout) == (0, "10 decisions are the same\n")
+
+
+def test_the_first_difference_is_named(trace):
+    lines = trace.splitlines()
+    lines[4] = lines[4].replace('"places":16', '"places":15', 1)
+    done = run("--replay", "-", text="\n".join(lines))
+    assert done.returncode == 1 and "line 5: differs from byte" in done.stderr
+
+
+def test_samples_are_answered_one_by_one(trace):
+    lines = trace.splitlines()
+    with subprocess.Popen([BINARY, "balance"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write(lines[0] + "\n")
+        for sample, decision in zip(lines[1::2], lines[2::2]):
+            process.stdin.write(sample + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == decision + "\n"
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def test_simulation_as_json():
+    done = run("--simulate", MACHINE, "--balancer", "Fixed=0.5", "--json", "--seconds", "0.3")
+    outcome = json.loads(done.stdout)
+    assert outcome["balancer"] == "Fixed=0.5" and outcome["phases"][0]["share"] == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("arguments, text, message", [
+    ((), "", "<stdin>: expected a trace, found nothing"),
+    ((), "{", "<stdin>: line 1: expected a JSON object"),
+    (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "there is no balancer 'Modle'"),
+    (("--replay", "/none"), "", "/none: cannot be read"),
+    (("--simulate", "/none"), "", "/none: cannot be read"),
+])
+def test_mistakes(arguments, text, message):
+    done = run(*arguments, text=text)
+    assert done.returncode == 1 and message in done.stderr

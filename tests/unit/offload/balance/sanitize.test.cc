@@ -1,0 +1,92 @@
+#include "offload/balance/sanitize.hh"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace headrace::balance {
+namespace {
+
+BalanceSetup two_by_two() {
+  BalanceSetup setup;
+  setup.workers = 2;
+  setup.chains.resize(2);
+  setup.devices.resize(2);
+  setup.chains[1].most_job = 64;
+  return setup;
+}
+
+BalanceDecision good(const BalanceSetup& setup) {
+  BalanceDecision d;
+  ChainDecision chain;
+  chain.shares = {0.5, 0.25};
+  chain.job = 64;
+  d.workers.assign(static_cast<size_t>(setup.workers), std::vector<ChainDecision>(setup.chains.size(), chain));
+  return d;
+}
+
+void expect_sane(const BalanceDecision& decision, const BalanceSetup& setup) {
+  ASSERT_EQ(decision.workers.size(), static_cast<size_t>(setup.workers));
+  for (const auto& chains : decision.workers) {
+    ASSERT_EQ(chains.size(), setup.chains.size());
+    for (size_t k = 0; k < chains.size(); ++k) {
+      ASSERT_EQ(chains[k].shares.size(), setup.devices.size());
+      double sum = 0;
+      for (const double share : chains[k].shares) {
+        EXPECT_TRUE(share >= 0 && share <= 1) << share;
+        sum += share;
+      }
+      EXPECT_LE(sum, 1 + 1e-12);
+      EXPECT_TRUE(chains[k].job >= 1 && chains[k].job <= setup.chains[k].most_job);
+      EXPECT_TRUE(chains[k].places >= 1 && chains[k].places <= setup.chains[k].most_places);
+    }
+  }
+}
+
+TEST(BalanceSanitize, LeavesGoodDecisionsAlone) {
+  const BalanceSetup setup = two_by_two();
+  BalanceDecision d = good(setup);
+  std::vector<std::string> complaints;
+  EXPECT_EQ(sanitize(d, setup, complaints), 0u);
+  EXPECT_TRUE(complaints.empty());
+  EXPECT_EQ(d.workers[1][1].shares, (std::vector<double>{0.5, 0.25}));
+  // Three tenths, added in an order that rounds up.
+  d.workers[0][0].shares = {0.7, 0.3 + 1e-16};
+  EXPECT_EQ(sanitize(d, setup, complaints), 0u);
+}
+
+TEST(BalanceSanitize, NamesAndCountsEachMistake) {
+  const BalanceSetup setup = two_by_two();
+  BalanceDecision d = good(setup);
+  d.workers[0][0].shares = {std::nan(""), 2};
+  d.workers[0][1].shares = {0.75, 0.75};
+  d.workers[1][0].shares = {1, 0, 0};
+  d.workers[1][0].job = 0;
+  d.workers[1][1].job = 65;
+  d.workers[1][1].places = 1000;
+  d.workers[1][1].slice = 0;
+  d.workers[1][1].max_wait_us = -1;
+  d.workers[1][1].probe_device = 2;
+  d.optimum_mpps = std::numeric_limits<double>::infinity();
+  std::vector<std::string> complaints;
+  EXPECT_EQ(sanitize(d, setup, complaints), 11u);
+  expect_sane(d, setup);
+  EXPECT_EQ(complaints.size(), 10u);
+  EXPECT_EQ(complaints[0], "expected as many shares as there are devices (1 times, first at worker 1, chain 0)");
+  EXPECT_DOUBLE_EQ(d.workers[0][1].shares[0], 0.5);
+}
+
+TEST(BalanceSanitize, FillsWhatIsMissing) {
+  const BalanceSetup setup = two_by_two();
+  for (BalanceDecision d :
+       {BalanceDecision(), BalanceDecision{{{}, {}, {}}, "", 0}, BalanceDecision{{{ChainDecision()}}, "", 0}}) {
+    std::vector<std::string> complaints;
+    EXPECT_GT(sanitize(d, setup, complaints), 0u);
+    EXPECT_FALSE(complaints.empty());
+    expect_sane(d, setup);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::balance
