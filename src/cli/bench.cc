@@ -297,7 +297,7 @@ int bench_command(int argc, char** argv) {
                           "Number the frames of each flow, and count what is lost, doubled or reordered"));
   measuring(line.add_option("--sweep", sweep.points,
                             "Change the settings of the running router in turn, auto among them, and compare: "
-                            "fractions x jobs x places, as 0,0.5,1x64,256x2,8; default: " +
+                            "fractions x jobs x places, as 0,0.5,1x64,256x2,8; 'default' is " +
                                 std::string(SweepOptions::kDefault)),
             "LIST");
   measuring(line.add_option("--rounds", sweep.rounds, "With --sweep: measure each point N times; default: 3")
@@ -333,6 +333,11 @@ int bench_command(int argc, char** argv) {
   for (const char* other : {"--load", "--ratio", "--profile", "--swap", "--repeat"})
     if ((!sweep.points.empty() || !steps.empty()) && line.get_option(other)->count() > 0) {
       complain("headrace bench: {} does not go with {}\n", other, steps.empty() ? "--sweep" : "--steps");
+      return kUsage;
+    }
+  for (const char* with : {"--rounds", "--settle", "--sweep-p99"})
+    if (sweep.points.empty() && line.get_option(with)->count() > 0) {
+      complain("headrace bench: {} needs --sweep\n", with);
       return kUsage;
     }
   if (!sweep.points.empty() && options.rate > 0) {

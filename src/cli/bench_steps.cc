@@ -166,7 +166,7 @@ struct Phase {
   std::string text;
   size_t first = 0, windows = 0;
   double in_mpps = 0, out_mpps = 0;  // medians of the last third
-  double p99_us = 0;                 // likewise
+  std::optional<double> p99_us;      // likewise; nothing where sources have no rate
   std::optional<double> to_095_ms, to_098_ms;
 };
 
@@ -207,8 +207,8 @@ class StepsRun {
 
   nlohmann::ordered_json to_json() const {
     nlohmann::ordered_json j, phases = nlohmann::ordered_json::array(), windows = nlohmann::ordered_json::array();
-    const auto maybe = [](const std::optional<double>& ms) {
-      return ms ? nlohmann::ordered_json(*ms) : nlohmann::ordered_json();
+    const auto maybe = [](const std::optional<double>& value) {
+      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
     };
     for (const Phase& p : phases_)
       phases.push_back({{"begin_ms", p.begin_ms},
@@ -216,7 +216,7 @@ class StepsRun {
                         {"step", p.text},
                         {"in_mpps", p.in_mpps},
                         {"out_mpps", p.out_mpps},
-                        {"p99_us", p.p99_us},
+                        {"p99_us", maybe(p.p99_us)},
                         {"to_095_ms", maybe(p.to_095_ms)},
                         {"to_098_ms", maybe(p.to_098_ms)}});
     for (const Window& w : windows_)
@@ -235,8 +235,8 @@ class StepsRun {
           "step");
     const auto ms = [](const std::optional<double>& time) { return time ? fmt::format("{:.0f}", *time) : "never"; };
     for (const Phase& p : phases_)
-      print("{:>9.0f}{:>11.3f}{:>11.3f}{:>11.1f}{:>10}{:>10}  {}\n", p.begin_ms, p.in_mpps, p.out_mpps, p.p99_us,
-            ms(p.to_095_ms), ms(p.to_098_ms), p.text);
+      print("{:>9.0f}{:>11.3f}{:>11.3f}{:>11}{:>10}{:>10}  {}\n", p.begin_ms, p.in_mpps, p.out_mpps,
+            p.p99_us ? fmt::format("{:.1f}", *p.p99_us) : "-", ms(p.to_095_ms), ms(p.to_098_ms), p.text);
   }
 
  private:
@@ -299,7 +299,7 @@ class StepsRun {
     }
     p.in_mpps = middle(in);
     p.out_mpps = middle(out);
-    p.p99_us = middle(p99);
+    if (!p99.empty()) p.p99_us = middle(p99);
     p.to_095_ms = reached(p, 0.95);
     p.to_098_ms = reached(p, 0.98);
   }

@@ -136,12 +136,12 @@ class Sweep {
   void print_table() const {
     const bool bound = sweep_.p99_us > 0;
     print("{:<28}{:>10}{:>10}{:>10}{:>10}{:>12}{}\n", "setting", "Mpps", "min", "max", "of best", "on devices",
-          bound ? fmt::format("{:>12}", fmt::format("p99<{:g} us", sweep_.p99_us)) : "");
+          bound ? fmt::format("{:>16}", fmt::format("p99<{:g} us", sweep_.p99_us)) : "");
     const double best = median(points_[best_].rates);
     for (const Point& p : points_) {
       const auto [least, most] = std::minmax_element(p.rates.begin(), p.rates.end());
       print("{:<28}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12.3f}{}\n", p.name(), median(p.rates), *least, *most,
-            median(p.rates) / best, p.on_devices, bound ? fmt::format("{:>12.3f}", p.kept) : "");
+            median(p.rates) / best, p.on_devices, bound ? fmt::format("{:>16.3f}", p.kept) : "");
     }
     const double ours = median(points_.back().finals);
     print("\nmeasured again, in turn (medians of {}):\n", sweep_.rounds);
