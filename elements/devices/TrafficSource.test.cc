@@ -87,7 +87,7 @@ TEST(TrafficSource, WeightsDivideTheFrames) {
   for (const Capture::Seen& seen : capture(r, "c").seen()) ++frames[rss_worker(seen.packet->rx_hash(), 4)];
   EXPECT_NEAR(frames[0], 10000, 200);
   for (int w = 1; w < 4; ++w) EXPECT_NEAR(frames[w], 1000, 50);
-  TestRouter wrong("s :: TrafficSource(WEIGHTS \"1 0\") -> Discard;");
+  TestRouter wrong("s :: TrafficSource(WEIGHTS 1 0) -> Discard;");
   EXPECT_FALSE(wrong.ok());
   EXPECT_NE(wrong.errors().find("WEIGHTS: expected numbers from more than 0 to 1000000, got '0'"), std::string::npos)
       << wrong.errors();

@@ -181,7 +181,7 @@ class StepsRun {
   using Next = LiveRouter::Next;
 
   StepsRun(const BenchOptions& options, StepsFile& file, LiveRouter& live)
-      : file_(file), live_(live), end_(file.steps().back().at_ms * 1e-3 + options.seconds) {}
+      : file_(file), live_(live), seconds_(options.seconds) {}
 
   Next control(double now) {
     if (start_ == 0) {
@@ -200,7 +200,7 @@ class StepsRun {
         if (!apply(step, c)) return Next::kFailed;
       begin_phase((last_.totals.seconds - start_) * 1e3, step.text);
     }
-    if (t < end_) return Next::kGoOn;
+    if (next_ < steps.size() || t * 1e3 < phases_.back().begin_ms + seconds_ * 1e3) return Next::kGoOn;
     end_phase();
     return Next::kDone;
   }
@@ -322,7 +322,7 @@ class StepsRun {
 
   StepsFile& file_;
   LiveRouter& live_;
-  const double end_;  // seconds from the start
+  const double seconds_;  // of the last phase
   double start_ = 0;
   size_t next_ = 0;  // step
   Snapshot last_;    // the end of the last window

@@ -21,6 +21,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+/// 0 where nothing passed.
+double ratio(double rate, double of) { return of > 0 ? rate / of : 0; }
+
 nlohmann::ordered_json spread(const std::vector<double>& values) {
   return {{"median", median(values)},
           {"min", *std::min_element(values.begin(), values.end())},
@@ -120,8 +123,8 @@ class Sweep {
     j["best"] = best.name();
     j["best_mpps"] = median(best.finals);
     j["auto_mpps"] = median(ours.finals);
-    j["auto_to_best"] = median(ours.finals) / median(best.finals);
-    j["auto_to_better_side"] = median(ours.finals) / median(side.finals);
+    j["auto_to_best"] = ratio(median(ours.finals), median(best.finals));
+    j["auto_to_better_side"] = ratio(median(ours.finals), median(side.finals));
     if (sweep_.p99_us > 0) {
       const Point& highest = highest_load();
       j["p99_bound"] = {{"us", sweep_.p99_us},
@@ -141,15 +144,15 @@ class Sweep {
     for (const Point& p : points_) {
       const auto [least, most] = std::minmax_element(p.rates.begin(), p.rates.end());
       print("{:<28}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12.3f}{}\n", p.name(), median(p.rates), *least, *most,
-            median(p.rates) / best, p.on_devices, bound ? fmt::format("{:>16.3f}", p.kept) : "");
+            ratio(median(p.rates), best), p.on_devices, bound ? fmt::format("{:>16.3f}", p.kept) : "");
     }
     const double ours = median(points_.back().finals);
     print("\nmeasured again, in turn (medians of {}):\n", sweep_.rounds);
     print("best fixed: {}, {:.3f} Mpps\n", points_[best_].name(), median(points_[best_].finals));
     print("cpu {:.3f}, device {:.3f} ({})\n", median(points_[cpu_].finals), median(points_[device_].finals),
           points_[device_].name());
-    print("auto {:.3f}: {:.3f} of the best, {:.3f} of the better side\n", ours, ours / median(points_[best_].finals),
-          ours / median(points_[better_side()].finals));
+    print("auto {:.3f}: {:.3f} of the best, {:.3f} of the better side\n", ours,
+          ratio(ours, median(points_[best_].finals)), ratio(ours, median(points_[better_side()].finals)));
     if (!bound) return;
     const Point& highest = highest_load();
     if (highest.kept == 0)
