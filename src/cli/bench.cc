@@ -340,10 +340,6 @@ int bench_command(int argc, char** argv) {
       complain("headrace bench: {} needs --sweep\n", with);
       return kUsage;
     }
-  if (!sweep.points.empty() && options.rate > 0) {
-    complain("headrace bench: --rate does not go with --sweep\n");
-    return kUsage;
-  }
   if (!sweep.points.empty() && seconds->count() == 0) options.seconds = SweepOptions::kSeconds;
   if (!sweep.points.empty() && !sweep.parse()) {
     complain("headrace bench: --sweep: {}\n", sweep.mistake);

@@ -40,7 +40,9 @@ struct Point {
   int job = 0, places = 0;
   std::vector<double> rates;   // Mpps, of the rounds
   std::vector<double> finals;  // of the comparison in the end
-  double on_devices = 0;       // the part of the packets, in the last run
+  // With a rate: 99th percentiles of the delay, in microseconds.
+  std::vector<double> delays, final_delays;
+  double on_devices = 0;  // the part of the packets, in the last run
   // With a bound on the delay: loads, in Mpps, that keep it and that do not.
   double kept = 0, broken = 0;
   double kept_p99_us = 0;
@@ -112,6 +114,8 @@ class Sweep {
       if (p.fixed() && p.mode != "cpu") row.update({{"job", p.job}, {"places", p.places}});
       row["mpps"] = spread(p.rates);
       if (!p.finals.empty()) row["final_mpps"] = spread(p.finals);
+      if (!p.delays.empty()) row["p99_us"] = spread(p.delays);
+      if (!p.final_delays.empty()) row["final_p99_us"] = spread(p.final_delays);
       row["on_devices"] = p.on_devices;
       if (sweep_.p99_us > 0) row["p99_kept"] = {{"mpps", p.kept}, {"p99_us", p.kept_p99_us}};
       rows.push_back(row);
@@ -125,6 +129,10 @@ class Sweep {
     j["auto_mpps"] = median(ours.finals);
     j["auto_to_best"] = ratio(median(ours.finals), median(best.finals));
     j["auto_to_better_side"] = ratio(median(ours.finals), median(side.finals));
+    if (options_.rate > 0) {
+      j["offered_mpps"] = options_.rate;
+      j["auto_to_cpu_p99"] = ratio(median(ours.final_delays), median(points_[cpu_].final_delays));
+    }
     if (sweep_.p99_us > 0) {
       const Point& highest = highest_load();
       j["p99_bound"] = {{"us", sweep_.p99_us},
@@ -137,14 +145,18 @@ class Sweep {
   }
 
   void print_table() const {
-    const bool bound = sweep_.p99_us > 0;
+    const bool bound = sweep_.p99_us > 0, paced = options_.rate > 0;
+    const auto column = [](bool wanted, const std::string& text) {
+      return wanted ? fmt::format("{:>16}", text) : std::string();
+    };
     print("{:<28}{:>10}{:>10}{:>10}{:>10}{:>12}{}\n", "setting", "Mpps", "min", "max", "of best", "on devices",
-          bound ? fmt::format("{:>16}", fmt::format("p99<{:g} us", sweep_.p99_us)) : "");
+          column(paced, "p99 us") + column(bound, fmt::format("p99<{:g} us", sweep_.p99_us)));
     const double best = median(points_[best_].rates);
     for (const Point& p : points_) {
       const auto [least, most] = std::minmax_element(p.rates.begin(), p.rates.end());
       print("{:<28}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12.3f}{}\n", p.name(), median(p.rates), *least, *most,
-            ratio(median(p.rates), best), p.on_devices, bound ? fmt::format("{:>16.3f}", p.kept) : "");
+            ratio(median(p.rates), best), p.on_devices,
+            column(paced, fmt::format("{:.1f}", median(p.delays))) + column(bound, fmt::format("{:.3f}", p.kept)));
     }
     const double ours = median(points_.back().finals);
     print("\nmeasured again, in turn (medians of {}):\n", sweep_.rounds);
@@ -153,6 +165,10 @@ class Sweep {
           points_[device_].name());
     print("auto {:.3f}: {:.3f} of the best, {:.3f} of the better side\n", ours,
           ratio(ours, median(points_[best_].finals)), ratio(ours, median(points_[better_side()].finals)));
+    if (paced) {
+      const double cpu = median(points_[cpu_].final_delays), own = median(points_.back().final_delays);
+      print("p99: cpu {:.1f} us, auto {:.1f}, {:.3f} of it\n", cpu, own, ratio(own, cpu));
+    }
     if (!bound) return;
     const Point& highest = highest_load();
     if (highest.kept == 0)
@@ -168,7 +184,7 @@ class Sweep {
   static constexpr int kHalvings = 6;
 
   bool apply(const Point& p) {
-    const double load = phase_ == Phase::kLoads ? (p.kept + p.broken) / 2 : 0;
+    const double load = phase_ == Phase::kLoads ? (p.kept + p.broken) / 2 : options_.rate;
     if (!live_.set_rate(load) || !live_.write("offload_mode", p.mode)) return false;
     return p.job == 0 || live_.write("offload_tuning", fmt::format("places={} job={}", p.places, p.job));
   }
@@ -177,7 +193,11 @@ class Sweep {
     const Snapshot end = take_snapshot(live_.router());
     const uint64_t packets = end.totals.in.packets - begin_.totals.in.packets;
     const double rate = mpps(packets, end.totals.seconds - begin_.totals.seconds);
+    Histogram latency = end.latency;
+    latency.subtract(begin_.latency);
+    const double p99_us = static_cast<double>(latency.quantile(0.99)) * 1e-3;
     if (phase_ != Phase::kLoads) {
+      if (options_.rate > 0) (phase_ == Phase::kRounds ? p.delays : p.final_delays).push_back(p99_us);
       (phase_ == Phase::kRounds ? p.rates : p.finals).push_back(rate);
       const uint64_t jobs = live_.router().engine()->event(offload::kJobPackets) - jobs_begin_;
       p.on_devices = packets ? static_cast<double>(jobs) / static_cast<double>(packets) : 0;
@@ -185,9 +205,6 @@ class Sweep {
     }
     constexpr double kAll = 0.98;  // of what is offered
     const double load = (p.kept + p.broken) / 2;
-    Histogram latency = end.latency;
-    latency.subtract(begin_.latency);
-    const double p99_us = static_cast<double>(latency.quantile(0.99)) * 1e-3;
     if (latency.count() > 0 && p99_us <= sweep_.p99_us && rate >= kAll * load) {
       p.kept = load;
       p.kept_p99_us = p99_us;
@@ -320,7 +337,7 @@ bool SweepOptions::parse() {
 
 int bench_sweep(lang::Configuration configuration, BenchOptions options, const SweepOptions& sweep) {
   const std::string file = options.source.landmark();
-  if (sweep.p99_us > 0 && measure_latencies(configuration) == 0) {
+  if ((sweep.p99_us > 0 || options.rate > 0) && measure_latencies(configuration) == 0) {
     complain("headrace bench: {} has no TrafficSink, so latency cannot be measured\n", file);
     return kFailed;
   }

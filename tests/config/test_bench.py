@@ -70,6 +70,18 @@ def test_sweep_with_a_bound(headrace):
     assert none["sweep"]["p99_bound"]["best"] == "none keeps it"
 
 
+def test_sweep_at_a_rate(headrace):
+    arguments = ("bench", "-e", WHOLE, "--sweep", "0x64x2", "-s", "0.1", "--settle", "0.02", "--rate", "0.05", *REFERENCE)
+    sweep = json.loads(headrace(*arguments, "--json").stdout)["sweep"]
+    assert sweep["offered_mpps"] == 0.05
+    for point in sweep["points"]:
+        assert len(point["p99_us"]["runs"]) == len(point["final_p99_us"]["runs"]) == 3
+        # After a pause of its worker a source catches up.
+        assert point["mpps"]["median"] < 0.2
+    assert sweep["auto_to_cpu_p99"] >= 0
+    assert "p99: cpu" in headrace(*arguments, "--rounds", "1").stdout
+
+
 @pytest.mark.parametrize("points, error", [
     ("1.5", "expected a fraction from 0 to 1, got '1.5'"),
     ("0.5,", "expected a fraction from 0 to 1, got ''"),
@@ -90,7 +102,6 @@ def test_what_does_not_go_together(headrace):
     assert "--load does not go with --sweep" in error("--sweep", "default", "--load", "0.5")
     assert "--repeat does not go with --steps" in error("--steps", "steps.txt", "--repeat", "2")
     assert "--sweep-p99 needs --sweep" in error("--sweep-p99", "50")
-    assert "--rate does not go with --sweep" in error("--sweep", "default", "--rate", "1")
     nothing = headrace("bench", "-e", "TrafficSource -> TrafficSink;", "--sweep", "default", *REFERENCE, status=1)
     assert "--sweep needs a device and a chain" in nothing.stderr
 
