@@ -308,6 +308,7 @@ class StepsRun {
   /// one or two windows does not count: each has the median of itself and two on both sides.
   std::optional<double> reached(const Phase& p, double part) const {
     std::optional<double> when;
+    if (p.out_mpps == 0) return when;
     for (size_t i = 0; i < p.windows; ++i) {
       std::vector<double> near;
       for (size_t k = i < 2 ? 0 : i - 2; k < std::min(i + 3, p.windows); ++k)
