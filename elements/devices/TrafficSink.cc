@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "elements/devices/TrafficSource.hh"
 #include "elements/devices/frame_stamp.hh"
 #include "headrace/router.hh"
 
@@ -20,6 +21,7 @@ Status TrafficSink::configure(Args& args) {
       .read("PORT", table_port_)
       .read("LATENCY", measures_)
       .read("STAMP", stamp_)
+      .read("SEQUENCE", numbers_)
       .read("BURST", burst_, Between{1, Batch::kCapacity})
       .complete();
 }
@@ -28,6 +30,12 @@ Status TrafficSink::initialize(Errors& errors) {
   if (table_) {
     lookup_ = table_->handlers().find("lookup");
     if (!lookup_) return errors.error("TABLE: '{}' has no 'lookup' handler", table_->declaration());
+  }
+  if (numbers_) {
+    for (const auto& e : router().elements())
+      if (auto* source = dynamic_cast<TrafficSource*>(e.get()); source && source->has_sequence())
+        sources_.push_back(source);
+    if (sources_.empty()) return errors.error("SEQUENCE: no TrafficSource of this router has SEQUENCE");
   }
   if (measures_ || stamp_) times_ = std::make_unique<PerThread<Times>>();
   if (input_is_pull(0)) {
@@ -53,6 +61,8 @@ void TrafficSink::push(int, Batch& batch) {
   }
   if (times_) [[unlikely]]
     measure(batch);
+  if (numbers_) [[unlikely]]
+    check_numbers(batch);
   uint64_t* counters = counters_.local();
   counters[kPackets] += static_cast<uint64_t>(batch.size());
   counters[kBytes] += bytes;
@@ -81,6 +91,18 @@ void TrafficSink::measure(const Batch& batch) {
   counters_.add(kReordered, overtaken);
 }
 
+void TrafficSink::check_numbers(Batch& batch) {
+  for (const Packet* p : batch)
+    if (FrameSequence s; s.read(p->data(), p->length()) && s.source < sources_.size())
+      sources_[s.source]->sequence().arrive(s);
+}
+
+FlowSequence::Counts TrafficSink::sequence() const {
+  FlowSequence::Counts all;
+  for (TrafficSource* source : sources_) all += source->sequence().counts();
+  return all;
+}
+
 void TrafficSink::add_latency(Histogram& to) const {
   for (int thread = 0; times_ && thread < times_->size(); ++thread) to.add((*times_)[thread].latency);
 }
@@ -88,6 +110,7 @@ void TrafficSink::add_latency(Histogram& to) const {
 void TrafficSink::reset() {
   counters_.reset();
   for (int thread = 0; times_ && thread < times_->size(); ++thread) (*times_)[thread].latency.clear();
+  for (TrafficSource* source : sources_) source->sequence().reset();
 }
 
 bool TrafficSink::run_task(Task& task) {
@@ -166,6 +189,10 @@ void TrafficSink::add_handlers(Handlers& handlers) {
                        static_cast<double>(all.quantile(0.999)) * 1e-3, static_cast<double>(all.max()) * 1e-3);
   });
   handlers.read("reordered", [this] { return std::to_string(reordered()); });
+  handlers.read("sequence_checked", [this] { return std::to_string(sequence().checked); });
+  handlers.read("sequence_lost", [this] { return std::to_string(sequence().lost); });
+  handlers.read("sequence_doubled", [this] { return std::to_string(sequence().doubled); });
+  handlers.read("sequence_reordered", [this] { return std::to_string(sequence().reordered); });
   handlers.button("reset_counts", [this] { reset(); });
 }
 

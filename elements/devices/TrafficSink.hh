@@ -4,12 +4,17 @@
 #include <headrace/histogram.hh>
 #include <memory>
 #include <mutex>
+#include <vector>
+
+#include "elements/devices/flow_sequence.hh"
 
 namespace headrace {
 
+class TrafficSource;
+
 /// Removes Ethernet frames from the router and counts them per thread; optionally checks them.
 ///
-///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, LATENCY, STAMP, BURST])
+///     TrafficSink([keywords CHECK, TTL, TABLE, PORT, LATENCY, STAMP, SEQUENCE, BURST])
 ///
 /// Push or pull.
 ///
@@ -19,11 +24,16 @@ namespace headrace {
 /// here must have left by, according to the route that its `lookup` handler gives for the destination. LATENCY true:
 /// measures the time since each frame was due at a TrafficSource with a RATE, and counts frames that arrived before an
 /// earlier frame of their flow. Default false. STAMP true: the same with the time that a TrafficSource with STAMP wrote
-/// into the frame, which also works across devices; the order of flows is not checked. Default false. BURST: packets
-/// pulled at a time. Default 64.
+/// into the frame, which also works across devices; the order of flows is not checked. Default false. SEQUENCE
+/// true: checks the numbers that TrafficSources with SEQUENCE in this router write into the frames of each flow. A frame
+/// is lost when a later one of its flow has arrived, at whichever sink with SEQUENCE, and it has not; so is one that the
+/// router drops on purpose. It is doubled when it has arrived before, and reordered when it arrives after a later one.
+/// Counts are exact as long as each flow stays on one worker. Default false. BURST: packets pulled at a time. Default 64.
 ///
 /// Handlers: `count`, `byte_count` (r); `bad` (r) frames that failed the check, `bad_details` (r) by reason with an
-/// example; `latency` (r) quantiles in microseconds; `reordered` (r); `reset_counts` (w).
+/// example; `latency` (r) quantiles in microseconds; `reordered` (r), by the times that frames were due;
+/// `sequence_checked`, `sequence_lost`, `sequence_doubled`, `sequence_reordered` (r) frames at all sinks with SEQUENCE;
+/// `reset_counts` (w).
 class TrafficSink final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"1/0"};
@@ -46,6 +56,9 @@ class TrafficSink final : public Element, public DevicePort {
   /// Nanoseconds from due to here, with LATENCY.
   void add_latency(Histogram& to) const;
   uint64_t reordered() const { return counters_.sum(kReordered); }
+  /// With SEQUENCE: of all sinks of the router that have it.
+  FlowSequence::Counts sequence() const;
+  bool has_sequence() const { return numbers_; }
   void reset();
 
  private:
@@ -64,10 +77,13 @@ class TrafficSink final : public Element, public DevicePort {
     uint64_t last_of_flow[kFlows] = {};
   };
   void measure(const Batch& batch);
+  void check_numbers(Batch& batch);
 
   bool check_ = false;
   bool measures_ = false;
   bool stamp_ = false;
+  bool numbers_ = false;
+  std::vector<TrafficSource*> sources_;  // with SEQUENCE, by FrameSequence::source
   int ttl_ = -1;
   Element* table_ = nullptr;
   int table_port_ = -1;

@@ -5,6 +5,7 @@
 #include "elements/devices/frame_stamp.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
+#include "headrace/text.hh"
 #include "src/io/memory/payloads.hh"
 #include "tables/lpm6/route_file6.hh"
 
@@ -41,7 +42,27 @@ struct PayloadArg {
   }
 };
 
+/// Positive numbers, blanks between.
+struct WeightsArg {
+  bool parse(std::string_view text, std::vector<double>& weights, const ArgContext& context) const {
+    for (std::string_view word = next_word(text); !word.empty(); word = next_word(text)) {
+      double& weight = weights.emplace_back();
+      if (!parse_argument(word, weight, ArgContext()) || !(weight > 0) || weight > 1e6)
+        return context.error("expected numbers from more than 0 to 1000000, got '{}'", word);
+    }
+    return true;
+  }
+};
+
+constexpr size_t kPayloadBytes = size_t{8} << 20;
+
 }  // namespace
+
+uint32_t TrafficSource::shortest() const {
+  const bool ip6 = !spec_.prefixes.empty();
+  const uint32_t written = (stamp_ ? FrameStamp::kSize : 0) + (numbers_ ? FrameSequence::kSize : 0);
+  return std::max(60u, (ip6 ? FrameStamp::kAtIp6 : FrameStamp::kAtIp4) + written);
+}
 
 Status TrafficSource::configure(Args& args) {
   TrafficSpec traffic;
@@ -57,73 +78,187 @@ Status TrafficSource::configure(Args& args) {
                       .read("TTL", spec_.ttl)
                       .read("LIMIT", limit_)
                       .read("RATE", rate_, Between{0.0, 1e12})
+                      .read("WEIGHTS", weights_, WeightsArg{})
                       .read("BURST", burst_, Between{1, Batch::kCapacity})
                       .read("BUFFERS", buffers_, Between{8192, 16384})
                       .read("STOP", stop_)
                       .read("ACTIVE", active)
                       .read("STAMP", stamp_)
+                      .read("SEQUENCE", numbers_)
                       .complete();
   active_ = active;
+  rate_now_ = rate_;
+  payload_now_ = payload_;
   spec_.kind = traffic.kind;
   spec_.file = traffic.file;
-  if (!status.ok() || prefixes.empty()) return status;
-  if (spec_.kind == TrafficSpec::Kind::kReplay) return args.errors().error("PREFIXES: TRAFFIC is a file of frames");
-  const uint32_t shortest = stamp_ ? FrameStamp::kAtIp6 + FrameStamp::kSize : kShortestIp6;
-  if (spec_.length < shortest) return args.errors().error("LENGTH: out of range, bound {}", shortest);
-  std::vector<TextRoute6> lines;
-  if (!read_routes6(prefixes, lines, args.errors())) return Status::failed();
-  if (lines.empty()) return args.errors().error("PREFIXES: {}: no prefixes", prefixes);
-  spec_.prefixes.clear();
-  for (const TextRoute6& line : lines) spec_.prefixes.push_back(line.prefix);
+  if (!status.ok()) return status;
+  const bool replay = spec_.kind == TrafficSpec::Kind::kReplay;
+  if (replay && numbers_) status = args.errors().error("SEQUENCE: TRAFFIC is a file of frames");
+  if (replay && !prefixes.empty()) status = args.errors().error("PREFIXES: TRAFFIC is a file of frames");
+  if (!status.ok()) return status;
+  if (!prefixes.empty() && !read_prefixes(prefixes, args.errors())) return Status::failed();
+  spec_.shortest = shortest();
+  if (!replay && spec_.length < spec_.shortest)
+    return args.errors().error("LENGTH: out of range, bound {}", spec_.shortest);
   return status;
 }
 
+bool TrafficSource::read_prefixes(const std::string& prefixes, Errors& errors) {
+  std::vector<TextRoute6> lines;
+  if (!read_routes6(prefixes, lines, errors)) return false;
+  if (lines.empty()) return errors.error("PREFIXES: {}: no prefixes", prefixes).ok();
+  spec_.prefixes.clear();
+  for (const TextRoute6& line : lines) spec_.prefixes.push_back(line.prefix);
+  return true;
+}
+
 Status TrafficSource::initialize(Errors& errors) {
-  constexpr size_t kPayloadBytes = size_t{8} << 20;
   PacketPool::instance().expect(buffers_ + 1024);
-  keeps_payload_ = payload_ != "any";
   if (payload_ == "text") fill_buffers(make_text_payload(kPayloadBytes, spec_.seed));
   if (payload_ == "random") fill_buffers(make_random_payload(kPayloadBytes, spec_.seed));
   const int workers = router().worker_count();
   const int before = errors.error_count();
   std::vector<TrafficShare> shares = make_traffic(spec_, workers, errors);
   if (errors.error_count() != before) return Status::failed();
-  size_t all = 0;
+  weights_.resize(static_cast<size_t>(workers), 1);
+  double all = 0;
   int last = 0;  // the last worker with any flow gets what rounding leaves
   for (int w = 0; w < workers; ++w) {
-    all += shares[w].size();
+    all += weights_[w] * static_cast<double>(shares[w].size());
     if (shares[w].size() > 0) last = w;
   }
   int64_t unassigned = limit_;
+  uint32_t flows = 0;
   for (int w = 0; w < workers; ++w) {
     auto sender = std::make_unique<Sender>();
     sender->share = std::move(shares[w]);
+    // In proportion to the flows.
+    const double weight = weights_[w] * static_cast<double>(sender->share.size());
+    sender->part = weight / all;
     if (limit_ >= 0) {
-      // In proportion to the flows.
-      const auto part = static_cast<int64_t>(static_cast<double>(limit_) * static_cast<double>(sender->share.size()) /
-                                             static_cast<double>(all));
+      const auto part = static_cast<int64_t>(static_cast<double>(limit_) * weight / all);
       sender->left = w == last ? unassigned : part;
       unassigned -= sender->left;
     }
-    if (rate_ > 0 && sender->share.size() > 0)
-      sender->interval_ns = 1e9 / (rate_ * static_cast<double>(sender->share.size()) / static_cast<double>(all));
+    set_rate(*sender, rate_);
+    sender->keeps_payload = payload_ != "any";
+    if (numbers_) {
+      sender->flows = find_flows(spec_, sender->share);
+      sender->first_flow = flows;
+      sender->sent.resize(sender->flows.count);
+      flows += sender->flows.count;
+    }
     senders_.push_back(std::move(sender));
     tasks_of_workers_.push_back(std::make_unique<Task>(this, [this, w](Task& task) { return send(task, w); }));
     tasks_of_workers_.back()->initialize(true, w);
   }
   unfinished_ = workers;
+  if (numbers_) {
+    sequence_ = std::make_unique<FlowSequence>(flows);
+    number_ = static_cast<uint32_t>(source_number());
+    if (number_ >= FrameSequence::kMostSources)
+      return errors.error("SEQUENCE: more than {} sources have it", FrameSequence::kMostSources);
+  }
   return {};
+}
+
+int TrafficSource::source_number() const {
+  int number = 0;
+  for (const auto& e : router().elements()) {
+    if (e.get() == this) break;
+    const auto* source = dynamic_cast<const TrafficSource*>(e.get());
+    number += source && source->numbers_;
+  }
+  return number;
+}
+
+void TrafficSource::set_rate(Sender& sender, double rate) const {
+  sender.rate = rate;
+  sender.interval_ns = rate > 0 && sender.part > 0 ? 1e9 / (rate * sender.part) : 0;
+  sender.due = 0;
 }
 
 void TrafficSource::take_state(Element& old, Errors&) {
   auto* const before = dynamic_cast<TrafficSource*>(&old);
   if (!before || before->configuration() != configuration()) return;
+  rate_now_ = before->rate_now_.load();
+  length_now_ = before->length_now_.load();
+  // Buffers keep their marks, and the senders of `before` have stopped.
+  contents_ = before->contents_;
+  payload_now_ = before->payload_now_;
+  content_now_ = before->content_now_.load();
+  payload_of_buffer_ = std::move(before->payload_of_buffer_);
+  payload_number_ = before->payload_number_.load();
+  if (numbers_ && before->senders_.size() == senders_.size()) std::swap(sequence_, before->sequence_);
   for (size_t w = 0; w < senders_.size() && w < before->senders_.size(); ++w) {
-    const Sender& from = *before->senders_[w];
+    Sender& from = *before->senders_[w];
     Sender& to = *senders_[w];
+    adopt_changes(to);
     if (from.next < to.share.size()) to.next = from.next;
     to.left = from.left;
-    to.due = from.due;
+    to.due = from.rate == to.rate ? from.due : 0;
+    if (from.sent.size() == to.sent.size()) std::swap(to.sent, from.sent);
+  }
+}
+
+void TrafficSource::adopt_changes(Sender& sender) {
+  sender.changes = changes_.load(std::memory_order_acquire);
+  const double rate = rate_now_.load(std::memory_order_relaxed);
+  if (rate != sender.rate) set_rate(sender, rate);
+  const uint32_t length = length_now_.load(std::memory_order_relaxed);
+  if (length != sender.length) {
+    sender.length = length;
+    sender.unsized = sender.share.size();
+  }
+  const uint32_t payload = payload_number_.load(std::memory_order_acquire);
+  if (payload != sender.payload) {
+    sender.payload = payload;
+    sender.keeps_payload = true;
+    sender.unfilled = PacketPool::instance().buffers();
+  }
+}
+
+// As they are sent, since a pass over all of them would take too long for a round.
+void TrafficSource::resize(Sender& sender, size_t frames) {
+  TrafficShare& share = sender.share;
+  const auto length = static_cast<uint16_t>(sender.length);
+  size_t at = sender.next;
+  for (frames = std::min(frames, sender.unsized); frames > 0; --frames, --sender.unsized) {
+    if (share.records6.empty())
+      set_length(share.records[at], share.header, length);
+    else
+      share.records6[at].length = length;
+    if (++at == share.size()) at = 0;
+  }
+}
+
+void TrafficSource::refill(Sender& sender, Batch& batch) {
+  const uint32_t header = spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6;
+  const std::string& content = *content_now_.load(std::memory_order_relaxed);
+  const PacketPool& pool = PacketPool::instance();
+  const auto* const base = static_cast<const uint8_t*>(pool.base());
+  // Buffers of any worker may come by the pool: looked at until all might have come without one that needs it.
+  sender.unfilled -= std::min(sender.unfilled, static_cast<uint32_t>(batch.size()));
+  for (Packet* p : batch) {
+    const size_t place = static_cast<size_t>(reinterpret_cast<const uint8_t*>(p) - base) / PacketPool::kStride;
+    if (pool.contains(p)) {
+      if (payload_of_buffer_[place] == sender.payload) continue;
+      payload_of_buffer_[place] = sender.payload;
+      sender.unfilled = pool.buffers();
+    }
+    const uint32_t room = p->capacity() - Packet::kDefaultHeadroom - header;
+    // Steps by a prime, so that buffers begin at all places of the content.
+    std::memcpy(p->data() + header, content.data() + place * 7919 % (content.size() - room), room);
+  }
+}
+
+void TrafficSource::number_frames(Sender& sender, Batch& batch, size_t first) const {
+  const uint32_t at =
+      (spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6) + (stamp_ ? FrameStamp::kSize : 0);
+  for (Packet* p : batch) {
+    const uint32_t flow = sender.flows.of_frame[first];
+    if (++first == sender.share.size()) first = 0;
+    FrameSequence{number_, sender.first_flow + flow, sender.sent[flow]++}.write(p->data() + at);
   }
 }
 
@@ -134,6 +269,8 @@ bool TrafficSource::send(Task& task, int worker) {
     if (unfinished_.fetch_sub(1) == 1 && stop_) router().request_stop();
     return false;
   }
+  if (changes_.load(std::memory_order_relaxed) != sender.changes) [[unlikely]]
+    adopt_changes(sender);
   PacketPool& pool = PacketPool::instance();
   if (sender.reserved < buffers_) {
     // In steps: the system clears memory when it is first used, and a round must be short.
@@ -158,9 +295,16 @@ bool TrafficSource::send(Task& task, int worker) {
   counters[kMissed] += static_cast<uint64_t>(wanted - got);
   task.fast_reschedule();
   if (got == 0) return false;
+  const size_t first = sender.next;
+  if (sender.unsized > 0) [[unlikely]]
+    resize(sender, static_cast<size_t>(got));
   const uint64_t bytes = !sender.share.frames.empty()     ? fill_frames(sender, batch)
                          : !sender.share.records6.empty() ? fill_records6(sender, batch)
                                                           : fill_records(sender, batch);
+  if (sender.unfilled > 0) [[unlikely]]
+    refill(sender, batch);
+  if (numbers_) [[unlikely]]
+    number_frames(sender, batch, first);
   counters[kPackets] += static_cast<uint64_t>(got);
   counters[kBytes] += bytes;
   if (sender.left > 0) sender.left -= got;
@@ -228,8 +372,8 @@ uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
     std::memcpy(d + 38, &udp_length, 2);
   };
   constexpr size_t kHeaders = 14 + 20 + 8;
-  return keeps_payload_ ? fill_from<kHeaders>(sender.share.records, sender, batch, write)
-                        : fill_from<kWholeLine>(sender.share.records, sender, batch, write);
+  return sender.keeps_payload ? fill_from<kHeaders>(sender.share.records, sender, batch, write)
+                              : fill_from<kWholeLine>(sender.share.records, sender, batch, write);
 }
 
 uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
@@ -241,8 +385,8 @@ uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
     std::memcpy(d + 54, &r.src_port, 2);
     std::memcpy(d + 58, &length, 2);
   };
-  return keeps_payload_ ? fill_from<kShortestIp6>(sender.share.records6, sender, batch, write)
-                        : fill_from<kWholeLine>(sender.share.records6, sender, batch, write);
+  return sender.keeps_payload ? fill_from<kShortestIp6>(sender.share.records6, sender, batch, write)
+                              : fill_from<kWholeLine>(sender.share.records6, sender, batch, write);
 }
 
 uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {
@@ -296,6 +440,58 @@ void TrafficSource::add_handlers(Handlers& handlers) {
         return Status();
       },
       Handler::kThreadSafe);
+  handlers.read("rate", [this] { return fmt::format("{}", rate_now_.load()); });
+  handlers.write(
+      "rate",
+      [this](const std::string& value, Errors& errors) -> Status {
+        double rate = 0;
+        if (!parse_argument(value, rate, ArgContext()) || !(rate >= 0) || rate > 1e12)
+          return errors.error("expected a number from 0 to 1e12");
+        rate_now_ = rate;
+        changed();
+        return {};
+      },
+      Handler::kThreadSafe);
+  handlers.read("length", [this] {
+    const bool differ = spec_.kind == TrafficSpec::Kind::kImix || spec_.kind == TrafficSpec::Kind::kReplay;
+    const uint32_t now = length_now_;
+    return std::to_string(now > 0 ? now : differ ? 0 : spec_.length);
+  });
+  handlers.write(
+      "length", [this](const std::string& value, Errors& errors) { return write_length(value, errors); },
+      Handler::kThreadSafe);
+  handlers.read("payload", [this] {
+    std::lock_guard guard(lock_);
+    return payload_now_;
+  });
+  handlers.write(
+      "payload", [this](const std::string& value, Errors& errors) { return write_payload(value, errors); },
+      Handler::kThreadSafe);
+}
+
+Status TrafficSource::write_length(const std::string& value, Errors& errors) {
+  if (spec_.kind == TrafficSpec::Kind::kReplay) return errors.error("TRAFFIC is a file of frames");
+  const std::optional<uint32_t> length = whole_number<uint32_t>(value, 1514);
+  if (!length || *length < spec_.shortest) return errors.error("expected a number from {} to 1514", spec_.shortest);
+  length_now_ = *length;
+  changed();
+  return {};
+}
+
+Status TrafficSource::write_payload(const std::string& value, Errors& errors) {
+  if (spec_.kind == TrafficSpec::Kind::kReplay) return errors.error("TRAFFIC is a file of frames");
+  if (value != "text" && value != "random") return errors.error("expected text or random");
+  std::lock_guard guard(lock_);
+  std::shared_ptr<const std::string>& content = contents_[value];
+  if (!content)
+    content = std::make_shared<const std::string>(value == "text" ? make_text_payload(kPayloadBytes, spec_.seed)
+                                                                  : make_random_payload(kPayloadBytes, spec_.seed));
+  if (!payload_of_buffer_) payload_of_buffer_ = std::make_unique<uint32_t[]>(PacketPool::instance().buffers());
+  payload_now_ = value;
+  content_now_ = content.get();
+  payload_number_.fetch_add(1, std::memory_order_release);
+  changed();
+  return {};
 }
 
 }  // namespace headrace

@@ -3,15 +3,20 @@
 #include <headrace/device_port.hh>
 #include <headrace/element.hh>
 #include <headrace/histogram.hh>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
 
+#include "elements/devices/flow_sequence.hh"
 #include "src/io/memory/traffic.hh"
 
 namespace headrace {
 
 /// Sends Ethernet frames generated in memory: a device port without a device.
 ///
-///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, PAYLOAD, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, BURST, BUFFERS,
-///                   STOP, ACTIVE, STAMP])
+///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, PAYLOAD, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, WEIGHTS, BURST,
+///                   BUFFERS, STOP, ACTIVE, STAMP, SEQUENCE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
@@ -39,6 +44,9 @@ namespace headrace {
 /// RATE: frames per second, divided among the workers in proportion to their flows; 0 (default) for as many as
 /// possible. The load is open-loop: frames are due at regular intervals whether or not the router keeps up, and each
 /// carries its due time as its first timestamp annotation (nanoseconds of the monotonic clock).
+/// WEIGHTS: numbers, the first for the first worker and so on, 1 for those that are not named. LIMIT and RATE are divided
+/// in proportion to flows times weights: `WEIGHTS 10` gives the first worker ten times the frames of each other one, as
+/// if its flows were the busy ones. Without RATE each worker sends as many as possible, whatever its weight.
 /// BURST: frames in a batch, 1 to 256. Default: what `--batch` says, else as many as fit into the first-level cache (128
 /// with 48 KiB).
 /// BUFFERS: buffers that each worker cycles through, at least 8192.
@@ -46,9 +54,14 @@ namespace headrace {
 /// ACTIVE: default true.
 /// STAMP true: also writes the due time behind the UDP header, for a TrafficSink with STAMP at the other end of devices
 /// on the same machine. IPv6 frames then have at least 74 bytes. Default false.
+/// SEQUENCE true: writes the number of its flow, and its own number in its flow, behind the UDP header of each frame, or
+/// behind what STAMP writes there. A TrafficSink with SEQUENCE in the same router checks them. Frames then have at least
+/// 60 bytes (IPv6: 78), with STAMP 70 (IPv6: 90), those of `imix`, too. Not for a file of frames. Default false.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; frames not sent for lack of a buffer), `active` (rw), `reset_counts`
-/// (w).
+/// (w), and three (rw) that change what is sent while packets flow: `rate`, as RATE; frames that were due before are
+/// forgotten. `length`, as LENGTH, of all frames (0: they differ). `payload`, `text` or `random`: each buffer is filled
+/// with it when a frame is next sent in it. Only `rate` is for a file of frames, too.
 class TrafficSource final : public Element, public DevicePort {
  public:
   static constexpr Ports kPorts{"0/1"};
@@ -67,20 +80,53 @@ class TrafficSource final : public Element, public DevicePort {
   PortTotals totals(Direction direction, int thread) const override;
   uint64_t missed() const override { return counters_.sum(kMissed); }
 
+  bool has_sequence() const { return numbers_; }
+  /// With SEQUENCE: what has arrived at sinks.
+  FlowSequence& sequence() { return *sequence_; }
+
  private:
   enum Counter { kPackets, kBytes, kMissed, kCounters };
   struct Sender {
     TrafficShare share;
     size_t next = 0;
-    int64_t left = -1;       // frames still to send; -1 without limit
-    uint32_t reserved = 0;   // of buffers_
-    double interval_ns = 0;  // between frames; 0: no rate
-    double due = 0;          // when the next one is to be sent
+    int64_t left = -1;           // frames still to send; -1 without limit
+    uint32_t reserved = 0;       // of buffers_
+    double part = 0;             // of the rate
+    double interval_ns = 0;      // between frames; 0: no rate
+    double due = 0;              // when the next one is to be sent
+    bool keeps_payload = false;  // what lies behind the headers stays as it is
+    // What handlers have changed.
+    uint32_t changes = 0;  // that are in effect
+    double rate = 0;
+    uint32_t length = 0;
+    uint32_t payload = 0;   // see payload_number_
+    size_t unsized = 0;     // records, from `next` on, that do not have the length yet
+    uint32_t unfilled = 0;  // buffers to look at until none is expected to have another payload
+    // With SEQUENCE.
+    TrafficFlows flows;
+    uint32_t first_flow = 0;
+    std::vector<uint64_t> sent;  // frames, by flow
   };
 
+  bool read_prefixes(const std::string& prefixes, Errors& errors);
   bool send(Task& task, int worker);
   /// How many frames are due, at most `most`.
   static int due_frames(Sender& sender, int most);
+  void set_rate(Sender& sender, double rate) const;
+  /// Bytes that a frame needs for what STAMP and SEQUENCE write.
+  uint32_t shortest() const;
+  /// Notes what handlers have changed.
+  void adopt_changes(Sender& sender);
+  static void resize(Sender& sender, size_t frames);
+  void refill(Sender& sender, Batch& batch);
+  /// \param first the record of the first frame
+  void number_frames(Sender& sender, Batch& batch, size_t first) const;
+  /// With SEQUENCE, among those of the router.
+  int source_number() const;
+  Status write_length(const std::string& value, Errors& errors);
+  Status write_payload(const std::string& value, Errors& errors);
+  /// Lets senders find what has changed.
+  void changed() { changes_.fetch_add(1, std::memory_order_release); }
   /// Writes the next frames of `sender`: `kHeader` bytes that all have in common, then `write(frame, record)` what
   /// differs.
   template <size_t kHeader, typename Record, typename Write>
@@ -95,10 +141,23 @@ class TrafficSource final : public Element, public DevicePort {
   int burst_ = default_batch();
   uint32_t buffers_ = 8192;
   std::string payload_ = "any";
-  bool keeps_payload_ = false;  // what lies behind the headers stays as it is
+  std::vector<double> weights_;  // by worker
   bool stop_ = false;
   bool stamp_ = false;
+  bool numbers_ = false;
+  uint32_t number_ = 0;  // see FrameSequence
+  std::unique_ptr<FlowSequence> sequence_;
   std::atomic<bool> active_{true};
+  // What handlers change.
+  std::atomic<uint32_t> changes_{0};
+  std::atomic<double> rate_now_{0};
+  std::atomic<uint32_t> length_now_{0};  // 0: as it was made
+  std::atomic<const std::string*> content_now_{nullptr};
+  std::atomic<uint32_t> payload_number_{0};  // of the payload that buffers are to have; 0: what they have
+  std::mutex lock_;                          // never taken for a packet; guards the next
+  std::map<std::string, std::shared_ptr<const std::string>> contents_;
+  std::string payload_now_;
+  std::unique_ptr<uint32_t[]> payload_of_buffer_;  // by place in the packet pool; written by who has the buffer
   std::atomic<int> unfinished_{0};
   std::vector<std::unique_ptr<Sender>> senders_;
   std::vector<std::unique_ptr<Task>> tasks_of_workers_;

@@ -2,6 +2,7 @@
 /// \file
 /// A histogram of durations whose classes are 6 % wide.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -19,6 +20,10 @@ class Histogram {
     for (size_t i = 0; i < cells_.size(); ++i) cells_[i] += __atomic_load_n(&other.cells_[i], __ATOMIC_RELAXED);
     const uint64_t max = __atomic_load_n(&other.max_, __ATOMIC_RELAXED);
     if (max > max_) max_ = max;
+  }
+  /// Leaves what was added since `before`, an earlier copy. The maximum stays.
+  void subtract(const Histogram& before) {
+    for (size_t i = 0; i < cells_.size(); ++i) cells_[i] -= std::min(cells_[i], before.cells_[i]);
   }
   void clear() {
     for (uint64_t& c : cells_) __atomic_store_n(&c, 0, __ATOMIC_RELAXED);

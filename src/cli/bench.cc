@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/argument_text.hh"
+#include "cli/bench_router.hh"
+#include "cli/bench_steps.hh"
+#include "cli/bench_sweep.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
 #include "cli/compile_arguments.hh"
@@ -17,8 +19,6 @@
 #include "cli/offload_arguments.hh"
 #include "cli/output.hh"
 #include "cli/pauses.hh"
-#include "cli/source.hh"
-#include "cli/totals.hh"
 #include "cli/workers_option.hh"
 #include "elements/devices/TrafficSink.hh"
 #include "headrace/grouped.hh"
@@ -31,24 +31,6 @@
 namespace headrace::cli {
 
 namespace {
-
-struct BenchOptions {
-  ConfigurationSource source;
-  int workers = 1;
-  int size = 0;
-  double seconds = 3;
-  double warmup = 0.5;
-  int repeat = 1;
-  std::string traffic;
-  bool profile = false;
-  bool ratio = false;
-  bool json = false;
-  OffloadOptions offload;
-  CompileOptions compile{.mode = CompileOptions::Mode::kWait, .file = {}};
-  double load = 0;
-  double rate = 0;
-  double swap = 0;  // seconds between new configurations; 0: none
-};
 
 constexpr const char* kSourceToSink = "TrafficSource -> TrafficSink;";
 
@@ -69,6 +51,7 @@ struct Result {
   uint64_t reordered = 0;
   Histogram latency;
   nlohmann::ordered_json pauses;
+  nlohmann::ordered_json sequence;  // with sinks that check it
   /// New configurations, and what became of the old ones' jobs.
   struct Swaps {
     uint64_t count = 0;
@@ -107,16 +90,9 @@ bool swap_router(const lang::Configuration& configuration, const BenchOptions& o
 /// If latencies count (Result::timed), pauses are measured, too.
 bool measure(const lang::Configuration& configuration, const BenchOptions& options, bool profile, Result& result) {
   const std::vector<int> cpus = usable_cpus();
-  Runtime::Options runtime_options;
-  runtime_options.threads = options.workers;
-  if (options.workers <= static_cast<int>(cpus.size())) {
-    // The last CPUs first: the control thread and interrupts tend to sit on the first.
-    runtime_options.cpus.assign(cpus.rbegin(), cpus.rend());
-  }
-  runtime_options.control_thread = true;
-  runtime_options.time_steps = result.timed;
-  if (!plan_scheduling("headrace bench", runtime_options)) return false;
-  Runtime runtime(runtime_options);
+  const std::optional<Runtime::Options> runtime_options = bench_runtime(options, result.timed);
+  if (!runtime_options) return false;
+  Runtime runtime(*runtime_options);
   Errors errors(Errors::Output::kStderr);
   errors.limit(ConfigurationSource::kMaxErrors);
   const uint32_t before = PacketPool::instance().in_use();
@@ -172,6 +148,7 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
       if (const auto* sink = dynamic_cast<const TrafficSink*>(e.get())) {
         sink->add_latency(result.latency);
         result.reordered += sink->reordered();
+        if (sink->has_sequence()) result.sequence = sequence_json(*sink);
       }
     if (profile)
       for (const auto& e : router->elements())
@@ -181,56 +158,6 @@ bool measure(const lang::Configuration& configuration, const BenchOptions& optio
   const uint32_t after = PacketPool::instance().in_use();
   result.lost = after > before ? after - before : 0;
   return true;
-}
-
-/// Sets `KEY value` among an element's arguments, in place of one that is there (by keyword, or at `position`).
-void set_argument(lang::ElementDecl& element, const std::string& key, const std::string& value, int position = -1) {
-  std::vector<std::string> arguments = lang::split_arguments(element.config);
-  const std::string text = key + " " + value;
-  for (std::string& a : arguments) {
-    const auto parts = lang::split_keyword(a);
-    if (!parts || parts->first != key) continue;
-    a = text;
-    element.config = lang::unparse_arguments(arguments);
-    return;
-  }
-  if (position >= 0 && position < static_cast<int>(arguments.size()) && !lang::split_keyword(arguments[position]))
-    arguments[position] = text;
-  else
-    arguments.push_back(text);
-  element.config = lang::unparse_arguments(arguments);
-}
-
-nlohmann::ordered_json quantiles_us(const Histogram& h) {
-  return {{"p50", static_cast<double>(h.quantile(0.5)) * 1e-3},
-          {"p99", static_cast<double>(h.quantile(0.99)) * 1e-3},
-          {"p999", static_cast<double>(h.quantile(0.999)) * 1e-3},
-          {"max", static_cast<double>(h.max()) * 1e-3}};
-}
-
-/// Puts the sizes and traffic of the command line into every TrafficSource; false without one.
-bool apply_traffic(lang::Configuration& configuration, const BenchOptions& options) {
-  bool any = false;
-  for (lang::ElementDecl& e : configuration.elements) {
-    if (e.class_name != "TrafficSource") continue;
-    any = true;
-    if (options.size > 0) set_argument(e, "LENGTH", std::to_string(options.size));
-    if (!options.traffic.empty()) set_argument(e, "TRAFFIC", options.traffic, 0);
-  }
-  return any;
-}
-
-/// Gives sources a rate and lets sinks measure; false when there is no sink.
-bool pace(lang::Configuration& configuration, double mpps) {
-  int sources = 0, sinks = 0;
-  for (const lang::ElementDecl& e : configuration.elements) sources += e.class_name == "TrafficSource";
-  for (lang::ElementDecl& e : configuration.elements) {
-    if (e.class_name == "TrafficSource") set_argument(e, "RATE", fmt::format("{}", mpps * 1e6 / sources));
-    if (e.class_name != "TrafficSink") continue;
-    set_argument(e, "LATENCY", "true");
-    ++sinks;
-  }
-  return sources > 0 && sinks > 0;
 }
 
 /// How the cycles of elements were found.
@@ -259,6 +186,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["drops"] = r.end.drops - r.begin.drops;
   j["drops_by_reason"] = drops;
   j["lost"] = r.lost;
+  if (!r.sequence.empty()) j["sequence"] = r.sequence;
   if (r.timed) {
     j["offered_mpps"] = r.offered;
     j["reordered"] = r.reordered;
@@ -275,11 +203,7 @@ nlohmann::ordered_json to_json(const Result& r, const BenchOptions& options, con
   j["backend"] = r.offload.empty() ? "none" : options.offload.backend == "auto" ? "cuda" : options.offload.backend;
   if (!r.offload.empty()) j["offload"] = r.offload;
   j["cpu_chains"] = r.compiled.empty() ? "not compiled" : r.compiled;
-  j["tsc_ghz"] = tsc_hz() * 1e-9;
-  j["commit"] = kCommit;
-  j["build"] = kBuild;
-  j["machine"] = machine_name();
-  j["cpu"] = cpu_details();
+  add_origin(j);
   if (!r.profile.empty()) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const Result::Row& row : r.profile)
@@ -329,6 +253,8 @@ void print_profile(const Result& r) {
 
 int bench_command(int argc, char** argv) {
   BenchOptions options;
+  SweepOptions sweep;
+  std::string steps;
   CommandLine line("headrace bench", "Measures how fast a configuration forwards what its TrafficSource elements send.",
                    "[NAME=VALUE]... CONF");
   options.source.add_options(line);
@@ -340,9 +266,13 @@ int bench_command(int argc, char** argv) {
   measuring(
       line.add_option("--size", options.size, "Bytes of a frame without check sequence")->check(CLI::Range(60, 1514)),
       "BYTES");
-  measuring(line.add_option("-s,--seconds", options.seconds, "Seconds to measure, after half a second of warming up")
-                ->check(CLI::Range(0.1, 3600.0)),
-            "SECONDS");
+  CLI::Option* const seconds =
+      line.add_option(
+              "-s,--seconds", options.seconds,
+              "Seconds to measure, after half a second of warming up; with --sweep, of each measurement, default "
+              "0.3; with --steps, after the last step")
+          ->check(CLI::Range(0.1, 3600.0));
+  measuring(seconds, "SECONDS");
   measuring(line.add_option("--traffic", options.traffic, "uniform, imix, zipf or a pcap file; default: as configured"),
             "TRAFFIC");
   measuring(
@@ -363,6 +293,29 @@ int bench_command(int argc, char** argv) {
                             "With --load or --rate: put a new router in the place of the running one so often")
                 ->check(CLI::Range(0.01, 3600.0)),
             "SECONDS");
+  measuring(line.add_flag("--sequence", options.sequence,
+                          "Number the frames of each flow, and count what is lost, doubled or reordered"));
+  measuring(line.add_option("--sweep", sweep.points,
+                            "Change the settings of the running router in turn, auto among them, and compare: "
+                            "fractions x jobs x places, as 0,0.5,1x64,256x2,8; 'default' is " +
+                                std::string(SweepOptions::kDefault)),
+            "LIST");
+  measuring(line.add_option("--rounds", sweep.rounds, "With --sweep: measure each point N times; default: 3")
+                ->check(CLI::Range(1, 100)),
+            "N");
+  measuring(line.add_option("--settle", sweep.settle,
+                            "With --sweep: time before each measurement, after a change; default: 0.3")
+                ->check(CLI::Range(0.0, 60.0)),
+            "SECONDS");
+  measuring(line.add_option("--sweep-p99", sweep.p99_us,
+                            "With --sweep: also find the highest load at which each point keeps this delay")
+                ->check(CLI::Range(0.1, 1e6)),
+            "US");
+  measuring(
+      line.add_option("--steps", steps,
+                      "Change load, length, payload, mode or handlers at the times in this file, and report rates "
+                      "and delays every 10 ms"),
+      "FILE");
   measuring(line.add_flag("--json", options.json, "Print one JSON object"));
   add_offload_arguments(line, options.offload);
   add_compile_arguments(line, options.compile, "wait");
@@ -371,6 +324,25 @@ int bench_command(int argc, char** argv) {
 
   if (options.swap > 0 && options.load == 0 && options.rate == 0) {
     complain("headrace bench: --swap needs --load or --rate: without them there are no latencies\n");
+    return kUsage;
+  }
+  if (!sweep.points.empty() && !steps.empty()) {
+    complain("headrace bench: --sweep and --steps are two measurements\n");
+    return kUsage;
+  }
+  for (const char* other : {"--load", "--ratio", "--profile", "--swap", "--repeat"})
+    if ((!sweep.points.empty() || !steps.empty()) && line.get_option(other)->count() > 0) {
+      complain("headrace bench: {} does not go with {}\n", other, steps.empty() ? "--sweep" : "--steps");
+      return kUsage;
+    }
+  for (const char* with : {"--rounds", "--settle", "--sweep-p99"})
+    if (sweep.points.empty() && line.get_option(with)->count() > 0) {
+      complain("headrace bench: {} needs --sweep\n", with);
+      return kUsage;
+    }
+  if (!sweep.points.empty() && seconds->count() == 0) options.seconds = SweepOptions::kSeconds;
+  if (!sweep.points.empty() && !sweep.parse()) {
+    complain("headrace bench: --sweep: {}\n", sweep.mistake);
     return kUsage;
   }
   outlive_readers();
@@ -385,6 +357,8 @@ int bench_command(int argc, char** argv) {
     return kFailed;
   }
   apply_traffic(baseline, options);
+  if (!steps.empty()) return bench_steps(std::move(configuration), options, steps);
+  if (!sweep.points.empty()) return bench_sweep(std::move(configuration), options, sweep);
 
   size_packet_pool(options.workers, options.offload, configuration);
   Result best;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <numeric>
 
 #include "headrace/flow_hash.hh"
 
@@ -103,7 +105,7 @@ TrafficRecord6 make_record6(const Ip6Address& dst, uint16_t src_port, uint16_t l
   TrafficRecord6 r;
   dst.copy_to(r.dst);
   r.src_port = __builtin_bswap16(src_port);
-  r.length = std::max(length, static_cast<uint16_t>(kShortestIp6));
+  r.length = length;
   r.hash = toeplitz_ip6(kSource6, r.dst, src_port, kDstPort);
   return r;
 }
@@ -165,21 +167,52 @@ template <typename Record, typename Make>
 void make_records(const TrafficSpec& spec, Random& random, std::vector<TrafficShare>& shares,
                   std::vector<Record> TrafficShare::*records, Make&& make) {
   const int workers = static_cast<int>(shares.size());
+  const uint32_t shortest = std::max(spec.shortest, spec.prefixes.empty() ? 0 : kShortestIp6);
+  const auto make_long = [&](uint32_t length) { return make(static_cast<uint16_t>(std::max(length, shortest))); };
   for (TrafficShare& share : shares) (share.*records).reserve(spec.flows / shares.size() + spec.flows / 16);
   const auto add = [&](const Record& r) { (shares[rss_worker(r.hash, workers)].*records).push_back(r); };
   if (spec.kind == TrafficSpec::Kind::kZipf) {
     std::vector<Record> flows(spec.flows);
-    for (Record& r : flows) r = make(static_cast<uint16_t>(spec.length));
+    for (Record& r : flows) r = make_long(spec.length);
     const ZipfSampler sampler(spec.flows, spec.skew);
     const size_t draws = std::max<size_t>(spec.flows, 1 << 20);
     for (size_t i = 0; i < draws; ++i) add(flows[sampler.draw(random)]);
     return;
   }
   for (uint32_t i = 0; i < spec.flows; ++i)
-    add(make(spec.kind == TrafficSpec::Kind::kImix ? kImixLengths[i % 12] : static_cast<uint16_t>(spec.length)));
+    add(make_long(spec.kind == TrafficSpec::Kind::kImix ? kImixLengths[i % 12] : spec.length));
+}
+
+/// A number for each address and port, in the order of their first frames.
+template <typename Record>
+TrafficFlows number_flows(const std::vector<Record>& records) {
+  TrafficFlows flows;
+  std::map<std::string, uint32_t, std::less<>> numbers;
+  for (const Record& r : records) {
+    std::string key(reinterpret_cast<const char*>(&r.dst), sizeof r.dst);
+    key.append(reinterpret_cast<const char*>(&r.src_port), sizeof r.src_port);
+    flows.of_frame.push_back(numbers.emplace(std::move(key), static_cast<uint32_t>(numbers.size())).first->second);
+  }
+  flows.count = static_cast<uint32_t>(numbers.size());
+  return flows;
 }
 
 }  // namespace
+
+TrafficFlows find_flows(const TrafficSpec& spec, const TrafficShare& share) {
+  if (spec.kind == TrafficSpec::Kind::kZipf)
+    return share.records6.empty() ? number_flows(share.records) : number_flows(share.records6);
+  TrafficFlows flows;
+  flows.count = static_cast<uint32_t>(share.size());
+  flows.of_frame.resize(share.size());
+  std::iota(flows.of_frame.begin(), flows.of_frame.end(), 0);
+  return flows;
+}
+
+void set_length(TrafficRecord& record, const uint8_t* header, uint16_t length) {
+  record.length = length;
+  record.checksum = header_checksum(header, __builtin_bswap32(record.dst), static_cast<uint16_t>(length - 14));
+}
 
 std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors) {
   std::vector<TrafficShare> shares(workers);

@@ -22,6 +22,8 @@ struct TrafficSpec {
   double skew = 1.0;  // kZipf: exponent
   uint64_t seed = 1;
   uint8_t ttl = 64;
+  /// Frames that would be shorter have this length; not for kReplay. IPv6 frames have at least kShortestIp6.
+  uint32_t shortest = 0;
   /// Not empty: frames are IPv6, each to a random address of a random one of these.
   std::vector<Ip6Prefix> prefixes;
 };
@@ -67,6 +69,17 @@ struct TrafficShare {
 /// The shares of all workers, the same for the same `spec` whatever else runs. A worker may get nothing when there are
 /// fewer flows than workers. Reports an unreadable file.
 std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors);
+
+/// Which frames of a share belong to one flow.
+struct TrafficFlows {
+  std::vector<uint32_t> of_frame;  // the numbers of their flows, from 0
+  uint32_t count = 0;
+};
+/// Not for kReplay.
+TrafficFlows find_flows(const TrafficSpec& spec, const TrafficShare& share);
+
+/// Gives the frame that `record` makes of `header` another length.
+void set_length(TrafficRecord& record, const uint8_t* header, uint16_t length);
 
 /// Frame sizes of the simple Internet mix, 7 : 4 : 1 of 64, 570 and 1518 bytes with check sequence, here without it.
 inline constexpr uint16_t kImixLengths[12] = {60, 566, 60, 60, 566, 60, 1514, 60, 566, 60, 566, 60};

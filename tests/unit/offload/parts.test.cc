@@ -126,6 +126,23 @@ TEST(Histogram, CountsWhatIsAbove) {
   EXPECT_EQ(h.above(UINT64_MAX), 0u);
 }
 
+TEST(Histogram, LeavesWhatWasAddedSinceACopy) {
+  Histogram h;
+  h.add(5, 10);
+  h.add(1000, 3);
+  const Histogram before = h;
+  h.add(5);
+  h.add(70, 4);
+  h.subtract(before);
+  EXPECT_EQ(h.count(), 5u);
+  EXPECT_EQ(h.quantile(0), 5u);
+  EXPECT_NEAR(static_cast<double>(h.quantile(0.5)), 70, 4);
+  // A copy that is not older is no reason for huge counts.
+  Histogram empty;
+  empty.subtract(before);
+  EXPECT_EQ(empty.count(), 0u);
+}
+
 TEST(Histogram, SmallAndHugeValues) {
   Histogram h;
   for (uint64_t v = 0; v < 16; ++v) h.add(v);

@@ -119,6 +119,48 @@ TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
   EXPECT_EQ(PacketPool::instance().in_use(), before);
 }
 
+TEST_F(HotSwap, FlowsAreWholeWhileEverythingChanges) {
+  const testing::HangGuard guard(120);
+  OffloadOptions offload;
+  offload.backend = "reference";
+  offload.mode = OffloadOptions::Mode::kDevice;
+  offload.reference.delay_us = 200;
+  const std::string text =
+      "source :: TrafficSource(zipf, FLOWS 4096, SEQUENCE true) -> Strip(14) -> check :: CheckIPHeader"
+      " -> DecIPTTL -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> s :: TrafficSink(SEQUENCE true);";
+  const uint32_t before = PacketPool::instance().in_use();
+  start(2, text, offload);
+  ASSERT_TRUE(router_->engine());
+  const auto write = [&](const std::string& name, const std::string& value) {
+    Element* element = nullptr;
+    const Handler* h = router_->find_handler(name, nullptr, element, errors_);
+    ASSERT_TRUE(h) << name;
+    EXPECT_TRUE(router_->call_write(*h, value, errors_)) << errors_.str();
+  };
+  constexpr const char* kModes[] = {"cpu", "fixed=0.3", "device", "auto", "fixed=0.9"};
+  constexpr const char* kLengths[] = {"64", "1514", "60", "512"};
+  int rounds = 0;
+  run([&] {
+    write("offload_mode", kModes[rounds % 5]);
+    write("source.length", kLengths[rounds % 4]);
+    write("source.payload", rounds % 3 ? "text" : "random");
+    write("source.rate", rounds % 7 ? "0" : "100000");
+    if (rounds % 5 == 4) swap(text);
+    return ++rounds < 60;
+  });
+  EXPECT_EQ(runtime_->swaps().count, 12u);
+  const Account a = account();
+  EXPECT_GT(a.out, 10'000u);
+  EXPECT_EQ(a.in, a.out + a.drops);
+  EXPECT_EQ(std::stoull(read("s.sequence_checked")), a.out);
+  EXPECT_EQ(read("s.sequence_lost"), "0");
+  EXPECT_EQ(read("s.sequence_doubled"), "0");
+  EXPECT_EQ(read("s.sequence_reordered"), "0");
+  EXPECT_EQ(read("source.length"), "512");
+  router_.reset();
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
 /// A worker in a handler waits until all others stand; the swap holds the one that sleeps. Both must go on.
 TEST_F(HotSwap, WhileAScriptWritesHandlersAndAWorkerSleeps) {
   const testing::HangGuard guard(120);
