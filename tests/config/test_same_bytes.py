@@ -275,8 +275,10 @@ class Scene:
         if "ToDump" not in text:
             text = re.sub(r"\bDiscard\b", lambda m: f"ToDump(sink{next(sinks)}.out.pcap, SNAPLEN 0)", text)
         text = text.replace("$ALERTS -", "$ALERTS alerts.txt").replace("ALERTS -", "ALERTS alerts.txt")
-        text = text.replace("$RATE 1)", "$RATE 0)").replace("in.pcap", "eth0").replace(f"pcap:{DATA}/ids-sample.pcap", "eth0").replace("out0.pcap", "out0.out.pcap")
-        self.text = text.replace("out1.pcap", "out1.out.pcap").replace("$LAN_ADDR 192.168.1.1/24", "$LAN_ADDR 10.0.0.1/24")
+        for old, new in {"$RATE 1)": "$RATE 0)", "in.pcap": "eth0", f"pcap:{DATA}/ids-sample.pcap": "eth0", "out0.pcap": "out0.out.pcap",
+                         "out1.pcap": "out1.out.pcap", "192.168.1.1/24": "10.0.0.1/24"}.items():
+            text = text.replace(old, new)
+        self.text = text
         self.folder = folder
         self.conf = folder / "conf.click"
         names = [name for name in MACS if name in text] or ["eth0"]
@@ -296,11 +298,12 @@ class Scene:
     def write(self, looks):
         later = "".join(f"look{i} :: FromDump($name.some.pcap, ACTIVE false) -> output;\n" for i in range(1, looks))
         self.conf.write_text(f"elementclass Frames {{ $name |\nlook0 :: TrafficSource($name.all.pcap, LIMIT {self.sent[0]}, BURST 128,"
-                             f" ACTIVE false) -> output;\n{later}}}\n{self.text}")
+                             f" ACTIVE false) -> output;\n{later}}}\nIdle -> barrier :: Paint(0) -> Discard;\n{self.text}")
 
 
 # What is not a matter of packets, or of when somebody looks.
-NOT_COMPARED = re.compile(r"(bit_|byte_)?rate|home_thread|handlers|ports|name|class|filename|filesize|\w*filepos|.*table|.*mappings|lookup|tcp_lookup|"
+NOT_COMPARED = re.compile(r"(bit_|byte_)?rate|home_thread|handlers|ports|name|class|filename|filesize|\w*filepos|.*table|.*mappings|"
+                          r"lookup|tcp_lookup|"
                           r"patterns?\d*|list|rules|refused|top|rescans|written|suppressed|lost_alerts|queries|stats|dump|"
                           r"size|capacity|program|latency|pattern_info|not_written|sampling_prob|states")
 
@@ -362,6 +365,8 @@ class Router:
             while int(self.client.read(f"{name}.count")) < self.scene.sent[min(number, 1)]:
                 assert time.monotonic() < deadline, name
                 time.sleep(0.001)
+            # This waits until the worker has done with what it had taken.
+            self.write("barrier.color", "0")
             # Those from outside find flows only if those from inside are through.
             now = self.settled(None if source != self.sources[-1] or not expected else expected[0])
         return now, self.outputs()
