@@ -317,6 +317,14 @@ class Router:
             old.unlink()
         path = scene.folder / f"{way}.sock"
         self.process = headrace.start("run", "-q", "-w", "1", *WAYS[way], "-u", path, scene.conf, env=os.environ | env)
+        try:
+            self.begin(path)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def begin(self, path):
+        scene = self.scene
         self.client = Client(str(path))
         names = self.client.read("list").split("\n")[1:]
         self.classes = {name: self.client.read(f"{name}.class") for name in names if name}
@@ -333,6 +341,14 @@ class Router:
                         self.write(f"{name}.insert", f"{host} 02:00:00:00:01:{host.packed[3]:02x}")
         self.sources = [next(n.removesuffix("/look0") for n, of in self.classes.items() if n.endswith("/look0") and source in (
             self.client.read(f"{n}.config"))) for source in (f"{s}.all" for s in scene.sources)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
 
     def write(self, handler, value):
         code, lines, _ = self.client.write_text(handler, value)
@@ -462,36 +478,41 @@ def test_the_same_bytes(headrace, frames, shaders, tmp_path, conf):
     env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
 
     scene.write(1)
-    router = Router(headrace, scene, "off", env)
     changes = []
-    for name, handler in router.writes:
-        for value in values_for(router, name, handler, router.classes[name] in shaders(headrace)):
-            changes.append((f"{name}.{handler}", value))
-    router.stop()
+    with Router(headrace, scene, "off", env) as router:
+        for name, handler in router.writes:
+            for value in values_for(router, name, handler, router.classes[name] in shaders(headrace)):
+                changes.append((f"{name}.{handler}", value))
     # An empty table comes last.
     changes.sort(key=lambda change: change[0].endswith(".flush"))
     scene.write(1 + len(changes))
 
     expected = []
     for way in WAYS:
-        router = Router(headrace, scene, way, env)
-        for i in range(1 + len(changes)):
-            if i:
-                handler, value = changes[i - 1]
-                before = router.client.read(handler) if handler in router.reads else None
-                router.write(handler, value)
-            what = f"{way}, {changes[i - 1] if i else 'as it starts'}"
-            if way == "off":
-                expected.append(router.look(i))
-            else:
-                counters, outputs = router.look(i, expected[i])
-                differ = {h: (counters.get(h), value) for h, value in expected[i][0].items() if counters.get(h) != value}
-                assert not differ, what
-                assert outputs.keys() == expected[i][1].keys(), what
-                for path, those in expected[i][1].items():
-                    assert outputs[path] == those, (what, path)
-            if i and before:
-                router.write(handler, before)
-        printed = router.stop()
+        with Router(headrace, scene, way, env) as router:
+            for i in range(1 + len(changes)):
+                look(router, i, changes, way, expected)
+            printed = router.stop()
         assert way != "compiled" or "chains: compiled: " in printed, printed
     assert sum(len(those) for those in expected[0][1].values()) > 25
+
+
+def look(router, i, changes, way, expected):
+    """Makes change `i`, looks, and takes it back. The first way tells what is expected of the others."""
+    before = None
+    if i:
+        handler, value = changes[i - 1]
+        before = router.client.read(handler) if handler in router.reads else None
+        router.write(handler, value)
+    if way == "off":
+        expected.append(router.look(i))
+    else:
+        what = f"{way}, {changes[i - 1] if i else 'as it starts'}"
+        counters, outputs = router.look(i, expected[i])
+        differ = {h: (counters.get(h), value) for h, value in expected[i][0].items() if counters.get(h) != value}
+        assert not differ, what
+        assert outputs.keys() == expected[i][1].keys(), what
+        for path, those in expected[i][1].items():
+            assert outputs[path] == those, (what, path)
+    if before:
+        router.write(changes[i - 1][0], before)
