@@ -169,6 +169,18 @@ IPReassembler::Bucket& IPReassembler::bucket_of(const Ip4Header& ip) {
   return buckets_[hash >> 56];
 }
 
+void IPReassembler::push(int port, Batch& batch) {
+  // Fragments are rare: without one, packets go on as they came.
+  const bool whole = std::all_of(batch.begin(), batch.end(), [](Packet* p) {
+    const Ip4Header* ip = ip4_header(*p);
+    return ip && !ip->is_fragment();
+  });
+  if (whole)
+    output(0).push(batch);
+  else
+    SimpleElement::push(port, batch);
+}
+
 Packet* IPReassembler::act(Packet* p, Emitter& emit) {
   const Ip4Header* ip = ip4_header(*p);
   if (ip && !ip->is_fragment()) return p;

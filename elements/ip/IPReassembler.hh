@@ -51,6 +51,7 @@ class IPReassembler final : public SimpleElement {
   void take_state(Element& old, Errors& errors) override;
   uint64_t held_packets() const override { return kept_.load(std::memory_order_relaxed); }
   void add_handlers(Handlers& handlers) override;
+  void push(int port, Batch& batch) override;
   Packet* act(Packet* p, Emitter& emit) override;
 
  private:

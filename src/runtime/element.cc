@@ -56,6 +56,14 @@ std::vector<Element::DropCount> Element::drop_counts() const {
 
 void Element::push_split(Batch& batch, Next* nexts) {
   int left = batch.size();
+  // Mostly all go the same way; without a branch a packet, this is a few comparisons of vectors.
+  unsigned differences = 0;
+  for (int i = 1; i < left; ++i) differences |= static_cast<unsigned>(nexts[i] ^ nexts[0]);
+  if (left > 0 && differences == 0 && nexts[0] < noutputs()) {
+    output(nexts[0]).push(batch);
+    batch.clear();
+    return;
+  }
   Packet** slots = batch.begin();
   Batch out;
   while (left > 0) {

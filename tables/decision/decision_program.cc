@@ -175,6 +175,20 @@ DecisionView DecisionProgram::view_at(const void* base) const {
   return view;
 }
 
+namespace {
+
+/// The tested bits of a step's word. Of one byte no more is read: a load that reaches beyond what another shader has just
+/// written, such as a checksum beside the protocol, waits until that is in the cache.
+std::string word_of(const DecisionStep& step) {
+  for (uint32_t byte = 0; byte < 4; ++byte)
+    if ((step.mask & ~(0xffu << 8 * byte)) == 0)
+      return fmt::format("uint32_t{{words.byte({}, {})}}{} & {:#x}u", step.section, step.offset + byte,
+                         byte == 0 ? "" : fmt::format(" << {}", 8 * byte), step.mask);
+  return fmt::format("words.load({}, {}) & {:#x}u", step.section, step.offset, step.mask);
+}
+
+}  // namespace
+
 std::string DecisionProgram::code() const {
   const DecisionView view = this->view();
   const size_t steps = cases_offset_ / sizeof(DecisionStep);
@@ -194,8 +208,8 @@ std::string DecisionProgram::code() const {
   out += fmt::format("      {}\n", go(entry_));
   for (size_t i = 0; i < steps; ++i) {
     const DecisionStep& step = view.steps[i];
-    out += fmt::format("    s{}:\n      switch (words.load({}, {}) & {:#x}u) {{\n        case {:#x}u: {}\n", i,
-                       step.section, step.offset, step.mask, step.value, go(step.yes));
+    out += fmt::format("    s{}:\n      switch ({}) {{\n        case {:#x}u: {}\n", i, word_of(step), step.value,
+                       go(step.yes));
     for (uint32_t c = 0; c < step.case_count; ++c)
       if (const DecisionCase& other = view.cases[step.first_case + c]; other.value != step.value)
         out += fmt::format("        case {:#x}u: {}\n", other.value, go(other.target));

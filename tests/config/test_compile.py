@@ -1,22 +1,18 @@
 """Chains compiled for the CPU: what a user sees when all is well, and when it is not."""
 
-import lzma
 import os
 import pathlib
 import re
 import shutil
 import signal
 import stat
-import struct
 import subprocess
-import tarfile
 import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONF = ROOT / "conf"
-CAPTURES = ROOT / ".." / "shared" / "data" / "pcap"
 
 # Two shaders, 1,000 packets, nothing but numbers at the end.
 SMALL = """
@@ -299,76 +295,3 @@ def test_a_new_configuration_is_compiled_too(headrace, run, tmp_path):
                     env={"HOME": str(run.home), "XDG_CACHE_HOME": ""})
     values = re.findall(r"^(compiled|\d+$)", done.stdout, re.M)
     assert values == ["compiled", "3", "compiled", "0", "0"], done.stdout
-
-
-def frames_of(data):
-    """The frames of a capture of Ethernet; none for anything else."""
-    order = {b"\xa1\xb2\xc3\xd4": ">", b"\xd4\xc3\xb2\xa1": "<"}.get(data[:4])
-    if order is None or struct.unpack_from(order + "I", data, 20)[0] != 1:
-        return
-    at = 24
-    while at + 16 <= len(data):
-        length, = struct.unpack_from(order + "I", data, at + 8)
-        yield data[at + 16:at + 16 + length]
-        at += 16 + length
-
-
-def captured():
-    """All frames of the real captures."""
-    if not CAPTURES.is_dir():
-        pytest.skip(f"{CAPTURES} is not there")
-    for path in sorted(CAPTURES.glob("*.pcap.xz")):
-        yield from frames_of(lzma.open(path).read())
-    for path in sorted(CAPTURES.glob("*.tar.xz")):
-        with tarfile.open(path) as archive:
-            for member in archive.getmembers():
-                if member.isfile():
-                    yield from frames_of(archive.extractfile(member).read())
-
-
-def outcome(headrace, text, mode, env):
-    """What came out by sink, what elements dropped, and all that was printed."""
-    conf = headrace.folder / "conf.click"
-    conf.write_text(text)
-    for old in headrace.folder.glob("sink*.pcap"):
-        old.unlink()
-    names = re.findall(r"^(\S+) :: ", headrace("flatten", conf).stdout, re.M)
-    reads = [word for name in names for word in ("-r", f"{name}.drop_reasons")]
-    printed = headrace("run", "-w", "1", "--compile", mode, *reads, conf, env=env).stdout
-    drops = printed[printed.index(".drop_reasons: "):]
-    return {path.name: read_capture(path) for path in headrace.folder.glob("sink*.pcap")}, drops, printed
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", ["ipv4-router", "ipv6-forward", "ids-router", "dpi-router", "two-matchers"])
-def test_configurations_on_real_captures(headrace, run, tmp_path, name):
-    """The same bytes in the same files, and the same drops, from element to element and compiled."""
-    frames = [frame for frame in captured() if 14 <= len(frame) <= 9000]
-    assert len(frames) > 5000
-    capture = tmp_path / "all.pcap"
-    capture.write_bytes(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) +
-                        b"".join(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame for frame in frames))
-    text = (CONF / f"{name}.click").read_text()
-    text = re.sub(r"\bdata/", str(CONF / "data") + "/", text)
-    text = re.sub(r"TrafficSource\([^)]*\)", f"TrafficSource({capture}, LIMIT {len(frames)}, STOP true)", text)
-    sinks = len(re.findall(r"\bTrafficSink\b", text))
-    for i in range(sinks):
-        text = re.sub(r"(\w+) :: TrafficSink\b", f"ToDump(sink{i}.pcap, SNAPLEN 0)", text, count=1)
-    text = text.replace("$ALERTS -", "$ALERTS alerts.txt").replace("$RATE 1)", "$RATE 0)")
-    env = {"HOME": str(run.home), "XDG_CACHE_HOME": ""}
-    sent, drops, _ = outcome(headrace, text, "off", env)
-    compiled_sent, compiled_drops, printed = outcome(headrace, text, "wait", env)
-    assert "chains: compiled: " in printed, printed
-    assert compiled_drops == drops
-    assert compiled_sent.keys() == sent.keys()
-    for sink, those in sent.items():
-        # Packets that leave by different ways have no order. Errors that a router makes are numbered as they are made.
-        assert sorted(map(without_id, compiled_sent[sink])) == sorted(map(without_id, those)), sink
-    if name != "ipv6-forward":
-        assert sum(map(len, sent.values())) > 1000
-
-
-def without_id(frame):
-    if frame[12:14] == b"\x08\x00" and len(frame) > 34 and frame[23] == 1:
-        return frame[:18] + b"\0\0" + frame[20:24] + b"\0\0" + frame[26:]
-    return frame
