@@ -1,20 +1,24 @@
 #include "elements/control/Offload.hh"
 
 #include <headrace/args.hh>
+#include <headrace/balancer.hh>
 
 namespace headrace {
 
 Status Offload::configure(Args& args) {
-  std::string mode, run;
+  std::string mode, run, balancer;
   double fraction = 0;
   int job = 0;
-  Interval max_wait;
-  bool has_mode = false, has_fraction = false, has_job = false, has_wait = false, has_run = false;
+  Interval max_wait, p99;
+  bool has_mode = false, has_fraction = false, has_job = false, has_wait = false, has_run = false, has_p99 = false,
+       has_balancer = false;
   if (!args.read_status("MODE", mode, has_mode)
            .read_status("FRACTION", fraction, has_fraction)
            .read_status("JOB", job, has_job)
            .read_status("MAXWAIT", max_wait, has_wait)
            .read_status("RUN", run, has_run)
+           .read_status("P99", p99, has_p99)
+           .read_status("BALANCER", balancer, has_balancer)
            .complete())
     return Status::failed();
   Status status;
@@ -46,6 +50,14 @@ Status Offload::configure(Args& args) {
       status &= args.errors().error("RUN: expected resident or stream, got '{}'", run);
     resident_ = run == "resident";
   }
+  if (has_p99) {
+    if (p99.ns < 0) status &= args.errors().error("P99: expected a time such as 50us");
+    p99_us_ = static_cast<double>(p99.ns) * 1e-3;
+  }
+  if (has_balancer) {
+    if (std::string why; !make_balancer(balancer, why)) status &= args.errors().error("BALANCER: {}", why);
+    balancer_ = balancer;
+  }
   adjust(in_effect());
   return status;
 }
@@ -74,6 +86,8 @@ void Offload::adjust(OffloadOptions& options) const {
   if (job_) options.job = *job_;
   if (max_wait_us_) options.max_wait_us = *max_wait_us_;
   if (resident_) options.resident = *resident_;
+  if (p99_us_) options.p99_us = *p99_us_;
+  if (balancer_) options.balancer = *balancer_;
 }
 
 HEADRACE_ELEMENT(Offload)

@@ -54,6 +54,8 @@ struct OffloadOptions {
   int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && resident ? 64 : 1024; }
   /// Accepts "auto", "cpu", "device" and "fixed=0.4"; returns false for any other text.
   bool set_mode(std::string_view text);
+  /// Accepts "50us", "0.05ms" and "5e-5s", or 0 for no bound; returns false for any other text.
+  bool set_p99(std::string_view text);
   std::string mode_text() const;
 };
 

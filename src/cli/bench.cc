@@ -253,6 +253,7 @@ void print_profile(const Result& r) {
 
 int bench_command(int argc, char** argv) {
   BenchOptions options;
+  options.offload.wait_for_devices = true;
   SweepOptions sweep;
   std::string steps;
   CommandLine line("headrace bench", "Measures how fast a configuration forwards what its TrafficSource elements send.",

@@ -310,7 +310,10 @@ int click_command(int argc, char** argv) {
   if (s.first_cpu >= 0)
     for (int i = 0; i < s.threads; ++i) options.cpus.push_back(s.first_cpu + i);
   Runtime runtime(options);
-  LiveConfiguration live(runtime, {}, [&](const std::string& text, lang::Configuration& out, Errors& e) {
+  // As Click does: no devices, no threads besides.
+  RouterOptions router_options;
+  router_options.offload.mode = OffloadOptions::Mode::kCpu;
+  LiveConfiguration live(runtime, router_options, [&](const std::string& text, lang::Configuration& out, Errors& e) {
     return s.source.parse(text, "hotconfig", out, e, ConfigurationSource::Check::kClasses);
   });
   if (s.reconfigure) live.allow_reconfigure();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headrace/packet_pool.hh"
+#include "offload/backend.hh"
 #include "offload/engine.hh"
 
 namespace headrace::cli {
@@ -18,9 +19,28 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
                                             "expected auto, cpu, device or fixed=FRACTION, got '" + text + "'");
              },
              "Where chains of shaders run: cpu; device; fixed=FRACTION, with that part of the flows on the device; auto, "
-             "the default: chosen by load, which at present means the CPU")
+             "the default: where a balancer says")
           ->type_name("{auto,cpu,device,fixed=}"),
       "MODE");
+  device(app.add_option_function<std::string>(
+             "--balancer",
+             [&options](const std::string& text) {
+               // A package of the configuration may bring it: the router says if nothing does.
+               options.balancer = text;
+             },
+             "For auto: what decides; `headrace balance --list` names them; default: Model"),
+         "NAME[=ARG]");
+  device(app.add_option_function<std::string>(
+             "--p99",
+             [&options](const std::string& text) {
+               if (!options.set_p99(text))
+                 throw CLI::ValidationError("--p99", "expected a time such as 50us, got '" + text + "'");
+             },
+             "For auto: the time in the router that 99 % of the packets are to stay below, such as 50us"),
+         "TIME");
+  device(app.add_option("--balance-trace", options.balance_trace,
+                        "For auto: write what was measured and decided to FILE, for `headrace balance --replay`"),
+         "FILE");
   device(app.add_option("--backend", options.backend,
                         "cuda, or reference: a device that the CPU emulates; default: cuda where there is one")
              ->check(CLI::IsMember({"auto", "cuda", "reference"})),
@@ -65,6 +85,7 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
 void size_packet_pool(int workers, const OffloadOptions& options, const lang::Configuration& configuration) {
   using Mode = OffloadOptions::Mode;
   const bool device = options.mode == Mode::kDevice || options.mode == Mode::kFixed ||
+                      (options.mode == Mode::kAuto && offload::may_have_devices(options)) ||
                       std::any_of(configuration.elements.begin(), configuration.elements.end(),
                                   [](const lang::ElementDecl& e) { return e.class_name == "Offload"; });
   const int64_t under_way = device ? int64_t{options.job_size(false)} * options.jobs : 0;
@@ -100,6 +121,7 @@ nlohmann::ordered_json offload_report(const Router& router) {
     chains.push_back({{"doorbell_to_release_us", latency(engine->doorbell_latency(p))},
                       {"arrival_to_release_us", latency(engine->arrival_latency(p))}});
   j["chains"] = chains;
+  if (const offload::BalanceLoop* const balance = engine->balance()) j["balance"] = balance->describe();
   j["in_effect"] = engine->describe();
   return j;
 }

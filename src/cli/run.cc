@@ -182,6 +182,17 @@ class Reporter {
           drops ? packet_rate(drops, dt) : "0");
     print_workers(now, dt);
     if (drops) print_reasons(dt);
+    print_balance();
+  }
+
+  /// What the balancer says, when it says something new.
+  void print_balance() {
+    const offload::Engine* const engine = router_->engine();
+    if (!engine || !engine->balance() || engine->mode() != "auto") return;
+    const std::string now = engine->balance()->summary();
+    if (now == balance_) return;
+    balance_ = now;
+    print("        balance: {}\n", now);
   }
 
   /// What each worker received, where there are several.
@@ -232,6 +243,7 @@ class Reporter {
   Totals first_, last_;
   std::map<std::string, uint64_t> reasons_;
   bool told_of_chains_ = false;
+  std::string balance_;
 };
 
 void print_header(const std::string& file, const Router& router, double build_seconds) {

@@ -42,6 +42,8 @@ class Engine final : public ChainGate {
   /// Lets workers poll their jobs, or begins to open devices if that was put off. Call when the entries that the engine
   /// made are part of the router.
   void start(Host host);
+  /// Null while devices are opened, and if there is none.
+  const BalanceLoop* balance() const { return loop_.get(); }
   /// True until it is known whether there are devices.
   bool opening() const { return state_ == State::kOpening; }
   ~Engine();
@@ -99,7 +101,6 @@ class Engine final : public ChainGate {
   void join();
   /// The devices that were opened aside become the router's. On the control thread.
   void take_devices(std::vector<std::unique_ptr<Device>> devices, std::string problem);
-  void add_balance_handlers(Handlers& handlers);
   /// Gives workers lanes that they would like to have. Call while workers stand.
   void open_wanted_lanes(Errors& errors);
   /// Of all workers.

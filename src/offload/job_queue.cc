@@ -526,9 +526,6 @@ bool JobQueue::release_done() {
   for (size_t plan = 0; plan < of_plan_.size(); ++plan)
     for (size_t d = 0; d < devices_.size(); ++d) {
       Line& line = of_plan_[plan].lines[d];
-      Measured& measured = of_plan_[plan].balance.devices[d];
-      measured.polls += 1;
-      measured.starved += line.empty() || line.front()->state == State::kOpen;
       while (!line.empty()) {
         Job& job = *line.front();
         if (job.state == State::kOpen) break;
@@ -539,6 +536,9 @@ bool JobQueue::release_done() {
         finish_front(static_cast<int>(plan), static_cast<int>(d), state);
         worked = true;
       }
+      Measured& measured = of_plan_[plan].balance.devices[d];
+      measured.polls += 1;
+      measured.starved += line.empty() || line.front()->state == State::kOpen;
     }
   return worked;
 }

@@ -272,7 +272,8 @@ class JobQueue {
   /// The same for entries whose mode is kAuto: to the sides that the balancer has given to their buckets.
   void send_balanced(const ChainEntry& entry, Packet** packets, int n, int only);
   bool arrive_balanced(ChainEntry& entry, Batch& batch);
-  /// Packets for a device that has no place. Those of flows that are there must wait; others go to the CPU.
+  /// Packets for a device that has no place. Those of flows that are there must wait; of the others, a slice goes to the
+  /// CPU, and the rest may find a place by then.
   void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
   /// True if packets of a bucket are on a device.
   static bool in_flight(OfPlan& of_plan, const Bucket& bucket);

@@ -158,28 +158,46 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
 
 void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
-  if (!unparking_) {
-    of_plan.balance.devices[static_cast<size_t>(device)].full += static_cast<uint64_t>(n);
-    events_[kFullLane] += static_cast<uint64_t>(n);
-  }
+  const auto count = [&](int k) {
+    if (unparking_) return;
+    of_plan.balance.devices[static_cast<size_t>(device)].full += static_cast<uint64_t>(k);
+    events_[kFullLane] += static_cast<uint64_t>(k);
+  };
   // Those that were parked before, and all whose buckets are not known, wait for a place.
   if (!buckets || unparking_ || of_plan.balance.all_to != Balance::kMixed) {
+    count(n);
     park(entry, device, packets, buckets, n);
     return;
   }
   Packet *here[Batch::kCapacity], *waiting[Batch::kCapacity];
   uint16_t buckets_here[Batch::kCapacity], buckets_waiting[Batch::kCapacity];
-  int stay = 0, wait = 0;
-  for (int i = 0; i < n; ++i) {
-    const Bucket& of_bucket = of_plan.buckets[buckets[i]];
+  int stay = 0, wait = 0, k = 0;
+  const int slice = releasing_ ? n : std::max(of_plan.balance.decision.slice, 1);
+  for (; k < n && stay < slice; ++k) {
+    const Bucket& of_bucket = of_plan.buckets[buckets[k]];
     const bool waits = of_bucket.parked > 0 || in_flight(of_plan, of_bucket);
-    here[stay] = waiting[wait] = packets[i];
-    buckets_here[stay] = buckets_waiting[wait] = buckets[i];
+    here[stay] = waiting[wait] = packets[k];
+    buckets_here[stay] = buckets_waiting[wait] = buckets[k];
+    wait += waits;
+    stay += !waits;
+  }
+  count(k);
+  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait);
+  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+  if (k == n) return;
+  release_done();
+  (void)unpark(entry.plan(), device);
+  // What follows must not overtake packets of its flows that still wait.
+  wait = stay = 0;
+  for (; k < n; ++k) {
+    const bool waits = of_plan.buckets[buckets[k]].parked > 0;
+    here[stay] = waiting[wait] = packets[k];
+    buckets_here[stay] = buckets_waiting[wait] = buckets[k];
     wait += waits;
     stay += !waits;
   }
   if (wait > 0) park(entry, device, waiting, buckets_waiting, wait);
-  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+  if (stay > 0) to_device(entry, device, here, buckets_here, stay);
 }
 
 void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
@@ -231,7 +249,8 @@ void JobQueue::tick() {
 
 void JobQueue::follow(OfPlan& of_plan, double ms) {
   Balance& balance = of_plan.balance;
-  double all = 0;
+  double cpu = 1;
+  for (const double share : balance.shares) cpu -= share;
   bool moved = false;
   for (size_t d = 0; d < devices_.size(); ++d) {
     Measured& m = balance.devices[d];
@@ -240,13 +259,14 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
     const auto polls = static_cast<double>(m.polls - std::exchange(m.polls_before, m.polls));
     const auto starved = static_cast<double>(m.starved - std::exchange(m.starved_before, m.starved));
     double& share = balance.shares[d];
+    const double before = share;
     if (!usable(static_cast<int>(d)))
       share = 0;
     else if (share > 0 || balance.decision.shares[d] > 0)
       share = follow_share(share, full > 0 ? full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
-    // The first device has what it takes; the others share the rest.
-    share = std::min(share, std::max(1 - all, 0.0));
-    all += share;
+    // What it grows by is the CPU's, never another device's.
+    share = std::min(share, before + std::max(cpu, 0.0));
+    cpu -= share - before;
     const bool at_end = (share <= kNothing || share >= 1 - kNothing) && share != balance.given[d];
     moved |= at_end || std::abs(share - balance.given[d]) > kWorthMoving;
   }

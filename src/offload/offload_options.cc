@@ -84,6 +84,21 @@ bool OffloadOptions::set_mode(std::string_view text) {
   return true;
 }
 
+bool OffloadOptions::set_p99(std::string_view text) {
+  double us = 1e6;
+  if (text.ends_with("us"))
+    us = 1;
+  else if (text.ends_with("ms"))
+    us = 1e3;
+  else if (text != "0" && !text.ends_with("s"))
+    return false;
+  if (text != "0") text.remove_suffix(us == 1e6 ? 1 : 2);
+  double value = 0;
+  if (!read_number(text, 0.0, 1e9, value)) return false;
+  p99_us = value * us;
+  return true;
+}
+
 std::string OffloadOptions::mode_text() const {
   switch (mode) {
     case Mode::kAuto:
