@@ -235,7 +235,8 @@ void Engine::open_wanted_lanes(Errors& errors) {
 Engine::~Engine() {
   if (opener_.joinable()) opener_.join();
   if (loop_) loop_->stop();
-  for (std::unique_ptr<Device>& device : devices_) device->stopped = device->backend->stop();
+  for (auto* devices : {&devices_, &opened_})
+    for (std::unique_ptr<Device>& device : *devices) device->stopped = device->backend->stop();
 }
 
 void Engine::start(Host host) {
@@ -245,24 +246,23 @@ void Engine::start(Host host) {
     return;
   }
   opener_ = std::thread([this, alive = std::weak_ptr<const bool>(alive_)] {
-    auto devices = std::make_shared<std::vector<std::unique_ptr<Device>>>();
     Errors errors;
-    if (!open_devices(*devices, errors).ok()) devices->clear();
+    if (!open_devices(opened_, errors).ok()) opened_.clear();
     // The router may have ended by then, on that thread.
-    host_.post([this, alive, devices, problem = errors.str()] {
-      if (!alive.expired()) take_devices(std::move(*devices), problem);
+    host_.post([this, alive, problem = errors.str()] {
+      if (!alive.expired()) take_devices(problem);
     });
   });
 }
 
-void Engine::take_devices(std::vector<std::unique_ptr<Device>> devices, std::string problem) {
+void Engine::take_devices(std::string problem) {
   opener_.join();
   Errors errors(Errors::Output::kStderr);
   while (problem.ends_with('\n')) problem.pop_back();
   if (!problem.empty()) errors.message("{}", problem);
   // Handlers of workers look at the devices.
   host_.quiesce([&] {
-    devices_ = std::move(devices);
+    devices_ = std::move(opened_);
     if (devices_.empty()) state_ = State::kNone;
   });
   if (devices_.empty()) return;

@@ -100,7 +100,7 @@ class Engine final : public ChainGate {
   /// Sends packets to the queues, which workers poll from now on. While they stand.
   void join();
   /// The devices that were opened aside become the router's. On the control thread.
-  void take_devices(std::vector<std::unique_ptr<Device>> devices, std::string problem);
+  void take_devices(std::string problem);
   /// Gives workers lanes that they would like to have. Call while workers stand.
   void open_wanted_lanes(Errors& errors);
   /// Of all workers.
@@ -138,7 +138,8 @@ class Engine final : public ChainGate {
   Program program_;
   size_t images_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<int> first_device_;  // by worker
+  std::vector<std::unique_ptr<Device>> opened_;  // aside, by opener_
+  std::vector<int> first_device_;                // by worker
   std::vector<int> worker_nodes_;
   std::vector<std::unique_ptr<JobQueue>> queues_;
   std::vector<std::unique_ptr<Task>> polls_;                       // by worker

@@ -204,10 +204,24 @@ std::string BalanceLoop::describe() const {
     const WorkerSample& s = seen_[w].last;
     if (s.cycles == 0) continue;
     const auto part = [&](uint64_t of) { return static_cast<double>(of) / static_cast<double>(s.cycles); };
-    text += fmt::format("worker {}: busy {:.2f}, waiting {:.2f}, full bursts {:.2f}, longest stretch {:.1f} us\n", w,
-                        part(s.busy), part(s.waiting),
-                        s.bursts > 0 ? static_cast<double>(s.full_bursts) / static_cast<double>(s.bursts) : 0,
-                        static_cast<double>(s.stretch_ns) * 1e-3);
+    double arrived = 0, in_chains = 0;
+    const auto add = [&](const SideSample& side) {
+      if (side.timed > 0)
+        in_chains +=
+            static_cast<double>(side.cycles) / static_cast<double>(side.timed) * static_cast<double>(side.packets);
+    };
+    for (const ChainSample& c : s.chains) {
+      arrived += static_cast<double>(c.arrived);
+      add(c.cpu);
+      for (const DeviceSample& d : c.devices) add(d);
+    }
+    const double outside = arrived > 0 ? std::max(static_cast<double>(s.busy) - in_chains, 0.0) / arrived : 0;
+    text += fmt::format(
+        "worker {}: busy {:.2f}, outside of chains {:.0f} cycles per packet, waiting {:.2f}, full bursts {:.2f}, "
+        "longest stretch {:.1f} us\n",
+        w, part(s.busy), outside, part(s.waiting),
+        s.bursts > 0 ? static_cast<double>(s.full_bursts) / static_cast<double>(s.bursts) : 0,
+        static_cast<double>(s.stretch_ns) * 1e-3);
   }
   return text;
 }

@@ -429,8 +429,13 @@ TEST_P(OffloadLive, Stress) {
   int rounds = 0;
   uint64_t swaps = 0, late = 0, failed = 0;
   while (wanted ? passed < packets : milliseconds() < end) {
-    OffloadOptions o = options(random() % 2 ? Mode::kDevice : Mode::kFixed);
+    constexpr Mode kModes[] = {Mode::kDevice, Mode::kFixed, Mode::kAuto};
+    OffloadOptions o = options(kModes[random() % 3]);
     o.fraction = 0.7;
+    constexpr const char* kBalancers[] = {"Model",    "QueueLength", "HillClimb", "DeviceOnly",
+                                          "FlipsAll", "Rubbish",     "Slow"};
+    o.balancer = kBalancers[random() % 7];
+    o.wait_for_devices = random() % 2;
     o.job = 1 + static_cast<int>(random() % 300);
     o.jobs = 1 + static_cast<int>(random() % 8);
     o.max_wait_us = static_cast<int>(random() % 200);
@@ -454,7 +459,8 @@ TEST_P(OffloadLive, Stress) {
       (*devices_)[0].found = false;
     }
     SCOPED_TRACE(fmt::format("job {}, {} jobs, wait {} us, {}, {} devices, {}", o.job, o.jobs, o.max_wait_us,
-                             o.reference.text(), o.devices, o.mode_text()));
+                             o.reference.text(), o.devices, o.mode_text()) +
+                 " " + o.balancer);
     std::string text = forwarder(fmt::format("FLOWS {}, BURST {}, RARE {}, LONGEST {}", 1 + random() % 100,
                                              1 + random() % 128, 10 + random() % 100, 64 + random() % 1400));
     text.replace(text.find("IPFragmenter(100)"), 17, "IPFragmenter(1500)");
@@ -477,7 +483,10 @@ TEST_P(OffloadLive, Stress) {
           r->write("rt.add", fmt::format("9.{}.{}.0/24 1", n / 250, n % 250));
           break;
         case 2:
-          if (!on_cpu()) r->write("offload_mode", random() % 2 ? "fixed=0.5" : random() % 2 ? "device" : "cpu");
+          if (!on_cpu()) {
+            constexpr const char* kTexts[] = {"fixed=0.5", "device", "cpu", "auto", "auto"};
+            r->write("offload_mode", kTexts[random() % 5]);
+          }
           break;
         case 3:
           if (r->engine() && o.devices == 2)
