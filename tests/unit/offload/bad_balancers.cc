@@ -28,7 +28,7 @@ class FlipsAll : public Balancer {
         chain.places = 1 + static_cast<int>(random_() % static_cast<unsigned>(chain.places));
         chain.slice = 1 + static_cast<int>(random_() % 256);
         chain.max_wait_us = static_cast<int>(random_() % 20);
-        chain.probe = static_cast<int>(random_() % 40);
+        chain.probe = static_cast<int>(random_() % static_cast<unsigned>(chain.job + 1));
         chain.probe_device = static_cast<int>(random_() % (chain.shares.size() + 1)) - 1;
       }
     return decision;

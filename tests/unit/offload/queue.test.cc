@@ -758,7 +758,7 @@ TEST_F(OffloadBalanced, ABalancerThatIsNone) {
   TestRouter bad(kChain, RouterOptions{.profile = false, .offload = balanced("Nobody")});
   EXPECT_FALSE(bad.ok());
   EXPECT_NE(bad.errors().find("there is no balancer 'Nobody'; there are: "), std::string::npos) << bad.errors();
-  TestRouter worse("Idle -> Offload(BALANCER Fixed=2, P99 -1) -> Strip(14) -> cap :: Capture;", RouterOptions{});
+  TestRouter worse("Idle -> Offload(BALANCER Fixed=2) -> Strip(14) -> cap :: Capture;", RouterOptions{});
   EXPECT_FALSE(worse.ok());
   EXPECT_NE(worse.errors().find("BALANCER: "), std::string::npos) << worse.errors();
 }
