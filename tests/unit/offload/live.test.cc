@@ -376,6 +376,35 @@ TEST_P(OffloadLive, AllDevices) {
 }
 
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
+/// With a balancer, packets flow on the CPU at once. Devices are opened meanwhile, and what was learnt outlives a swap.
+TEST_P(OffloadLive, DevicesJoinWhilePacketsFlow) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  OffloadOptions o = options(Mode::kAuto);
+  o.balancer = "DeviceOnly";
+  const std::string text = forwarder("RARE 30");
+  const auto r = live(text, o);
+  ASSERT_TRUE(r->ok());
+  ASSERT_NE(r->engine(), nullptr);
+  EXPECT_TRUE(r->engine()->opening());
+  const int64_t end = milliseconds() + 60000;
+  bool first = true, swapped = false;
+  r->run([&] {
+    if (std::exchange(first, false)) {
+      EXPECT_EQ(r->engine()->event(offload::kJobPackets), 0u);
+    }
+    const offload::Engine& engine = *r->engine();
+    if (milliseconds() > end) return false;
+    if (engine.opening() || engine.event(offload::kJobPackets) < 1000) return true;
+    if (std::exchange(swapped, true)) return false;
+    EXPECT_TRUE(r->swap(text)) << r->errors();
+    EXPECT_FALSE(r->engine()->opening()) << "with devices that are open, there is nothing to wait for";
+    return true;
+  });
+  EXPECT_TRUE(swapped);
+  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  expect_everything_came();
+}
+
 TEST_P(OffloadLive, HotSwap) {
   // Only one of them with a route table, which takes ThreadSanitizer seconds to fill.
   const auto by_rules = [](const char* source, const char* rules) {
