@@ -25,41 +25,41 @@ class DeviceTimes {
     return sum;
   }
 
-  /// It was busy for this part of the time while so many packets of each chain came back.
-  void busy(const std::vector<double>& per_second, double part) {
-    const size_t n = times_.size();
+  /// It was busy for this part of the time while so many packets of each chain came back. `sure`: by far more packets
+  /// came than it took.
+  void busy(const std::vector<double>& per_second, double part, bool sure = false) {
     double all = 0;
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
+    const double off = known_ ? part - used(per_second) : 0;
+    const double wrong = std::abs(off) / part;
+    if (calm_ > hold_) hold_ = wrong < 0.1 ? std::min(2 * hold_, kMostHold) : kLeastHold;
+    if (wrong > kFar) hold_ = kLeastHold;
+    calm_ = 0;
+    far_ = wrong > kFar ? far_ + (sure ? 2 : 1) : 0;
     if (!known_) {
-      // All chains alike, and little is certain.
+      // All chains alike, and little is certain but the sum.
       known_ = true;
       std::fill(times_.begin(), times_.end(), part / all);
       forget();
-      return;
-    }
-    const double off = part - used(per_second);
-    far_ = std::abs(off) > kFar * part ? far_ + 1 : 0;
-    if (far_ >= 2) {
+    } else if (far_ >= (times_.size() > 1 ? 3 : 2)) {
       // Something has changed: all may be as wrong as the sum is.
       for (double& t : times_) t *= part / (part - off);
       forget();
       far_ = 0;
-      return;
     }
-    for (size_t k = 0; k < n; ++k) errors_[k * n + k] += (kDrift * times_[k]) * (kDrift * times_[k]);
-    std::vector<double> moves(n, 0.0);
-    double doubt = kNoise * kNoise;
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) moves[k] += errors_[k * n + j] * per_second[j];
-      doubt += moves[k] * per_second[k];
-    }
-    for (size_t k = 0; k < n; ++k) {
-      const double least = 0.2 * times_[k], most = 5 * times_[k];
-      times_[k] = std::clamp(times_[k] + moves[k] * off / doubt, least, most);
-      for (size_t j = 0; j < n; ++j) errors_[k * n + j] -= moves[k] * moves[j] / doubt;
-    }
+    correct(per_second, part);
   }
+
+  /// The plan wants more of the device than is believed to be there, and it took all that came. After some such steps it
+  /// may be faster than was known: takes more and more off. How many steps, grows with each time that this was a
+  /// mistake. `idle`: it often had nothing to do.
+  void calm(bool idle) {
+    calm_ += idle ? 3 : 1;
+    if (calm_ > hold_) hope(std::min(0.01 * (calm_ - hold_), 0.1));
+  }
+  /// A job of this chain has shown that it cannot be more.
+  void at_most(size_t chain, double seconds) { times_[chain] = std::min(times_[chain], seconds); }
 
   /// It may be faster than was known: takes this part off.
   void hope(double part) {
@@ -68,20 +68,38 @@ class DeviceTimes {
   void hope(size_t chain, double part) { times_[chain] *= 1 - part; }
 
  private:
-  static constexpr double kNoise = 0.03;  // of a sum, as packets come back by whole jobs
+  static constexpr double kNoise = 0.015;  // of a sum, as packets come back by whole jobs
   static constexpr double kDrift = 0.02;  // of a time, by sample
   static constexpr double kFar = 0.25;
+  static constexpr int kLeastHold = 2, kMostHold = 64;
+
+  void correct(const std::vector<double>& per_second, double part) {
+    const size_t n = times_.size();
+    const double off = part - used(per_second);
+    for (size_t k = 0; k < n; ++k) errors_[k * n + k] += (kDrift * times_[k]) * (kDrift * times_[k]);
+    std::vector<double> moves(n, 0.0);
+    double doubt = kNoise * kNoise;
+    for (size_t k = 0; k < n; ++k) {
+      for (size_t j = 0; j < n; ++j) moves[k] += errors_[k * n + j] * per_second[j];
+      doubt += moves[k] * per_second[k];
+    }
+    for (size_t k = 0; k < n; ++k) {
+      const double least = 0.1 * times_[k], most = 5 * times_[k];
+      times_[k] = std::clamp(times_[k] + moves[k] * off / doubt, least, most);
+      for (size_t j = 0; j < n; ++j) errors_[k * n + j] -= moves[k] * moves[j] / doubt;
+    }
+  }
 
   void forget() {
     const size_t n = times_.size();
     std::fill(errors_.begin(), errors_.end(), 0.0);
-    for (size_t k = 0; k < n; ++k) errors_[k * n + k] = times_[k] * times_[k];
+    for (size_t k = 0; k < n; ++k) errors_[k * n + k] = 2 * times_[k] * times_[k];
   }
 
   std::vector<double> times_;
   std::vector<double> errors_;  ///< the covariance of their errors
   bool known_ = false;
-  int far_ = 0;
+  int far_ = 0, calm_ = 0, hold_ = kLeastHold;
 };
 
 }  // namespace headrace::balance

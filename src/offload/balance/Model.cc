@@ -38,6 +38,8 @@ class Cost {
   bool known() const { return packets_ > 0; }
   double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
   double at_ns() const { return at_ns_; }
+  /// The last sample was far off.
+  bool suspect() const { return far_ > 0; }
 
  private:
   double cycles_ = 0, packets_ = 0, at_ns_ = 0;
@@ -68,7 +70,7 @@ struct LaneState {
   double starved = 0;  ///< part of the looks that found no job
   double paid = 0;     ///< for a probe that did not come back yet
   double per_second = 0;
-  double full_ns = -1e18;  ///< when it was full last
+  double job = 0;  ///< packets of one, in the last sample with any
   int silent = 0;          ///< samples in a row in which nothing came back though packets went there
 };
 
@@ -91,7 +93,8 @@ struct WorkerState {
   Cost outside;
   double per_second = 0;  ///< packets that it receives
   double load = 0;        ///< if all ran on the CPU; 1 is all that it can do
-  double sampled_ns = 0;  ///< when its last sample came
+  double sampled_ns = 0;         ///< when its last sample came
+  double saturated_ns = -1e18;  ///< when it was saturated last
   bool known = false, saturated = false, on_devices = false;
   size_t group = 0;  ///< in the plan
   uint64_t decision = 0;
@@ -132,6 +135,7 @@ class Model : public Balancer {
     workers_.assign(static_cast<size_t>(std::max(setup().workers, 0)), worker);
     pairs_.assign(chains, std::vector<PairState>(devices));
     cpu_.assign(chains, Cost());
+    changed_ns_.assign(chains, -1e18);
     DeviceState device;
     device.times = DeviceTimes(chains);
     devices_.assign(devices, device);
@@ -214,7 +218,8 @@ class Model : public Balancer {
   }
 
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
-  static constexpr double kUnknownCost = 50;   // times that of the CPU
+  static constexpr double kUnknownCost = 50;   // times that of the CPU, for a packet; but with its job no more than
+  static constexpr double kUnknownJob = 3e4;   // cycles
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
@@ -222,7 +227,7 @@ class Model : public Balancer {
   static constexpr int kLeastJob = 16;
   static constexpr double kFarther = 1.02;             // a device that is not nearest, or new, must be better by this
   // The part of a device's time to use: where other devices take the rest, where another chain does, where the CPU does.
-  static constexpr double kRoom = 0.95, kShared = 0.98, kFilled = 1.02;
+  static constexpr double kRoom = 0.97, kShared = 0.98, kFilled = 1.02;
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }
@@ -251,6 +256,7 @@ class Model : public Balancer {
     w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
     w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
     w.saturated = ratio(s.full_bursts, s.bursts) > 0.5 && busy > 0.9 * static_cast<double>(s.cycles);
+    if (w.saturated) w.saturated_ns = now_;
     w.load = w.per_second * cpu_cost(w) / hz();
     if (w.saturated) w.load = std::max(w.load, 1.0);
     w.known |= arrived > 0;
@@ -266,6 +272,7 @@ class Model : public Balancer {
       if (c.cpu.timed != 0) {
         const double cycles = static_cast<double>(c.cpu.cycles), timed = static_cast<double>(c.cpu.timed);
         chain.cpu.add(cycles, timed, now_);
+        if (chain.cpu.suspect()) changed_ns_[k] = now_;
         cpu_[k].add(cycles, timed, now_);
         all += cycles / timed * static_cast<double>(c.cpu.packets);
       }
@@ -280,6 +287,7 @@ class Model : public Balancer {
         if (v.timed != 0) {
           const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
           lane.cost.add(cycles, timed, now_);
+          if (lane.cost.suspect() && lane.share > 0.01) changed_ns_[k] = now_;
           pair.cost.add(cycles, timed, now_);
           // What was paid beyond the true cost comes back.
           const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
@@ -289,7 +297,8 @@ class Model : public Balancer {
         }
         if (v.jobs != 0) {
           const double jobs = static_cast<double>(v.jobs);
-          const double n = packets / jobs, t = static_cast<double>(v.job_ns) / jobs;
+          lane.job = packets / jobs;
+          const double n = lane.job, t = static_cast<double>(v.job_ns) / jobs;
           pair.packets_per_job = pair.job_ns > 0 ? 0.7 * pair.packets_per_job + 0.3 * n : n;
           pair.job_ns = pair.job_ns > 0 ? 0.7 * pair.job_ns + 0.3 * t : t;
           pair.largest = std::max(pair.largest, n);
@@ -306,8 +315,8 @@ class Model : public Balancer {
         lane.per_second = packets / seconds;
         lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
         if (lane.silent >= 3) devices_[d].pause.begin(now_);
-        if (lane.full > 0.01) lane.full_ns = now_;
-        if (lane.full > 0.01 && lane.share > 0.01) devices_[d].bound_ns = now_;
+        // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
+        if (lane.full > 0.001 && lane.share > 0.01 && lane.starved < 0.3) devices_[d].bound_ns = now_;
       }
     }
     return all;
@@ -332,31 +341,38 @@ class Model : public Balancer {
     DeviceState& device = devices_[d];
     // Of a worker whose sample is late, the last rates are the best guess.
     std::vector<double> rates(pairs_.size(), 0.0);
-    double all = 0, idle = 1;
+    double all = 0, idle = 1, starved = 0, most_full = 0;
     for (const WorkerState& w : workers_) {
       if (now_ - w.sampled_ns > 50 * kMs) continue;
       for (size_t k = 0; k < pairs_.size(); ++k) {
         const LaneState& lane = w.chains[k].lanes[d];
         rates[k] += lane.per_second;
         all += lane.per_second;
-        // As if they took turns by chance.
-        if (lane.per_second > 0) idle *= lane.starved;
+        if (lane.per_second > 0) idle *= lane.starved;  // as if they took turns by chance
+        starved += lane.per_second * lane.starved;
+        most_full = std::max(most_full, lane.share > 0.01 ? lane.full : 0);
       }
     }
     const bool full = device.bound_ns >= now_ && all > 0;
     if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
     if (full) {
-      device.times.busy(rates, 1);
+      device.times.busy(rates, 1, most_full > 0.1);
     } else if (device.times.known() && all > 0) {
       // Not more than the time in which it had something to do.
-      const double most = std::clamp(1.1 - idle, 0.1, 1.0), used = device.times.used(rates);
+      const double most = std::clamp(1.0 - idle, 0.1, 1.0), used = device.times.used(rates);
       if (used > most) device.times.busy(rates, most);
       // What is never tried is never learnt.
-      device.times.hope(used > 0.9 ? 0.002 : 0.0005);
+      else if (used > 0.92)
+        device.times.calm(starved > 0.4 * all);
     }
     if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
-    for (size_t k = 0; k < pairs_.size(); ++k)
-      if (rates[k] <= 0) device.times.hope(k, 0.002);
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const PairState& pair = pairs_[k][d];
+      if (rates[k] <= 0) device.times.hope(k, 0.01);
+      // A job took its packets' time at least.
+      if (pair.job_ns > 0 && pair.packets_per_job > 0)
+        device.times.at_most(k, 1.1e-9 * pair.job_ns / pair.packets_per_job);
+    }
     bool well = true;
     std::swap(well, device.well);
     if (!well) device.bound_ns = -1e18;
@@ -376,7 +392,9 @@ class Model : public Balancer {
   /// What the device costs this worker, or others if it does not know. 0: nobody knows.
   double device_cost_of(const WorkerState& w, size_t k, size_t d) const {
     const Cost &mine = w.chains[k].lanes[d].cost, &all = pairs_[k][d].cost;
-    return mine.known() && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
+    // Its own small jobs say less than large ones of others.
+    const bool alike = w.chains[k].lanes[d].job >= 0.5 * std::min(pairs_[k][d].largest, 256.0);
+    return mine.known() && alike && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
   }
   /// Whether the measured cost is that of jobs as large as they will be.
   bool is_conclusive(size_t k, size_t d) const {
@@ -385,7 +403,7 @@ class Model : public Balancer {
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
   /// A worker that needs all that it can get; the others take of a device only what they lack.
-  static bool is_hungry(const WorkerState& w) { return w.saturated || w.load > 1.5; }
+  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 100 * kMs || w.load > 1.5; }
 
   /// What each worker and chain should have of each device, by all that is known.
   void make_plan() {
@@ -404,8 +422,7 @@ class Model : public Balancer {
 
     std::vector<balance::WorkerGroup> groups;
     std::vector<size_t> nearest;
-    std::vector<double> time(devices_.size(), 0.0);
-    double arrivals = 0;
+    double arrivals = 0, beside = 0;
     const auto join = [&](size_t number) {
       const size_t near = balance::first_device(setup(), number);
       size_t g = 0;
@@ -432,13 +449,12 @@ class Model : public Balancer {
       if (!w.known || !w.on_devices || is_hungry(w)) continue;
       join(i);
       if (w.group == groups.size()) w.group = 0;
-      for (size_t d = 0; d < devices_.size(); ++d)
-        for (size_t k = 0; k < chains; ++k) time[d] += w.chains[k].lanes[d].per_second * devices_[d].times.seconds(k);
+      beside += w.per_second * part_of_plan(w);
     }
     double weights = 0;
     for (const auto& g : groups) weights += g.weight;
     for (size_t g = 0; g < groups.size(); ++g) finish(groups[g], nearest[g], weights);
-    solve(groups, time, hungry ? 1e15 : 1.02 * arrivals);
+    solve(groups, hungry && arrivals > 0 ? 1 + beside / arrivals : 1, hungry ? 1e15 : 1.02 * arrivals);
   }
 
   void add(const WorkerState& w, balance::WorkerGroup& group, double weight) const {
@@ -479,14 +495,13 @@ class Model : public Balancer {
     group.weight = weight / std::max(weights, 1e-9);
   }
 
-  void solve(const std::vector<balance::WorkerGroup>& groups, const std::vector<double>& time_of_others,
-             double arrivals) {
+  /// \param users all packets that take the same shares, by those of the groups
+  void solve(const std::vector<balance::WorkerGroup>& groups, double users, double arrivals) {
     const size_t chains = pairs_.size();
     std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
     for (size_t k = 0; k < chains; ++k)
-      for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
-    std::vector<double> time(devices_.size());
-    for (size_t d = 0; d < devices_.size(); ++d) time[d] = std::max(kRoom - time_of_others[d], 0.02);
+      for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = users * devices_[d].times.seconds(k);
+    std::vector<double> time(devices_.size(), kRoom);
     plan_ = balance::assign(groups, device_s, time, arrivals);
     shared_.assign(devices_.size(), false);
     spills_ = false;
@@ -503,8 +518,7 @@ class Model : public Balancer {
     if (!spills_) return;
     // Devices limit it: they are used up.
     for (int round = 0; round < 2; ++round) {
-      for (size_t d = 0; d < devices_.size(); ++d)
-        time[d] = std::max((shared_[d] ? kShared : kFilled) - time_of_others[d], 0.02);
+      for (size_t d = 0; d < devices_.size(); ++d) time[d] = shared_[d] ? kShared : kFilled;
       plan_ = balance::assign(groups, device_s, time, arrivals);
       bool any = false;
       for (size_t d = 0; d < devices_.size(); ++d) {
@@ -698,14 +712,16 @@ class Model : public Balancer {
     const double c = cpu_cost_of(w, k);
     if (c <= 0) return;
     const bool known = pair.cost.known();
-    const bool settled = known && (is_conclusive(k, d) || pair.cost.mean() < kGain * c);
+    // Where there is a choice, it must be known how good each device is.
+    const bool choice = devices_.size() > 1 || pairs_.size() > 1;
+    const bool settled = known && (is_conclusive(k, d) || (!choice && pair.cost.mean() < kGain * c));
     // What changed on the CPU may have changed on the device.
     if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
     const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
-    const double wait = settled ? std::min(pair.interval_ns, most) : 15 * kMs;
+    const double wait = pair.probed_ns < changed_ns_[k] ? 0 : settled ? std::min(pair.interval_ns, most) : 15 * kMs;
     if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
     // What it costs beyond what the CPU would have.
-    double unknown = kUnknownCost * c;
+    double unknown = std::min(kUnknownCost * c, kUnknownJob + c);
     // Another chain tells what jobs cost there.
     for (const auto& by_device : pairs_)
       if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
@@ -713,9 +729,10 @@ class Model : public Balancer {
     for (const PairState& other : pairs_[k])
       if (other.cost.known()) unknown = std::min(unknown, 8 * other.cost.mean() + c);
     const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
-    const double n = w.tokens / each;
+    // A first probe leaves something for other chains and devices.
+    const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
-    if (n < (settled ? enough : 2) && w.tokens < 0.99 * bank()) return;
+    if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
     decision.workers[chosen][k].probe = packets;
@@ -730,7 +747,7 @@ class Model : public Balancer {
   void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
     WorkerState& w = workers_[number];
     ChainState& chain = w.chains[k];
-    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < 50 * kMs) return;
+    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs)) return;
     const double c = std::max(cpu_cost_of(w, k), 1.0);
     const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
     if (packets <= 0) return;
@@ -833,6 +850,7 @@ class Model : public Balancer {
   std::vector<WorkerState> workers_;
   std::vector<std::vector<PairState>> pairs_;  // by chain and device
   std::vector<Cost> cpu_;                      // by chain
+  std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
   std::vector<DeviceState> devices_;
   balance::Assignment plan_;  // by group of workers
   std::vector<bool> shared_;  // by device: chains compete for it
