@@ -403,7 +403,7 @@ class Model : public Balancer {
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
   /// A worker that needs all that it can get; the others take of a device only what they lack.
-  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 100 * kMs || w.load > 1.5; }
+  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs || w.load > 1.5; }
 
   /// What each worker and chain should have of each device, by all that is known.
   void make_plan() {
