@@ -402,59 +402,47 @@ class Model : public Balancer {
   }
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
-  /// A worker that needs all that it can get; the others take of a device only what they lack.
-  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs || w.load > 1.5; }
+  /// A worker that takes all that comes needs no more.
+  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
 
   /// What each worker and chain should have of each device, by all that is known.
   void make_plan() {
-    bool hungry = false;
-    for (WorkerState& w : workers_) {
-      if (w.load > kUse) w.on_devices = true;
-      if (w.load < kLeave) w.on_devices = false;
-      hungry |= w.known && w.on_devices && is_hungry(w);
-    }
     const size_t chains = pairs_.size();
     for (auto& by_device : pairs_)
       for (PairState& p : by_device) p.in_use = false;
-    for (const WorkerState& w : workers_)
+    std::vector<balance::WorkerGroup> groups;
+    std::vector<std::pair<size_t, bool>> kinds;  // the nearest device, and whether it is hungry
+    double hungry = 0;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      WorkerState& w = workers_[i];
+      if (w.load > kUse) w.on_devices = true;
+      if (w.load < kLeave) w.on_devices = false;
       for (size_t k = 0; k < chains; ++k)
         for (size_t d = 0; d < devices_.size(); ++d) pairs_[k][d].in_use |= w.chains[k].lanes[d].share > 0.02;
-
-    std::vector<balance::WorkerGroup> groups;
-    std::vector<size_t> nearest;
-    double arrivals = 0, beside = 0;
-    const auto join = [&](size_t number) {
-      const size_t near = balance::first_device(setup(), number);
-      size_t g = 0;
-      while (g < nearest.size() && nearest[g] != near) ++g;
-      workers_[number].group = g;
-      return near;
-    };
-    for (size_t i = 0; i < workers_.size(); ++i) {
-      const WorkerState& w = workers_[i];
-      if (!w.known || !w.on_devices || (hungry && !is_hungry(w))) continue;
-      const size_t near = join(i);
+      if (!w.known || !w.on_devices) continue;
+      const std::pair kind(balance::first_device(setup(), i), is_hungry(w));
+      w.group = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
       if (w.group == groups.size()) {
-        nearest.push_back(near);
-        groups.emplace_back().weight = 0;
-        groups.back().chains.resize(chains);
-        for (auto& c : groups.back().chains) c.device.assign(devices_.size(), 0.0);
+        kinds.push_back(kind);
+        balance::WorkerGroup& group = groups.emplace_back();
+        group.weight = 0;
+        group.chains.resize(chains);
+        for (auto& c : group.chains) c.device.assign(devices_.size(), 0.0);
       }
-      add(w, groups[w.group], hungry ? 1 : w.per_second);
-      arrivals += w.per_second;
+      add(w, groups[w.group], kind.second ? 1 : w.per_second);
+      hungry += kind.second;
     }
-    // Those who are not hungry do as the hungry ones beside them, but less of it.
-    for (size_t i = 0; i < workers_.size() && hungry; ++i) {
-      WorkerState& w = workers_[i];
-      if (!w.known || !w.on_devices || is_hungry(w)) continue;
-      join(i);
-      if (w.group == groups.size()) w.group = 0;
-      beside += w.per_second * part_of_plan(w);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      finish(groups[g], kinds[g].first);
+      if (kinds[g].second) {
+        groups[g].weight /= hungry;
+      } else {
+        // Some of its cycles are left, or it would be hungry.
+        groups[g].arrivals = std::max(1.02 * groups[g].weight, 1.0);
+        groups[g].cycles *= kUse;
+      }
     }
-    double weights = 0;
-    for (const auto& g : groups) weights += g.weight;
-    for (size_t g = 0; g < groups.size(); ++g) finish(groups[g], nearest[g], weights);
-    solve(groups, hungry && arrivals > 0 ? 1 + beside / arrivals : 1, hungry ? 1e15 : 1.02 * arrivals);
+    solve(groups);
   }
 
   void add(const WorkerState& w, balance::WorkerGroup& group, double weight) const {
@@ -470,7 +458,7 @@ class Model : public Balancer {
   }
 
   /// Makes means of sums, and leaves out devices that are no help.
-  void finish(balance::WorkerGroup& group, size_t nearest, double weights) const {
+  void finish(balance::WorkerGroup& group, size_t nearest) const {
     const double weight = std::max(group.weight, 1e-9);
     group.cycles *= hz();
     group.outside = std::max(group.outside / weight, 1.0);
@@ -492,17 +480,15 @@ class Model : public Balancer {
         cost = std::min(cost, 0.999 * chain.cpu);
       }
     }
-    group.weight = weight / std::max(weights, 1e-9);
   }
 
-  /// \param users all packets that take the same shares, by those of the groups
-  void solve(const std::vector<balance::WorkerGroup>& groups, double users, double arrivals) {
+  void solve(const std::vector<balance::WorkerGroup>& groups) {
     const size_t chains = pairs_.size();
     std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
     for (size_t k = 0; k < chains; ++k)
-      for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = users * devices_[d].times.seconds(k);
+      for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
     std::vector<double> time(devices_.size(), kRoom);
-    plan_ = balance::assign(groups, device_s, time, arrivals);
+    plan_ = balance::assign(groups, device_s, time);
     shared_.assign(devices_.size(), false);
     spills_ = false;
     for (size_t g = 0; g < groups.size(); ++g)
@@ -519,7 +505,7 @@ class Model : public Balancer {
     // Devices limit it: they are used up.
     for (int round = 0; round < 2; ++round) {
       for (size_t d = 0; d < devices_.size(); ++d) time[d] = shared_[d] ? kShared : kFilled;
-      plan_ = balance::assign(groups, device_s, time, arrivals);
+      plan_ = balance::assign(groups, device_s, time);
       bool any = false;
       for (size_t d = 0; d < devices_.size(); ++d) {
         int users = 0;
@@ -537,7 +523,6 @@ class Model : public Balancer {
 
   void decide(size_t number, std::vector<ChainDecision>& decisions) {
     WorkerState& w = workers_[number];
-    const double part = part_of_plan(w);
     for (size_t k = 0; k < decisions.size(); ++k) {
       ChainState& chain = w.chains[k];
       std::vector<size_t> devices;
@@ -549,25 +534,10 @@ class Model : public Balancer {
         for (LaneState& lane : chain.lanes) lane.share = 0;
         continue;
       }
-      set_shares(w, k, part, devices, decision);
+      set_shares(w, k, devices, decision);
       chain.on_device = true;
       decision.slice = slice(w, k, decision);
     }
-  }
-
-  /// A worker that could nearly do it alone leaves the device to those that cannot: the part of its shares that it
-  /// needs.
-  double part_of_plan(const WorkerState& w) const {
-    if (!w.on_devices || is_hungry(w) || w.group >= plan_.shares.size()) return 1;
-    bool others = false;
-    for (const WorkerState& other : workers_) others |= other.known && other.on_devices && is_hungry(other);
-    if (!others) return 1;
-    double saved = 0;  // of the worker's time
-    for (size_t k = 0; k < w.chains.size(); ++k)
-      for (size_t d = 0; d < devices_.size(); ++d)
-        saved += plan_.shares[w.group][k][d] * w.chains[k].part * (cpu_cost_of(w, k) - device_cost_of(w, k, d));
-    saved *= w.per_second / hz();
-    return saved > 0 ? std::clamp((w.load - 0.88) / saved, 0.0, 1.0) : 1;
   }
 
   /// The devices that the plan has for it, the one that costs least cycles first.
@@ -580,13 +550,12 @@ class Model : public Balancer {
     return found;
   }
 
-  void set_shares(WorkerState& w, size_t k, double part, const std::vector<size_t>& devices,
-                  ChainDecision& decision) {
+  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
     ChainState& chain = w.chains[k];
     bool near = true, alone = true;
     double sum = 0, seen = 0;
     for (const size_t d : devices) {
-      const double wanted = std::min(part * plan_.shares[w.group][k][d], 1 - sum);
+      const double wanted = std::min(plan_.shares[w.group][k][d], 1 - sum);
       decision.shares[d] = wanted;
       sum += wanted;
       seen += chain.lanes[d].share;
@@ -595,7 +564,7 @@ class Model : public Balancer {
     }
     // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain
     // gets it, that is for the plan to say.
-    decision.follow = part >= 1 && alone && (devices.size() == 1 || sum < 0.999);
+    decision.follow = alone && (devices.size() == 1 || sum < 0.999);
     if (decision.follow && near && seen <= 1 && sum < 0.999)
       for (const size_t d : devices) decision.shares[d] = chain.lanes[d].share;
     if (setup().chains[k].p99_us > 0 && chain.most_share < 1) {

@@ -72,17 +72,14 @@ class Simplex {
 }  // namespace
 
 Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s,
-                  const std::vector<double>& time_left, double arrivals) {
+                  const std::vector<double>& time_left) {
   const size_t devices = time_left.size(), chains = device_s.size();
   // The scale: what all do without devices. Rates are parts of it, cycles parts of a group's.
   double slowest = 0;
   for (const WorkerGroup& g : groups) {
     double cost = g.outside;
     for (const WorkerGroup::Chain& c : g.chains) cost += c.part * c.cpu;
-    if (g.cycles > 0 && cost > 0) {
-      const double alone = g.cycles / cost / std::max(g.weight, 1e-9);
-      slowest = slowest > 0 ? std::min(slowest, alone) : alone;
-    }
+    if (g.cycles > 0 && cost > 0) slowest = slowest > 0 ? std::min(slowest, g.cycles / cost) : g.cycles / cost;
   }
   Assignment result;
   result.shares.assign(groups.size(),
@@ -98,39 +95,44 @@ Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std:
       for (size_t d = 0; d < devices; ++d)
         if (groups[g].chains[k].part > 0 && groups[g].chains[k].device[d] < groups[g].chains[k].cpu)
           pairs.push_back({g, k, d});
-  // Rows: the cycles of each group, the packets of each of its chains, the time of each device, arrivals. The first
-  // column is the rate.
-  const size_t of_group = 1 + chains, device_row = groups.size() * of_group, last_row = device_row + devices;
-  Simplex simplex(last_row + 1, 1 + pairs.size());
-  simplex.aim(0, 1);
-  simplex.at(last_row, 0) = 1;
-  simplex.limit(last_row) = std::min(arrivals / slowest, 1e6);
+  // Rows: of each group its cycles, its arrivals, and the packets of each chain; the time of each device. Columns: the
+  // rate of groups without limit, the rates of the others, and what each pair does.
+  const size_t of_group = 2 + chains, device_row = groups.size() * of_group, first_pair = 1 + groups.size();
+  Simplex simplex(device_row + devices, first_pair + pairs.size());
   for (size_t d = 0; d < devices; ++d) simplex.limit(device_row + d) = std::max(time_left[d], 0.0);
   for (size_t g = 0; g < groups.size(); ++g) {
     const WorkerGroup& group = groups[g];
+    const size_t column = group.arrivals > 0 ? 1 + g : 0;
+    const double weight = group.arrivals > 0 ? 1 : group.weight;
     double cost = group.outside;
     for (size_t k = 0; k < chains; ++k) {
       cost += group.chains[k].part * group.chains[k].cpu;
-      simplex.at(g * of_group + 1 + k, 0) = -group.weight * group.chains[k].part;
+      simplex.at(g * of_group + 2 + k, column) = -weight * group.chains[k].part;
     }
-    simplex.at(g * of_group, 0) = group.weight * cost * slowest / group.cycles;
+    simplex.at(g * of_group, column) = weight * cost * slowest / group.cycles;
     simplex.limit(g * of_group) = 1;
+    simplex.at(g * of_group + 1, column) = 1;
+    simplex.limit(g * of_group + 1) = group.arrivals > 0 ? group.arrivals / slowest : 1e6;
+    simplex.aim(column, group.arrivals > 0 ? 1.1 : 1);
   }
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto& [g, k, d] = pairs[i];
     const double saved = (groups[g].chains[k].cpu - groups[g].chains[k].device[d]) * slowest / groups[g].cycles;
-    simplex.at(g * of_group, 1 + i) = -saved;
-    simplex.at(g * of_group + 1 + k, 1 + i) = 1;
-    simplex.at(device_row + d, 1 + i) = device_s[k][d] * slowest;
+    simplex.at(g * of_group, first_pair + i) = -saved;
+    simplex.at(g * of_group + 2 + k, first_pair + i) = 1;
+    simplex.at(device_row + d, first_pair + i) = device_s[k][d] * slowest;
     // Where cycles bind, what is saved and the rate grow together. Else this decides.
-    simplex.aim(1 + i, 1e-3 * saved);
+    simplex.aim(first_pair + i, 1e-3 * saved);
   }
   const std::vector<double> values = simplex.solve();
-  result.rate = values[0] * slowest;
+  const auto rate_of = [&](size_t g) {
+    return groups[g].arrivals > 0 ? values[1 + g] : values[0] * groups[g].weight;
+  };
+  for (size_t g = 0; g < groups.size(); ++g) result.rate += rate_of(g) * slowest;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto& [g, k, d] = pairs[i];
-    const double packets = values[0] * groups[g].weight * groups[g].chains[k].part;
-    result.shares[g][k][d] = packets > 0 ? std::clamp(values[1 + i] / packets, 0.0, 1.0) : 0;
+    const double packets = rate_of(g) * groups[g].chains[k].part;
+    result.shares[g][k][d] = packets > 0 ? std::clamp(values[first_pair + i] / packets, 0.0, 1.0) : 0;
   }
   return result;
 }

@@ -18,7 +18,8 @@ struct WorkerGroup {
   };
   double cycles = 0;   ///< of all its workers in a second
   double outside = 0;  ///< o
-  double weight = 1;   ///< its part of all packets
+  double weight = 1;   ///< of groups without limit: its part of their packets
+  double arrivals = 0;  ///< packets a second, at most; 0: without limit
   std::vector<Chain> chains;
 };
 
@@ -27,12 +28,11 @@ struct Assignment {
   std::vector<std::vector<std::vector<double>>> shares;  ///< by group, chain and device
 };
 
-/// The shares with the highest rate of all groups, of which each gets its part (so no group is left behind), and among
-/// those with this rate the shares that save most cycles.
+/// The shares with the highest rate of all groups, and among those with this rate the shares that save most cycles.
+/// Groups without limit all get their part of one rate, so none is left behind. The others come before them.
 /// \param device_s by chain and device: the device's time for a packet in seconds; 0: it has no limit
 /// \param time_left by device: the part of its time that may be used
-/// \param arrivals the most packets a second, of all groups
 Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s,
-                  const std::vector<double>& time_left, double arrivals);
+                  const std::vector<double>& time_left);
 
 }  // namespace headrace::balance
