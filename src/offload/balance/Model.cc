@@ -140,6 +140,7 @@ class Model : public Balancer {
     device.times = DeviceTimes(chains);
     devices_.assign(devices, device);
     plan_ = {};
+    shared_.assign(devices, false);
   }
 
   BalanceDecision step(const BalanceSample& sample) override {
@@ -225,6 +226,7 @@ class Model : public Balancer {
   static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
+  static constexpr size_t kManyPairs = 128;            // of groups, chains and devices
   static constexpr double kFarther = 1.02;             // a device that is not nearest, or new, must be better by this
   // The part of a device's time to use: where other devices take the rest, where another chain does, where the CPU does.
   static constexpr double kRoom = 0.97, kShared = 0.98, kFilled = 1.02;
@@ -434,12 +436,13 @@ class Model : public Balancer {
     }
     for (size_t g = 0; g < groups.size(); ++g) {
       finish(groups[g], kinds[g].first);
+      if (groups.size() * chains * devices_.size() > kManyPairs) keep_few(groups[g], kinds[g].first);
       if (kinds[g].second) {
         groups[g].weight /= hungry;
       } else {
         // Some of its cycles are left, or it would be hungry.
         groups[g].arrivals = std::max(1.02 * groups[g].weight, 1.0);
-        groups[g].cycles *= kUse;
+        if (hungry > 0) groups[g].cycles *= kUse;
       }
     }
     solve(groups);
@@ -482,6 +485,18 @@ class Model : public Balancer {
     }
   }
 
+  /// Of many devices the best two, so that a step stays quick; of those that are alike the next ones to the nearest.
+  void keep_few(balance::WorkerGroup& group, size_t nearest) const {
+    std::vector<size_t> order(devices_.size());
+    for (auto& chain : group.chains) {
+      for (size_t i = 0; i < order.size(); ++i) order[i] = (nearest + i) % order.size();
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return std::floor(chain.device[a] / (0.1 * chain.cpu + 1)) < std::floor(chain.device[b] / (0.1 * chain.cpu + 1));
+      });
+      for (size_t i = 2; i < order.size(); ++i) chain.device[order[i]] = 1e18;
+    }
+  }
+
   void solve(const std::vector<balance::WorkerGroup>& groups) {
     const size_t chains = pairs_.size();
     std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
@@ -489,8 +504,7 @@ class Model : public Balancer {
       for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
     std::vector<double> time(devices_.size(), kRoom);
     plan_ = balance::assign(groups, device_s, time);
-    shared_.assign(devices_.size(), false);
-    spills_ = false;
+    bool spills = false;
     for (size_t g = 0; g < groups.size(); ++g)
       for (size_t k = 0; k < chains; ++k) {
         bool helps = false;
@@ -499,14 +513,18 @@ class Model : public Balancer {
           left -= plan_.shares[g][k][d];
           helps |= groups[g].chains[k].device[d] < groups[g].chains[k].cpu;
         }
-        spills_ |= helps && left > 0.001 && groups[g].chains[k].part > 0;
+        spills |= helps && left > 0.001 && groups[g].chains[k].part > 0;
       }
-    if (!spills_) return;
+    if (!spills) {
+      shared_.assign(devices_.size(), false);
+      return;
+    }
     // Devices limit it: they are used up.
+    shared_.resize(devices_.size(), false);
     for (int round = 0; round < 2; ++round) {
       for (size_t d = 0; d < devices_.size(); ++d) time[d] = shared_[d] ? kShared : kFilled;
       plan_ = balance::assign(groups, device_s, time);
-      bool any = false;
+      bool other = false;
       for (size_t d = 0; d < devices_.size(); ++d) {
         int users = 0;
         for (size_t k = 0; k < chains; ++k) {
@@ -514,10 +532,10 @@ class Model : public Balancer {
           for (size_t g = 0; g < groups.size(); ++g) share += plan_.shares[g][k][d];
           users += share > 0.001;
         }
+        other |= shared_[d] != (users > 1);
         shared_[d] = users > 1;
-        any |= shared_[d];
       }
-      if (!any) break;
+      if (!other) break;
     }
   }
 
@@ -823,7 +841,6 @@ class Model : public Balancer {
   std::vector<DeviceState> devices_;
   balance::Assignment plan_;  // by group of workers
   std::vector<bool> shared_;  // by device: chains compete for it
-  bool spills_ = false;       // the devices do not take all
   double now_ = 0, optimum_ = 0;
   int step_ = 0;
   bool started_ = false;

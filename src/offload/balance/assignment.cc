@@ -24,8 +24,8 @@ class Simplex {
   std::vector<double> solve() {
     const size_t rows = row_of_.size();
     // The steepest column, until there was no progress for long; then the first one, which cannot go in circles.
-    for (size_t round = 0; round < 20 * (rows + columns_); ++round) {
-      const bool steepest = round < 4 * (rows + columns_);
+    for (size_t round = 0; round < 3 * (rows + columns_); ++round) {
+      const bool steepest = round < 2 * (rows + columns_);
       size_t column = columns_;
       for (size_t j = 0; j < columns_; ++j) {
         if (at(rows, j) >= -1e-11) continue;
@@ -51,14 +51,19 @@ class Simplex {
  private:
   void pivot(size_t row, size_t column) {
     const double by = 1 / at(row, column);
-    for (size_t j = 0; j < width_; ++j) at(row, j) *= by;
+    // Few are not zero.
+    used_.clear();
+    for (size_t j = 0; j < width_; ++j) {
+      at(row, j) *= by;
+      if (at(row, j) != 0 && j != column) used_.push_back(j);
+    }
     at(row, column) = by;
     for (size_t i = 0; i <= row_of_.size(); ++i) {
       const double times = at(i, column);
       if (i == row || times == 0) continue;
       double* to = &at(i, 0);
       const double* from = &at(row, 0);
-      for (size_t j = 0; j < width_; ++j) to[j] -= times * from[j];
+      for (const size_t j : used_) to[j] -= times * from[j];
       to[column] = -times * by;
     }
     std::swap(row_of_[row], column_of_[column]);
@@ -66,7 +71,7 @@ class Simplex {
 
   size_t columns_, width_;
   std::vector<double> table_;
-  std::vector<size_t> row_of_, column_of_;
+  std::vector<size_t> row_of_, column_of_, used_;
 };
 
 }  // namespace
