@@ -25,17 +25,17 @@ class DeviceTimes {
     return sum;
   }
 
-  /// It was busy for this part of the time while so many packets of each chain came back. `sure`: by far more packets
-  /// came than it took.
-  void busy(const std::vector<double>& per_second, double part, bool sure = false) {
+  /// It was busy for this part of the time while so many packets of each chain came back. `full`: more packets came than
+  /// it took; `sure`: by far more.
+  void busy(const std::vector<double>& per_second, double part, bool full, bool sure = false) {
     double all = 0;
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
     const double off = known_ ? part - used(per_second) : 0;
     const double wrong = std::abs(off) / part;
-    if (calm_ > hold_) hold_ = wrong < 0.1 ? std::min(2 * hold_, kMostHold) : kLeastHold;
+    if (full && calm_ > hold_) hold_ = wrong < 0.1 ? std::min(2 * hold_, kMostHold) : kLeastHold;
     if (wrong > kFar) hold_ = kLeastHold;
-    calm_ = 0;
+    if (full) calm_ = 0;
     far_ = wrong > kFar ? far_ + (sure ? 2 : 1) : 0;
     if (!known_) {
       // All chains alike, and little is certain but the sum.

@@ -318,7 +318,9 @@ class Model : public Balancer {
         lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
         if (lane.silent >= 3) devices_[d].pause.begin(now_);
         // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
-        if (lane.full > 0.001 && lane.share > 0.01 && lane.starved < 0.3) devices_[d].bound_ns = now_;
+        // With a bound there are few places.
+        const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
+        if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3) devices_[d].bound_ns = now_;
       }
     }
     return all;
@@ -358,13 +360,13 @@ class Model : public Balancer {
     const bool full = device.bound_ns >= now_ && all > 0;
     if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
     if (full) {
-      device.times.busy(rates, 1, most_full > 0.1);
+      device.times.busy(rates, 1, true, most_full > 0.1);
     } else if (device.times.known() && all > 0) {
       // Not more than the time in which it had something to do.
       const double most = std::clamp(1.0 - idle, 0.1, 1.0), used = device.times.used(rates);
-      if (used > most) device.times.busy(rates, most);
+      if (used > most) device.times.busy(rates, most, false);
       // What is never tried is never learnt.
-      else if (used > 0.92)
+      if (used > 0.92 && (used <= most || pairs_.size() == 1))
         device.times.calm(starved > 0.4 * all);
     }
     if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
@@ -658,6 +660,13 @@ class Model : public Balancer {
       state.foretold = balance::foretold_p99_ns(path);
       if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
       if (path.job <= kLeastJob) break;
+    }
+    // One more where there is room for it: places that are all taken look like a device that is.
+    balance::DevicePath more = path;
+    more.places = std::min(path.places + 1, chain.most_places);
+    if (const double foretold = balance::foretold_p99_ns(more); foretold * state.margin < 0.6 * bound) {
+      path = more;
+      state.foretold = foretold;
     }
     decision.job = path.job;
     decision.places = path.places;
