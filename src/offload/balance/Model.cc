@@ -7,12 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/balancer.hh"
+#include "offload/balance/DeviceTimes.hh"
+#include "offload/balance/assignment.hh"
 #include "offload/balance/formulas.hh"
 
 namespace headrace {
 
 namespace {
 
+using balance::DeviceTimes;
 using balance::ratio;
 
 constexpr double kMs = 1e6;  // ns
@@ -35,6 +38,8 @@ class Cost {
   bool known() const { return packets_ > 0; }
   double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
   double at_ns() const { return at_ns_; }
+  /// The last sample was far off.
+  bool suspect() const { return far_ > 0; }
 
  private:
   double cycles_ = 0, packets_ = 0, at_ns_ = 0;
@@ -65,7 +70,7 @@ struct LaneState {
   double starved = 0;  ///< part of the looks that found no job
   double paid = 0;     ///< for a probe that did not come back yet
   double per_second = 0;
-  double full_ns = -1e18;  ///< when it was full last
+  double job = 0;  ///< packets of one, in the last sample with any
   int silent = 0;          ///< samples in a row in which nothing came back though packets went there
 };
 
@@ -88,7 +93,10 @@ struct WorkerState {
   Cost outside;
   double per_second = 0;  ///< packets that it receives
   double load = 0;        ///< if all ran on the CPU; 1 is all that it can do
+  double sampled_ns = 0;         ///< when its last sample came
+  double saturated_ns = -1e18;  ///< when it was saturated last
   bool known = false, saturated = false, on_devices = false;
+  size_t group = 0;  ///< in the plan
   uint64_t decision = 0;
   double tokens = 0;  ///< cycles that it may spend on probes
   double stretch_ns = 0;
@@ -101,9 +109,7 @@ struct PairState {
   double packets_per_job = 0;
   double job_ns = 0;
   double largest = 0;  ///< packets per job, of the largest that was measured
-  double per_second = 0, full = 0;
-  double device_s = 0;  ///< of the device's time for a packet
-  double cap = 1;       ///< most share that a chain gets beside one that saves more
+  bool in_use = false;  ///< some worker sends packets there
   double probed_ns = -1e18;
   double interval_ns = 50 * kMs;  ///< between probes
   double cpu_when_probed = 0;
@@ -112,7 +118,7 @@ struct PairState {
 struct DeviceState {
   bool well = true;
   Pause pause;
-  double per_second = 0;
+  DeviceTimes times;
   double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
   double bound_ns = -1e18;  ///< when it was last seen busy
 };
@@ -129,7 +135,12 @@ class Model : public Balancer {
     workers_.assign(static_cast<size_t>(std::max(setup().workers, 0)), worker);
     pairs_.assign(chains, std::vector<PairState>(devices));
     cpu_.assign(chains, Cost());
-    devices_.assign(devices, DeviceState());
+    changed_ns_.assign(chains, -1e18);
+    DeviceState device;
+    device.times = DeviceTimes(chains);
+    devices_.assign(devices, device);
+    plan_ = {};
+    shared_.assign(devices, false);
   }
 
   BalanceDecision step(const BalanceSample& sample) override {
@@ -138,13 +149,11 @@ class Model : public Balancer {
     now_ = started_ ? std::max(now, now_) : now;
     started_ = true;
     for (WorkerState& w : workers_) w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
-    for (auto& by_device : pairs_)
-      for (PairState& p : by_device) p.per_second = p.full = 0;
-    for (DeviceState& d : devices_) d.per_second = 0;
     for (const WorkerSample& w : sample.workers) take(w);
     for (size_t d = 0; d < devices_.size(); ++d) look_at_device(d);
 
     BalanceDecision decision = everything_on_cpu();
+    make_plan();
     for (size_t w = 0; w < workers_.size(); ++w)
       if (workers_[w].known) decide(w, decision.workers[w]);
     if (!devices_.empty()) probe(decision, passed);
@@ -210,16 +219,20 @@ class Model : public Balancer {
   }
 
   static constexpr double kProbePart = 0.003;  // of the worker's cycles
-  static constexpr double kUnknownCost = 50;   // times that of the CPU
+  static constexpr double kUnknownCost = 50;   // times that of the CPU, for a packet; but with its job no more than
+  static constexpr double kUnknownJob = 3e4;   // cycles
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
-  static constexpr double kMove = 0.4;  // of a share that a better device may get, in a step
+  static constexpr size_t kManyPairs = 128;            // of groups, chains and devices
+  static constexpr double kFarther = 1.02;             // a device that is not nearest, or new, must be better by this
+  // The part of a device's time to use: where other devices take the rest, where another chain does, where the CPU does.
+  static constexpr double kRoom = 0.97, kShared = 0.98, kFilled = 1.02;
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
-  double bank() const { return kProbePart * hz() * 0.1; }
+  double bank() const { return kProbePart * hz() * 0.5; }
 
   // --- Samples ------------------------------------------------------------------------------------------------------
 
@@ -245,9 +258,11 @@ class Model : public Balancer {
     w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
     w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
     w.saturated = ratio(s.full_bursts, s.bursts) > 0.5 && busy > 0.9 * static_cast<double>(s.cycles);
+    if (w.saturated) w.saturated_ns = now_;
     w.load = w.per_second * cpu_cost(w) / hz();
     if (w.saturated) w.load = std::max(w.load, 1.0);
     w.known |= arrived > 0;
+    w.sampled_ns = now_;
   }
 
   /// What the packets of the sample cost in all chains.
@@ -259,6 +274,7 @@ class Model : public Balancer {
       if (c.cpu.timed != 0) {
         const double cycles = static_cast<double>(c.cpu.cycles), timed = static_cast<double>(c.cpu.timed);
         chain.cpu.add(cycles, timed, now_);
+        if (chain.cpu.suspect()) changed_ns_[k] = now_;
         cpu_[k].add(cycles, timed, now_);
         all += cycles / timed * static_cast<double>(c.cpu.packets);
       }
@@ -273,6 +289,7 @@ class Model : public Balancer {
         if (v.timed != 0) {
           const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
           lane.cost.add(cycles, timed, now_);
+          if (lane.cost.suspect() && lane.share > 0.01) changed_ns_[k] = now_;
           pair.cost.add(cycles, timed, now_);
           // What was paid beyond the true cost comes back.
           const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
@@ -282,7 +299,8 @@ class Model : public Balancer {
         }
         if (v.jobs != 0) {
           const double jobs = static_cast<double>(v.jobs);
-          const double n = packets / jobs, t = static_cast<double>(v.job_ns) / jobs;
+          lane.job = packets / jobs;
+          const double n = lane.job, t = static_cast<double>(v.job_ns) / jobs;
           pair.packets_per_job = pair.job_ns > 0 ? 0.7 * pair.packets_per_job + 0.3 * n : n;
           pair.job_ns = pair.job_ns > 0 ? 0.7 * pair.job_ns + 0.3 * t : t;
           pair.largest = std::max(pair.largest, n);
@@ -297,13 +315,12 @@ class Model : public Balancer {
         lane.full = packets + full > 0 ? full / (packets + full) : 0;
         lane.starved = ratio(v.starved, v.polls);
         lane.per_second = packets / seconds;
-        pair.per_second += lane.per_second;
-        pair.full = std::max(pair.full, lane.full);
-        devices_[d].per_second += lane.per_second;
         lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
         if (lane.silent >= 3) devices_[d].pause.begin(now_);
-        if (lane.full > 0.01) lane.full_ns = now_;
-        if (lane.full > 0.01 && lane.share > 0.01) devices_[d].bound_ns = now_;
+        // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
+        // With a bound there are few places.
+        const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
+        if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3) devices_[d].bound_ns = now_;
       }
     }
     return all;
@@ -323,78 +340,46 @@ class Model : public Balancer {
     chain.margin += (seen > chain.margin ? 0.5 : 0.05) * (seen - chain.margin);
   }
 
+  /// Learns from what came back from the device how much of its time packets take.
   void look_at_device(size_t d) {
     DeviceState& device = devices_[d];
-    if (device.bound_ns >= now_ && device.per_second > 0)
-      device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * device.per_second : device.per_second;
-    // What is never tried is never learnt.
+    // Of a worker whose sample is late, the last rates are the best guess.
+    std::vector<double> rates(pairs_.size(), 0.0);
+    double all = 0, idle = 1, starved = 0, most_full = 0;
+    for (const WorkerState& w : workers_) {
+      if (now_ - w.sampled_ns > 50 * kMs) continue;
+      for (size_t k = 0; k < pairs_.size(); ++k) {
+        const LaneState& lane = w.chains[k].lanes[d];
+        rates[k] += lane.per_second;
+        all += lane.per_second;
+        if (lane.per_second > 0) idle *= lane.starved;  // as if they took turns by chance
+        starved += lane.per_second * lane.starved;
+        most_full = std::max(most_full, lane.share > 0.01 ? lane.full : 0);
+      }
+    }
+    const bool full = device.bound_ns >= now_ && all > 0;
+    if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
+    if (full) {
+      device.times.busy(rates, 1, true, most_full > 0.1);
+    } else if (device.times.known() && all > 0) {
+      // Not more than the time in which it had something to do.
+      const double most = std::clamp(1.0 - idle, 0.1, 1.0), used = device.times.used(rates);
+      if (used > most) device.times.busy(rates, most, false);
+      // What is never tried is never learnt.
+      if (used > 0.92 && (used <= most || pairs_.size() == 1))
+        device.times.calm(starved > 0.4 * all);
+    }
     if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
-    if (pairs_.size() >= 2 && device.per_second > 0 && device.bound_ns >= now_) {
-      rank_chains(d);
-    } else {
-      for (auto& by_device : pairs_) by_device[d].cap = std::min(by_device[d].cap * 1.3 + 0.02, 1.0);
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const PairState& pair = pairs_[k][d];
+      if (rates[k] <= 0) device.times.hope(k, 0.01);
+      // A job took its packets' time at least.
+      if (pair.job_ns > 0 && pair.packets_per_job > 0)
+        device.times.at_most(k, 1.1e-9 * pair.job_ns / pair.packets_per_job);
     }
     bool well = true;
     std::swap(well, device.well);
     if (!well) device.bound_ns = -1e18;
-  }
-
-  /// Chains share a busy device: learns what share of its time a packet of each takes, and limits those who save less
-  /// with it as long as the best one finds no place.
-  void rank_chains(size_t d) {
-    double sum = 0, squares = 0, used = 0;
-    for (auto& by_device : pairs_) {
-      PairState& p = by_device[d];
-      if (p.device_s <= 0) p.device_s = 1 / devices_[d].per_second;
-      sum += p.per_second;
-      squares += p.per_second * p.per_second;
-      used += p.per_second * p.device_s;
-    }
-    if (!(squares > 0)) return;
-    // The device's time is used up: sum of rate * time = 1. Each such sample moves the times as little as it takes.
-    constexpr double kLearn = 0.3;
-    size_t best = pairs_.size();
-    double best_score = 0;
-    for (size_t k = 0; k < pairs_.size(); ++k) {
-      PairState& p = pairs_[k][d];
-      p.device_s = std::max(p.device_s + kLearn * (1 - used) * p.per_second / squares, 0.02 / sum);
-      const double score = (cpu_[k].mean() - p.cost.mean()) / p.device_s;
-      if (p.per_second > 0 && score > best_score) {
-        best = k;
-        best_score = score;
-      }
-    }
-    if (best == pairs_.size()) return;
-    double full = 0, short_of = 0;
-    for (const WorkerState& w : workers_) {
-      const ChainState& chain = w.chains[best];
-      if (!chain.on_device) continue;
-      full = std::max(full, chain.lanes[d].full);
-      double on_cpu = 1;
-      for (const LaneState& lane : chain.lanes) on_cpu -= lane.share;
-      short_of = std::max(short_of, on_cpu);
-    }
-    // The time that the best chain lacks is taken from the others, and given back by and by.
-    const PairState& first = pairs_[best][d];
-    const double lacks = first.per_second * first.device_s * (short_of / std::max(1 - short_of, 0.1) + full);
-    const double others = std::max(sum_of_times(d) - first.per_second * first.device_s, 1e-9);
-    for (size_t k = 0; k < pairs_.size(); ++k) {
-      PairState& p = pairs_[k][d];
-      if (k == best) {
-        p.cap = 1;
-      } else if (full > 0.002 || short_of > 0.002) {
-        p.cap = std::max(p.cap * (1 - std::clamp(lacks / others, 0.03, 0.7)), 0.005);
-      } else {
-        p.cap = std::min(p.cap * 1.02 + 0.001, 1.0);
-      }
-    }
-  }
-
-  /// The part of the device's time that all chains use, by what was learnt.
-  double sum_of_times(size_t d) const {
-    double sum = 0;
-    for (const auto& by_device : pairs_) sum += by_device[d].per_second * by_device[d].device_s;
-    return sum;
   }
 
   // --- Costs --------------------------------------------------------------------------------------------------------
@@ -411,28 +396,157 @@ class Model : public Balancer {
   /// What the device costs this worker, or others if it does not know. 0: nobody knows.
   double device_cost_of(const WorkerState& w, size_t k, size_t d) const {
     const Cost &mine = w.chains[k].lanes[d].cost, &all = pairs_[k][d].cost;
-    return mine.known() && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
+    // Its own small jobs say less than large ones of others.
+    const bool alike = w.chains[k].lanes[d].job >= 0.5 * std::min(pairs_[k][d].largest, 256.0);
+    return mine.known() && alike && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
   }
   /// Whether the measured cost is that of jobs as large as they will be.
   bool is_conclusive(size_t k, size_t d) const {
     return pairs_[k][d].largest >= 0.5 * std::min(setup().chains[k].most_job, 256);
   }
-  bool gains(const WorkerState& w, size_t k, size_t d) const {
-    const double c = cpu_cost_of(w, k), device = device_cost_of(w, k, d);
-    if (device <= 0 || c <= 0) return false;
-    return device < c * (w.chains[k].lanes[d].share > 0 ? kLoss : kGain);
+  // --- Decisions ----------------------------------------------------------------------------------------------------
+
+  /// A worker that takes all that comes needs no more.
+  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
+
+  /// What each worker and chain should have of each device, by all that is known.
+  void make_plan() {
+    const size_t chains = pairs_.size();
+    for (auto& by_device : pairs_)
+      for (PairState& p : by_device) p.in_use = false;
+    std::vector<balance::WorkerGroup> groups;
+    std::vector<std::pair<size_t, bool>> kinds;  // the nearest device, and whether it is hungry
+    double hungry = 0;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      WorkerState& w = workers_[i];
+      if (w.load > kUse) w.on_devices = true;
+      if (w.load < kLeave) w.on_devices = false;
+      for (size_t k = 0; k < chains; ++k)
+        for (size_t d = 0; d < devices_.size(); ++d) pairs_[k][d].in_use |= w.chains[k].lanes[d].share > 0.02;
+      if (!w.known || !w.on_devices) continue;
+      const std::pair kind(balance::first_device(setup(), i), is_hungry(w));
+      w.group = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+      if (w.group == groups.size()) {
+        kinds.push_back(kind);
+        balance::WorkerGroup& group = groups.emplace_back();
+        group.weight = 0;
+        group.chains.resize(chains);
+        for (auto& c : group.chains) c.device.assign(devices_.size(), 0.0);
+      }
+      add(w, groups[w.group], kind.second ? 1 : w.per_second);
+      hungry += kind.second;
+    }
+    for (size_t g = 0; g < groups.size(); ++g) {
+      finish(groups[g], kinds[g].first);
+      if (groups.size() * chains * devices_.size() > kManyPairs) keep_few(groups[g], kinds[g].first);
+      if (kinds[g].second) {
+        groups[g].weight /= hungry;
+      } else {
+        // Some of its cycles are left, or it would be hungry.
+        groups[g].arrivals = std::max(1.02 * groups[g].weight, 1.0);
+        if (hungry > 0) groups[g].cycles *= kUse;
+      }
+    }
+    solve(groups);
   }
 
-  // --- Decisions ----------------------------------------------------------------------------------------------------
+  void add(const WorkerState& w, balance::WorkerGroup& group, double weight) const {
+    group.cycles += 1;
+    group.weight += weight;
+    group.outside += weight * w.outside.mean();
+    for (size_t k = 0; k < w.chains.size(); ++k) {
+      auto& chain = group.chains[k];
+      chain.part += weight * w.chains[k].part;
+      chain.cpu += weight * cpu_cost_of(w, k);
+      for (size_t d = 0; d < devices_.size(); ++d) chain.device[d] += weight * device_cost_of(w, k, d);
+    }
+  }
+
+  /// Makes means of sums, and leaves out devices that are no help.
+  void finish(balance::WorkerGroup& group, size_t nearest) const {
+    const double weight = std::max(group.weight, 1e-9);
+    group.cycles *= hz();
+    group.outside = std::max(group.outside / weight, 1.0);
+    for (size_t k = 0; k < group.chains.size(); ++k) {
+      auto& chain = group.chains[k];
+      chain.part /= weight;
+      chain.cpu /= weight;
+      for (size_t d = 0; d < devices_.size(); ++d) {
+        double& cost = chain.device[d];
+        cost /= weight;
+        const bool in_use = pairs_[k][d].in_use;
+        const bool helps = cost > 0 && cost < chain.cpu * (in_use ? kLoss : kGain);
+        if (!setup().chains[k].balanced || !devices_[d].pause.over(now_) || !helps) {
+          cost = 1e18;
+          continue;
+        }
+        // Devices of one kind cost nearly the same: the nearest comes first, and who has packets keeps them.
+        cost *= (d == nearest ? 1 : kFarther) * (in_use ? 1 : kFarther);
+        cost = std::min(cost, 0.999 * chain.cpu);
+      }
+    }
+  }
+
+  /// Of many devices the best two, so that a step stays quick; of those that are alike the next ones to the nearest.
+  void keep_few(balance::WorkerGroup& group, size_t nearest) const {
+    std::vector<size_t> order(devices_.size());
+    for (auto& chain : group.chains) {
+      for (size_t i = 0; i < order.size(); ++i) order[i] = (nearest + i) % order.size();
+      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return std::floor(chain.device[a] / (0.1 * chain.cpu + 1)) < std::floor(chain.device[b] / (0.1 * chain.cpu + 1));
+      });
+      for (size_t i = 2; i < order.size(); ++i) chain.device[order[i]] = 1e18;
+    }
+  }
+
+  void solve(const std::vector<balance::WorkerGroup>& groups) {
+    const size_t chains = pairs_.size();
+    std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
+    for (size_t k = 0; k < chains; ++k)
+      for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
+    std::vector<double> time(devices_.size(), kRoom);
+    plan_ = balance::assign(groups, device_s, time);
+    bool spills = false;
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (size_t k = 0; k < chains; ++k) {
+        bool helps = false;
+        double left = 1;
+        for (size_t d = 0; d < devices_.size(); ++d) {
+          left -= plan_.shares[g][k][d];
+          helps |= groups[g].chains[k].device[d] < groups[g].chains[k].cpu;
+        }
+        spills |= helps && left > 0.001 && groups[g].chains[k].part > 0;
+      }
+    if (!spills) {
+      shared_.assign(devices_.size(), false);
+      return;
+    }
+    // Devices limit it: they are used up.
+    shared_.resize(devices_.size(), false);
+    for (int round = 0; round < 2; ++round) {
+      for (size_t d = 0; d < devices_.size(); ++d) time[d] = shared_[d] ? kShared : kFilled;
+      plan_ = balance::assign(groups, device_s, time);
+      bool other = false;
+      for (size_t d = 0; d < devices_.size(); ++d) {
+        int users = 0;
+        for (size_t k = 0; k < chains; ++k) {
+          double share = 0;
+          for (size_t g = 0; g < groups.size(); ++g) share += plan_.shares[g][k][d];
+          users += share > 0.001;
+        }
+        other |= shared_[d] != (users > 1);
+        shared_[d] = users > 1;
+      }
+      if (!other) break;
+    }
+  }
 
   void decide(size_t number, std::vector<ChainDecision>& decisions) {
     WorkerState& w = workers_[number];
-    if (w.load > kUse) w.on_devices = true;
-    if (w.load < kLeave) w.on_devices = false;
     for (size_t k = 0; k < decisions.size(); ++k) {
       ChainState& chain = w.chains[k];
       std::vector<size_t> devices;
-      if (w.on_devices && setup().chains[k].balanced) devices = candidates(number, k);
+      if (w.on_devices && w.group < plan_.shares.size()) devices = planned(w, k);
       ChainDecision& decision = decisions[k];
       if (!devices.empty() && !fit_bound(w, k, devices, decision)) devices.clear();
       if (devices.empty()) {
@@ -440,72 +554,39 @@ class Model : public Balancer {
         for (LaneState& lane : chain.lanes) lane.share = 0;
         continue;
       }
-      set_shares(w, k, balance::first_device(setup(), number), devices, decision);
+      set_shares(w, k, devices, decision);
       chain.on_device = true;
       decision.slice = slice(w, k, decision);
     }
   }
 
-  /// The devices that save cycles and work, the one that saves most first. The nearest has an advantage: what it costs
-  /// is known best, and memory near to it is what others lack.
-  std::vector<size_t> candidates(size_t number, size_t k) const {
-    const WorkerState& w = workers_[number];
+  /// The devices that the plan has for it, the one that costs least cycles first.
+  std::vector<size_t> planned(const WorkerState& w, size_t k) const {
     std::vector<size_t> found;
     for (size_t d = 0; d < devices_.size(); ++d)
-      if (devices_[d].pause.over(now_) && gains(w, k, d)) found.push_back(d);
-    const size_t nearest = balance::first_device(setup(), number);
-    std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
-      // Devices of one kind cost nearly the same; who has packets keeps them.
-      const auto rank = [&](size_t d) {
-        return device_cost_of(w, k, d) * (d == nearest ? 0.85 : 1) * (w.chains[k].lanes[d].share > 0.02 ? 0.95 : 1);
-      };
-      return rank(a) < rank(b);
-    });
+      if (plan_.shares[w.group][k][d] > 1e-3) found.push_back(d);
+    std::stable_sort(found.begin(), found.end(),
+                     [&](size_t a, size_t b) { return device_cost_of(w, k, a) < device_cost_of(w, k, b); });
     return found;
   }
 
-  void set_shares(WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
-                  ChainDecision& decision) {
+  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
     ChainState& chain = w.chains[k];
-    // Shares as the worker left them, without those of devices that are none any more.
-    double sum = 0;
+    bool near = true, alone = true;
+    double sum = 0, seen = 0;
     for (const size_t d : devices) {
-      decision.shares[d] = std::min({chain.lanes[d].share, pairs_[k][d].cap, 1 - sum});
-      sum += decision.shares[d];
+      const double wanted = std::min(plan_.shares[w.group][k][d], 1 - sum);
+      decision.shares[d] = wanted;
+      sum += wanted;
+      seen += chain.lanes[d].share;
+      near &= std::abs(wanted - chain.lanes[d].share) < 0.1 * wanted + 0.01;
+      alone &= !shared_[d];
     }
-    // A worker lets shares follow by itself what devices take. Where one of several has room, that would spill packets
-    // to the CPU, so they are moved here.
-    const auto has_room = [&](size_t d) { return now_ - chain.lanes[d].full_ns >= 50 * kMs && pairs_[k][d].cap >= 1; };
-    const auto room = std::find_if(devices.begin(), devices.end(), has_room);
-    decision.follow = true;
-    if (sum <= 0) {
-      decision.shares[devices[0]] = pairs_[k][devices[0]].cap;
-    } else if (devices.size() > 1 && room != devices.end()) {
-      decision.follow = false;
-      double left = std::max(1 - sum, 0.0);
-      for (const size_t d : devices) {
-        if (d == *room || chain.lanes[d].full <= 0.002) continue;
-        const double moved = std::min(0.5, chain.lanes[d].full + 0.01) * decision.shares[d];
-        decision.shares[d] -= moved;
-        left += moved;
-      }
-      decision.shares[*room] += left;
-      take_back(w, k, nearest, devices, decision);
-    }
-    for (const size_t d : devices) {
-      double& share = decision.shares[d];
-      // A device without packets would never have more.
-      if (decision.follow && sum > 0 && share < 0.01) {
-        const double more = std::min(0.01 - share, std::max(1 - sum, 0.0));
-        share += more;
-        sum += more;
-      }
-      if (pairs_[k][d].cap < 1) {
-        share = std::min(share, pairs_[k][d].cap);
-        decision.follow = false;
-      }
-    }
-    limit_to_need(w, k, devices, decision);
+    // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain
+    // gets it, that is for the plan to say.
+    decision.follow = alone && (devices.size() == 1 || sum < 0.999);
+    if (decision.follow && near && seen <= 1 && sum < 0.999)
+      for (const size_t d : devices) decision.shares[d] = chain.lanes[d].share;
     if (setup().chains[k].p99_us > 0 && chain.most_share < 1) {
       decision.follow = false;
       double left = chain.most_share;
@@ -515,46 +596,6 @@ class Model : public Balancer {
       }
     }
     for (const size_t d : devices) chain.lanes[d].share = decision.shares[d];
-  }
-
-  /// What a better device could take, it gets back from those behind it: much if it was not full for long, else little.
-  void take_back(const WorkerState& w, size_t k, size_t nearest, const std::vector<size_t>& devices,
-                 ChainDecision& decision) const {
-    for (size_t i = 0; i + 1 < devices.size(); ++i) {
-      const LaneState& lane = w.chains[k].lanes[devices[i]];
-      if (lane.full > 0.002 || pairs_[k][devices[i]].cap < 1) continue;
-      double& mine = decision.shares[devices[i]];
-      const double most = now_ - lane.full_ns > 500 * kMs ? 1 : 0.01 * mine + 0.001;
-      for (size_t j = i + 1; j < devices.size(); ++j) {
-        const bool better = device_cost_of(w, k, devices[i]) < 0.85 * device_cost_of(w, k, devices[j]);
-        if (!better && devices[i] != nearest) continue;
-        double& other = decision.shares[devices[j]];
-        const double moved = std::min(kMove * other, most);
-        other -= moved;
-        mine += moved;
-      }
-      break;
-    }
-  }
-
-  /// A worker that could nearly do it alone leaves the device to those that cannot.
-  void limit_to_need(const WorkerState& w, size_t k, const std::vector<size_t>& devices,
-                     ChainDecision& decision) const {
-    if (w.saturated || w.load > 1.5) return;
-    bool others = false;
-    for (const WorkerState& other : workers_)
-      for (const size_t d : devices) others |= other.saturated && other.chains[k].lanes[d].share > 0;
-    if (!others) return;
-    const double c = cpu_cost_of(w, k), d = device_cost_of(w, k, devices[0]);
-    const double saved = w.per_second * (c - d) / hz();  // of the worker's time, if all went there
-    if (!(saved > 0)) return;
-    const double need = std::clamp((w.load - 0.88) / saved, 0.0, 1.0);
-    double left = need;
-    for (const size_t device : devices) {
-      decision.shares[device] = std::min(std::max(decision.shares[device], device == devices[0] ? need : 0), left);
-      left -= decision.shares[device];
-    }
-    decision.follow = false;
   }
 
   /// The longest stretch on the CPU that leaves the device something to do.
@@ -620,6 +661,13 @@ class Model : public Balancer {
       if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
       if (path.job <= kLeastJob) break;
     }
+    // One more where there is room for it: places that are all taken look like a device that is.
+    balance::DevicePath more = path;
+    more.places = std::min(path.places + 1, chain.most_places);
+    if (const double foretold = balance::foretold_p99_ns(more); foretold * state.margin < 0.6 * bound) {
+      path = more;
+      state.foretold = foretold;
+    }
     decision.job = path.job;
     decision.places = path.places;
     return state.foretold * state.margin < bound || state.broken;
@@ -660,14 +708,16 @@ class Model : public Balancer {
     const double c = cpu_cost_of(w, k);
     if (c <= 0) return;
     const bool known = pair.cost.known();
-    const bool settled = known && (is_conclusive(k, d) || pair.cost.mean() < kGain * c);
+    // Where there is a choice, it must be known how good each device is.
+    const bool choice = devices_.size() > 1 || pairs_.size() > 1;
+    const bool settled = known && (is_conclusive(k, d) || (!choice && pair.cost.mean() < kGain * c));
     // What changed on the CPU may have changed on the device.
     if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
     const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
-    const double wait = settled ? std::min(pair.interval_ns, most) : 15 * kMs;
+    const double wait = pair.probed_ns < changed_ns_[k] ? 0 : settled ? std::min(pair.interval_ns, most) : 15 * kMs;
     if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
     // What it costs beyond what the CPU would have.
-    double unknown = kUnknownCost * c;
+    double unknown = std::min(kUnknownCost * c, kUnknownJob + c);
     // Another chain tells what jobs cost there.
     for (const auto& by_device : pairs_)
       if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
@@ -675,9 +725,10 @@ class Model : public Balancer {
     for (const PairState& other : pairs_[k])
       if (other.cost.known()) unknown = std::min(unknown, 8 * other.cost.mean() + c);
     const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
-    const double n = w.tokens / each;
+    // A first probe leaves something for other chains and devices.
+    const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
     const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
-    if (n < (settled ? enough : 2) && w.tokens < 0.99 * bank()) return;
+    if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
     decision.workers[chosen][k].probe = packets;
@@ -692,7 +743,7 @@ class Model : public Balancer {
   void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
     WorkerState& w = workers_[number];
     ChainState& chain = w.chains[k];
-    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < 50 * kMs) return;
+    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs)) return;
     const double c = std::max(cpu_cost_of(w, k), 1.0);
     const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
     if (packets <= 0) return;
@@ -730,8 +781,8 @@ class Model : public Balancer {
 
   /// A packet's part of the time of a device that is known to be its limit.
   double device_ns(size_t k, size_t d) const {
-    if (devices_[d].capacity <= 0 || now_ - devices_[d].bound_ns > 1e9) return 0;
-    return 1e9 * (pairs_[k][d].device_s > 0 ? pairs_[k][d].device_s : 1 / devices_[d].capacity);
+    if (now_ - devices_[d].bound_ns > 1e9) return 0;
+    return 1e9 * devices_[d].times.seconds(k);
   }
 
   std::string why() const {
@@ -776,6 +827,8 @@ class Model : public Balancer {
       text = "learning what the device costs";
     } else if (d >= c * kGain) {
       text = fmt::format("device costs more cycles (d {:.0f} >= c {:.0f})", d, c);
+    } else if (setup().chains[k].p99_us <= 0) {
+      text = fmt::format("device is left to other chains (d {:.0f} < c {:.0f})", d, c);
     } else {
       text = fmt::format("device would break the bound (p99 {:.0f} us foretold)", chain.foretold * chain.margin * 1e-3);
     }
@@ -793,7 +846,10 @@ class Model : public Balancer {
   std::vector<WorkerState> workers_;
   std::vector<std::vector<PairState>> pairs_;  // by chain and device
   std::vector<Cost> cpu_;                      // by chain
+  std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
   std::vector<DeviceState> devices_;
+  balance::Assignment plan_;  // by group of workers
+  std::vector<bool> shared_;  // by device: chains compete for it
   double now_ = 0, optimum_ = 0;
   int step_ = 0;
   bool started_ = false;
