@@ -304,7 +304,9 @@ void JobQueue::update_gate(int plan) {
       const Held& parked = of_plan.lines[static_cast<size_t>(d)].parked;
       // Where packets are divided, the CPU has work meanwhile.
       const bool divided = of_plan.balance.all_to == Balance::kMixed;
-      const size_t few = divided ? static_cast<size_t>(tuning_of(of_plan).job) : all_places;
+      const Tuning& tuning = tuning_of(of_plan);
+      const size_t few =
+          divided ? static_cast<size_t>(tuning.job) * static_cast<size_t>(std::max(tuning.places, 1)) : all_places;
       close |= !parked.empty() && ((d == device && !divided) || device < 0 || parked.size > few);
     }
   }

@@ -22,6 +22,8 @@ constexpr double kNothing = 5e-4;
 constexpr double kSame = 0.02;
 /// Shares move by so much before buckets do.
 constexpr double kWorthMoving = 0.01;
+/// Of the part of packets without a place, at least this counts when shares move.
+constexpr double kLeastLean = 0.05;
 /// Steps through the buckets, so that neighbors do not move together.
 constexpr uint32_t kBucketStep = 617;
 
@@ -263,7 +265,9 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
     if (!usable(static_cast<int>(d)))
       share = 0;
     else if (share > 0 || balance.decision.shares[d] > 0)
-      share = follow_share(share, full > 0 ? full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
+      // Where the CPU costs much more, a packet too many for it does more harm than one too many for the device.
+      share =
+          follow_share(share, full > 0 ? balance.lean * full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
     // What it grows by is the CPU's, never another device's.
     share = std::min(share, before + std::max(cpu, 0.0));
     cpu -= share - before;
@@ -346,6 +350,7 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
                                                                 static_cast<double>(balance.bytes_looked_at) /
                                                                 static_cast<double>(balance.looked_at))
                                         : 0;
+    double device_cycles = 0, device_packets = 0;
     chain.cpu.packets = balance.cpu.packets;
     chain.cpu.timed = balance.cpu.timed;
     chain.cpu.cycles = balance.cpu.cycles;
@@ -360,6 +365,8 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
                           : static_cast<uint64_t>(static_cast<double>(device.timed) *
                                                   (static_cast<double>(m.cycles) / static_cast<double>(m.timed) +
                                                    static_cast<double>(m.pack_cycles) / static_cast<double>(m.packed)));
+      device_cycles += static_cast<double>(device.cycles);
+      device_packets += static_cast<double>(device.timed);
       device.jobs = m.jobs;
       device.job_ns = m.job_ns;
       device.full = m.full;
@@ -368,6 +375,11 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
       device.share = balance.reported[d] = balance.shares[d];
       device.well = usable(static_cast<int>(d));
     }
+    if (balance.cpu.timed > 0)
+      balance.cpu_cost = static_cast<double>(balance.cpu.cycles) / static_cast<double>(balance.cpu.timed);
+    if (device_packets > 0) balance.device_cost = device_cycles / device_packets;
+    if (balance.cpu_cost > 0 && balance.device_cost > 0)
+      balance.lean = std::clamp(balance.device_cost / balance.cpu_cost, kLeastLean, 1.0);
     chain.delays = balance.delays.count();
     chain.delay_p50_ns = balance.delays.quantile(0.5);
     chain.delay_p99_ns = balance.delays.quantile(0.99);

@@ -69,7 +69,7 @@ class DeviceTimes {
 
  private:
   static constexpr double kNoise = 0.015;  // of a sum, as packets come back by whole jobs
-  static constexpr double kDrift = 0.02;  // of a time, by sample
+  static constexpr double kDrift = 0.02;   // of a time, by sample
   static constexpr double kFar = 0.25;
   static constexpr int kLeastHold = 2, kMostHold = 64;
 

@@ -71,7 +71,7 @@ struct LaneState {
   double paid = 0;     ///< for a probe that did not come back yet
   double per_second = 0;
   double job = 0;  ///< packets of one, in the last sample with any
-  int silent = 0;          ///< samples in a row in which nothing came back though packets went there
+  int silent = 0;  ///< samples in a row in which nothing came back though packets went there
 };
 
 struct ChainState {
@@ -91,9 +91,9 @@ struct ChainState {
 
 struct WorkerState {
   Cost outside;
-  double per_second = 0;  ///< packets that it receives
-  double load = 0;        ///< if all ran on the CPU; 1 is all that it can do
-  double sampled_ns = 0;         ///< when its last sample came
+  double per_second = 0;        ///< packets that it receives
+  double load = 0;              ///< if all ran on the CPU; 1 is all that it can do
+  double sampled_ns = 0;        ///< when its last sample came
   double saturated_ns = -1e18;  ///< when it was saturated last
   bool known = false, saturated = false, on_devices = false;
   size_t group = 0;  ///< in the plan
@@ -108,7 +108,7 @@ struct PairState {
   Cost cost;
   double packets_per_job = 0;
   double job_ns = 0;
-  double largest = 0;  ///< packets per job, of the largest that was measured
+  double largest = 0;   ///< packets per job, of the largest that was measured
   bool in_use = false;  ///< some worker sends packets there
   double probed_ns = -1e18;
   double interval_ns = 50 * kMs;  ///< between probes
@@ -226,8 +226,8 @@ class Model : public Balancer {
   static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
-  static constexpr size_t kManyPairs = 128;            // of groups, chains and devices
-  static constexpr double kFarther = 1.02;             // a device that is not nearest, or new, must be better by this
+  static constexpr size_t kManyPairs = 128;  // of groups, chains and devices
+  static constexpr double kFarther = 1.02;   // a device that is not nearest, or new, must be better by this
   // The part of a device's time to use: where other devices take the rest, where another chain does, where the CPU does.
   static constexpr double kRoom = 0.97, kShared = 0.98, kFilled = 1.02;
 
@@ -366,8 +366,7 @@ class Model : public Balancer {
       const double most = std::clamp(1.0 - idle, 0.1, 1.0), used = device.times.used(rates);
       if (used > most) device.times.busy(rates, most, false);
       // What is never tried is never learnt.
-      if (used > 0.92 && (used <= most || pairs_.size() == 1))
-        device.times.calm(starved > 0.4 * all);
+      if (used > 0.92 && (used <= most || pairs_.size() == 1)) device.times.calm(starved > 0.4 * all);
     }
     if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
     for (size_t k = 0; k < pairs_.size(); ++k) {
@@ -402,8 +401,9 @@ class Model : public Balancer {
   }
   /// Whether the measured cost is that of jobs as large as they will be.
   bool is_conclusive(size_t k, size_t d) const {
-    return pairs_[k][d].largest >= 0.5 * std::min(setup().chains[k].most_job, 256);
+    return pairs_[k][d].largest >= 0.5 * std::min(setup().chains[k].most_job, 1024);
   }
+
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
   /// A worker that takes all that comes needs no more.
@@ -493,7 +493,8 @@ class Model : public Balancer {
     for (auto& chain : group.chains) {
       for (size_t i = 0; i < order.size(); ++i) order[i] = (nearest + i) % order.size();
       std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return std::floor(chain.device[a] / (0.1 * chain.cpu + 1)) < std::floor(chain.device[b] / (0.1 * chain.cpu + 1));
+        return std::floor(chain.device[a] / (0.1 * chain.cpu + 1)) <
+               std::floor(chain.device[b] / (0.1 * chain.cpu + 1));
       });
       for (size_t i = 2; i < order.size(); ++i) chain.device[order[i]] = 1e18;
     }
@@ -727,7 +728,9 @@ class Model : public Balancer {
     const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
     // A first probe leaves something for other chains and devices.
     const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
-    const double enough = settled ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
+    // Where the costs are near each other, only a whole job tells which is less.
+    const bool close = known && pair.cost.mean() < 2 * c;
+    const double enough = settled && !close ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
     if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
     const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
     if (packets <= 0) return;
@@ -743,7 +746,9 @@ class Model : public Balancer {
   void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
     WorkerState& w = workers_[number];
     ChainState& chain = w.chains[k];
-    if (!chain.on_device || decision.workers[number][k].probe != 0 || now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs)) return;
+    if (!chain.on_device || decision.workers[number][k].probe != 0 ||
+        now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs))
+      return;
     const double c = std::max(cpu_cost_of(w, k), 1.0);
     const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
     if (packets <= 0) return;

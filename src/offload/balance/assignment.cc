@@ -29,8 +29,8 @@ class Simplex {
       size_t column = columns_;
       for (size_t j = 0; j < columns_; ++j) {
         if (at(rows, j) >= -1e-11) continue;
-        const bool better = column == columns_ || (steepest ? at(rows, j) < at(rows, column)
-                                                            : column_of_[j] < column_of_[column]);
+        const bool better =
+            column == columns_ || (steepest ? at(rows, j) < at(rows, column) : column_of_[j] < column_of_[column]);
         if (better) column = j;
       }
       if (column == columns_) break;
@@ -87,8 +87,7 @@ Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std:
     if (g.cycles > 0 && cost > 0) slowest = slowest > 0 ? std::min(slowest, g.cycles / cost) : g.cycles / cost;
   }
   Assignment result;
-  result.shares.assign(groups.size(),
-                       std::vector<std::vector<double>>(chains, std::vector<double>(devices, 0.0)));
+  result.shares.assign(groups.size(), std::vector<std::vector<double>>(chains, std::vector<double>(devices, 0.0)));
   if (!(slowest > 0)) return result;
 
   struct Pair {
@@ -130,9 +129,7 @@ Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std:
     simplex.aim(first_pair + i, 1e-3 * saved);
   }
   const std::vector<double> values = simplex.solve();
-  const auto rate_of = [&](size_t g) {
-    return groups[g].arrivals > 0 ? values[1 + g] : values[0] * groups[g].weight;
-  };
+  const auto rate_of = [&](size_t g) { return groups[g].arrivals > 0 ? values[1 + g] : values[0] * groups[g].weight; };
   for (size_t g = 0; g < groups.size(); ++g) result.rate += rate_of(g) * slowest;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto& [g, k, d] = pairs[i];

@@ -16,9 +16,9 @@ struct WorkerGroup {
     double cpu = 0;              ///< c
     std::vector<double> device;  ///< d by device; a device whose d is not below c is not used
   };
-  double cycles = 0;   ///< of all its workers in a second
-  double outside = 0;  ///< o
-  double weight = 1;   ///< of groups without limit: its part of their packets
+  double cycles = 0;    ///< of all its workers in a second
+  double outside = 0;   ///< o
+  double weight = 1;    ///< of groups without limit: its part of their packets
   double arrivals = 0;  ///< packets a second, at most; 0: without limit
   std::vector<Chain> chains;
 };
