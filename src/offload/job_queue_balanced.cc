@@ -24,6 +24,8 @@ constexpr double kSame = 0.02;
 constexpr double kWorthMoving = 0.01;
 /// Of the part of packets without a place, at least this counts when shares move.
 constexpr double kLeastLean = 0.05;
+/// All packets go to one device until the worker waits for it for this part of its time: to divide them costs as much.
+constexpr double kWorthDividing = 0.1;
 /// Steps through the buckets, so that neighbors do not move together.
 constexpr uint32_t kBucketStep = 617;
 
@@ -253,6 +255,8 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
   Balance& balance = of_plan.balance;
   double cpu = 1;
   for (const double share : balance.shares) cpu -= share;
+  const LoadMeter::Sum& time = meter_.sum();
+  const bool waits = static_cast<double>(time.waiting) > kWorthDividing * static_cast<double>(time.timed);
   bool moved = false;
   for (size_t d = 0; d < devices_.size(); ++d) {
     Measured& m = balance.devices[d];
@@ -264,10 +268,12 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
     const double before = share;
     if (!usable(static_cast<int>(d)))
       share = 0;
-    else if (share > 0 || balance.decision.shares[d] > 0)
+    else if (share > 0 || balance.decision.shares[d] > 0) {
       // Where the CPU costs much more, a packet too many for it does more harm than one too many for the device.
+      const bool counts = full > 0 && (waits || balance.all_to != static_cast<int>(d));
       share =
-          follow_share(share, full > 0 ? balance.lean * full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
+          follow_share(share, counts ? balance.lean * full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
+    }
     // What it grows by is the CPU's, never another device's.
     share = std::min(share, before + std::max(cpu, 0.0));
     cpu -= share - before;

@@ -87,7 +87,8 @@ class LoadMeter {
     uint64_t waiting = 0;  ///< of these, in tasks that waited for devices
     uint64_t slept = 0;    ///< all
   };
-  /// Since the last call.
+  /// Since the last call of take().
+  const Sum& sum() const { return sum_; }
   Sum take() { return std::exchange(sum_, {}); }
   Bursts& bursts() { return bursts_; }
 
