@@ -273,6 +273,8 @@ class JobQueue {
   void send(const ChainEntry& entry, Packet** packets, int n, int only = -1);
   /// The same for entries whose mode is kAuto: to the sides that the balancer has given to their buckets.
   void send_balanced(const ChainEntry& entry, Packet** packets, int n, int only);
+  /// Sends packets to the side that the balancer wants to know more of.
+  void send_probe(const ChainEntry& entry, Packet** packets, int n);
   bool arrive_balanced(ChainEntry& entry, Batch& batch);
   /// Packets for a device that has no place. Those of flows that are there must wait; of the others, a slice goes to the
   /// CPU, and the rest may find a place by then.

@@ -96,7 +96,15 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
     }
     return;
   }
-  const bool timed_before = balance.probe > 0 ? meter_.time_all() : meter_.timed();
+  if (balance.probe > 0 && only < 0) {
+    // Before the others, of which some may be of the same flows.
+    const int m = std::min(balance.probe, n);
+    balance.probe -= m;
+    send_probe(entry, packets, m);
+    packets += m;
+    n -= m;
+    if (n == 0) return;
+  }
   LoadMeter::Part part{};
   if (meter_.timed()) part = meter_.begin();
   Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
@@ -110,11 +118,6 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
     const Bucket& of_bucket = of_plan.buckets[bucket];
     balance.weight[bucket] += only < 0;
     int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
-    if (balance.probe > 0 && only < 0) {
-      --balance.probe;
-      side = balance.decision.probe_device;
-      probing_ = true;
-    }
     if (side >= 0 && only < 0 && !usable(side)) [[unlikely]]
       side = -1;
     if (only < 0 && (of_bucket.parked > 0 || (side >= 0 && static_cast<int>(of_bucket.device) != side &&
@@ -156,6 +159,37 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
     }
   }
   if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+}
+
+void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  const int wanted = of_plan.balance.decision.probe_device;
+  const int side = wanted >= 0 && usable(wanted) ? wanted : -1;
+  const bool timed_before = meter_.time_all();
+  probing_ = true;
+  const LoadMeter::Part part = meter_.begin();
+  Packet* go[Batch::kCapacity];
+  uint16_t buckets[Batch::kCapacity];
+  int k = 0;
+  for (int i = 0; i < n; ++i) {
+    const uint16_t bucket = bucket_of(*packets[i]);
+    const Bucket& of_bucket = of_plan.buckets[bucket];
+    if (of_bucket.parked > 0 ||
+        (side >= 0 && static_cast<int>(of_bucket.device) != side && in_flight(of_plan, of_bucket))) {
+      send_behind(entry, packets[i], bucket, side);
+      continue;
+    }
+    go[k] = packets[i];
+    buckets[k++] = bucket;
+  }
+  if (side >= 0 && k > 0) to_device(entry, side, go, buckets, k);
+  const uint64_t cycles = meter_.end(part);
+  if (side >= 0 && k > 0) {
+    Measured& measured = of_plan.balance.devices[static_cast<size_t>(side)];
+    measured.packed += static_cast<uint64_t>(k);
+    measured.pack_cycles += cycles;
+  }
+  if (side < 0 && k > 0) to_cpu(entry.plan(), entry.step(), go, buckets, k);
   probing_ = false;
   meter_.restore(timed_before);
 }

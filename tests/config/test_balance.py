@@ -1,6 +1,7 @@
 """`headrace balance`: traces, the closed loop, simulated machines."""
 
 import json
+import lzma
 import os
 import pathlib
 import subprocess
@@ -28,6 +29,17 @@ def test_a_trace_replays(trace, tmp_path):
     file.write_text(trace)
     done = run("--replay", str(file))
     assert (done.returncode, done.stdout) == (0, "10 decisions are the same\n")
+
+
+@pytest.mark.parametrize("name", ["h100-ipv4-4-workers", "h100-matcher-15-workers"])
+def test_traces_of_a_machine_with_a_gpu_replay(name):
+    """Recorded by `--balance-trace`. Where Model decides otherwise on purpose, its answers to the same samples replace
+    them (docs/balancing.md shows how)."""
+    text = lzma.open(ROOT / "tests" / "data" / "balance" / f"{name}.jsonl.xz", "rt").read()
+    done = run("--replay", "-", text=text)
+    assert done.returncode == 0, done.stderr
+    decisions = sum(line.startswith('{"decision"') for line in text.splitlines())
+    assert done.stdout == f"{decisions} decisions are the same\n"
 
 
 def test_the_first_difference_is_named(trace):

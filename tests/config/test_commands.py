@@ -233,7 +233,7 @@ def test_packets_in_jobs_have_buffers(headrace):
         out = headrace("run", "-w", 3, "--backend", "reference", *options, "-e", text).stdout
         return int(re.search(r"([\d,]+) buffers", out)[1].replace(",", ""))
 
-    assert buffers("Offload(MODE device) ->") == buffers("", "--mode", "device") > buffers("")
+    assert buffers("Offload(MODE device) ->") == buffers("", "--mode", "device") > buffers("", "--mode", "cpu")
 
 
 def test_a_run_that_received_nothing_says_so(headrace):

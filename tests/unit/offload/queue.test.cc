@@ -653,11 +653,11 @@ class OffloadBalanced : public OffloadQueue {
     o.wait_for_devices = true;
     return o;
   }
-  /// Sends packets of many flows until `done`, a packet a flow each time. Slowly: they stay in memory.
+  /// Sends packets of many flows until `done`, some of each flow at a time. Slowly: they stay in memory.
   void send_until(const std::function<bool()>& done) {
     const int64_t end = now_ns() + 20'000'000'000;
     while (!done() && now_ns() < end) {
-      for (uint32_t flow = 1; flow <= 40; ++flow) send(flow, 1);
+      for (uint32_t flow = 1; flow <= 16; ++flow) send(flow, 1 + static_cast<int>(flow % 4));
       r().router().engine()->queue(0).poll();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }

@@ -99,8 +99,10 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     fmt::print("{}: {} phases, {:.3f} at 0.98, {:.3f} at 0.95 within 100 ms, {:.3f} without cycling; worst: {}\n",
                one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick),
                part(s.steady), s.worst);
-    EXPECT_GE(part(s.near), one ? 0.99 : 0.94);
-    EXPECT_GE(part(s.quick), one ? 0.99 : 0.97);
+    // A phase of the few machines of the build with sanitizers counts for 1 %.
+    const double least_near = kMachines < 1000 ? 0.9 : 0.94, least_quick = kMachines < 1000 ? 0.95 : 0.97;
+    EXPECT_GE(part(s.near), one ? 0.99 : least_near);
+    EXPECT_GE(part(s.quick), one ? 0.99 : least_quick);
     EXPECT_GE(part(s.steady), 0.99);
   }
 }
