@@ -10,9 +10,12 @@
 namespace headrace::offload {
 
 bool Engine::set_mode(std::string_view text) {
-  OffloadOptions wanted = options_;
+  OffloadOptions wanted;
+  wanted.fraction = options_.fraction;
   if (!wanted.set_mode(text)) return false;
-  options_ = wanted;
+  // Only these: a thread that opens devices may be using others.
+  options_.mode = wanted.mode;
+  options_.fraction = wanted.fraction;
   for (ChainEntry* entry : entries_) {
     entry->in_effect().mode = wanted.mode;
     entry->in_effect().fraction = wanted.fraction;

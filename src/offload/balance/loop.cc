@@ -81,7 +81,11 @@ void BalanceLoop::step(int64_t now) {
   if (!heard_) return;
   BalanceDecision together;
   for (One& one : all_) {
-    BalanceDecision decision = one.balancer->step(sample);
+    BalanceDecision decision;
+    {
+      const std::lock_guard asking(asking_);
+      decision = one.balancer->step(sample);
+    }
     std::vector<std::string> complaints;
     const uint64_t wrong = balance::sanitize(decision, one.balancer->setup(), complaints);
     const std::lock_guard guard(lock_);
@@ -97,11 +101,12 @@ void BalanceLoop::step(int64_t now) {
     }
     one.last = std::move(decision);
   }
-  ++decisions_;
+  const uint64_t number = decisions_.load() + 1;
+  decisions_.store(number);
   for (size_t w = 0; w < links_.size(); ++w) {
     BalanceLink::Decision* const place = links_[w]->decision_place();
     if (!place) continue;  // the worker sleeps, or is late
-    place->number = decisions_;
+    place->number = number;
     std::copy(together.workers[w].begin(), together.workers[w].end(), place->chains.begin());
     links_[w]->decision_ready();
   }
@@ -138,7 +143,7 @@ std::string BalanceLoop::trace(size_t steps) const {
 
 std::string BalanceLoop::learnt() const {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
-  const std::lock_guard guard(lock_);
+  const std::lock_guard asking(asking_);
   for (const One& one : all_) j[one.name] = one.balancer->learnt();
   return j.dump();
 }
@@ -169,7 +174,7 @@ std::string BalanceLoop::describe() const {
     if (one.corrected > 0) text += fmt::format("corrected: {} values of its decisions\n", one.corrected);
     for (const std::string& complaint : one.complaints) text += fmt::format("corrected: {}\n", complaint);
   }
-  text += fmt::format("decisions: {}, the longest took {} us\n", decisions_, longest_step_ns_ / 1000);
+  text += fmt::format("decisions: {}, the longest took {} us\n", decisions_.load(), longest_step_ns_ / 1000);
   for (size_t k = 0; k < setup_.chains.size(); ++k) {
     // Sums over workers of their last samples.
     double mpps = 0, cpu = 0, cpu_timed = 0, p99 = 0;

@@ -76,8 +76,9 @@ class BalanceLoop {
   BalanceSetup setup_;
   std::vector<One> all_;
   std::vector<std::unique_ptr<BalanceLink>> links_;
-  uint64_t decisions_ = 0;
-  bool heard_ = false;  // in the last step, a worker
+  std::atomic<uint64_t> decisions_{0};
+  mutable std::mutex asking_;  // of balancers
+  bool heard_ = false;         // in the last step, a worker
 
   mutable std::mutex lock_;  // what follows; never taken by a worker
   std::vector<Seen> seen_;
