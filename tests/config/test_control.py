@@ -30,7 +30,7 @@ class Client:
                 self.socket.close()
                 assert time.monotonic() < deadline, f"nobody listens at {address}"
                 time.sleep(0.02)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.file = self.socket.makefile("rb")
         self.greeting = self.file.readline()
 
