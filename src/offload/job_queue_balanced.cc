@@ -19,6 +19,7 @@ constexpr double kTickUs = 1000;
 constexpr double kSpanUs = 5000;
 /// Of several devices' shares, and of buckets, what is so little is nothing.
 constexpr double kNothing = 5e-4;
+/// Shares that differ by no more are the same: a decision repeats what the last sample told.
 constexpr double kSame = 0.02;
 /// Shares move by so much before buckets do.
 constexpr double kWorthMoving = 0.01;

@@ -111,11 +111,7 @@ void BalanceLoop::step(int64_t now) {
     links_[w]->decision_ready();
   }
   const std::lock_guard guard(lock_);
-  for (WorkerSample& s : sample.workers) {
-    Seen& seen = seen_[static_cast<size_t>(s.worker)];
-    seen.last = std::move(s);
-    seen.at_ns = now;
-  }
+  for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
   longest_step_ns_ = std::max(longest_step_ns_, now_ns() - now);
 }
 
@@ -180,11 +176,11 @@ std::string BalanceLoop::describe() const {
     double mpps = 0, cpu = 0, cpu_timed = 0, p99 = 0;
     std::vector<double> device(setup_.devices.size()), timed(device), share(device), full(device), went(device);
     size_t workers = 0;
-    for (const Seen& s : seen_) {
-      if (s.last.chains.size() <= k || s.last.ns == 0) continue;
-      const ChainSample& c = s.last.chains[k];
+    for (const WorkerSample& s : seen_) {
+      if (s.chains.size() <= k || s.ns == 0) continue;
+      const ChainSample& c = s.chains[k];
       ++workers;
-      mpps += static_cast<double>(c.arrived) * 1e3 / static_cast<double>(s.last.ns);
+      mpps += static_cast<double>(c.arrived) * 1e3 / static_cast<double>(s.ns);
       cpu += static_cast<double>(c.cpu.cycles);
       cpu_timed += static_cast<double>(c.cpu.timed);
       p99 = std::max(p99, static_cast<double>(c.delay_p99_ns) * 1e-3);
@@ -206,7 +202,7 @@ std::string BalanceLoop::describe() const {
                       full[d] + went[d] > 0 ? full[d] / (full[d] + went[d]) : 0);
   }
   for (size_t w = 0; w < seen_.size(); ++w) {
-    const WorkerSample& s = seen_[w].last;
+    const WorkerSample& s = seen_[w];
     if (s.cycles == 0) continue;
     const auto part = [&](uint64_t of) { return static_cast<double>(of) / static_cast<double>(s.cycles); };
     double arrived = 0, in_chains = 0;

@@ -63,12 +63,6 @@ class BalanceLoop {
     uint64_t corrected = 0;
     std::vector<std::string> complaints;
   };
-  /// The last sample of a worker, and sums of what it said.
-  struct Seen {
-    WorkerSample last;
-    int64_t at_ns = 0;
-  };
-
   BalanceLoop() = default;
   void run();
   void note(const BalanceSample& sample, const BalanceDecision& decision);
@@ -80,8 +74,8 @@ class BalanceLoop {
   mutable std::mutex asking_;  // of balancers
   bool heard_ = false;         // in the last step, a worker
 
-  mutable std::mutex lock_;  // what follows; never taken by a worker
-  std::vector<Seen> seen_;
+  mutable std::mutex lock_;         // what follows; never taken by a worker
+  std::vector<WorkerSample> seen_;  // by worker: the last
   std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
   std::ofstream file_;
   int64_t longest_step_ns_ = 0;
