@@ -77,6 +77,8 @@ __global__ void shade(headrace::Slot* slots, const unsigned char* parameters) {
   const S* const shader = reinterpret_cast<const S*>(parameters);
   if constexpr (headrace::scans_payload<S>()) {
     slot.header.at = headrace::scan_slot(shader, slot, true, layout, 0);
+  } else if constexpr (headrace::rewrites_packet<S>()) {
+    slot.header.at = headrace::rewrite_slot(shader, slot, true, layout, 0);
   } else {
     slot.header.at = headrace::shade_slot(*shader, slot, layout, 0);
   }
