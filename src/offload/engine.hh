@@ -88,6 +88,7 @@ class Engine final : public ChainGate {
   Histogram arrival_latency(int plan = -1) const;
   void reset_statistics();
   void add_handlers(Handlers& handlers);
+  Device& device(int i) { return *devices_[static_cast<size_t>(i)]; }
 
  private:
   Engine(const OffloadOptions& options, int workers) : options_(options), workers_(workers) {}

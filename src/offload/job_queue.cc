@@ -74,6 +74,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     if (!of_plan.entry) of_plan.entry = entry;
   }
   missing_.resize(devices.size() + 1);
+  usable_now_.resize(devices.size());
   counts_.resize(static_cast<size_t>(counters));
   next_of_code_.resize(exits);
 }

@@ -379,6 +379,7 @@ class JobQueue {
   Bursts bursts_before_;
   uint64_t decision_ = 0;
   std::vector<int64_t> missing_;  // give_out_buckets(): by side, what it lacks
+  std::vector<uint8_t> usable_now_;  // devices, of the packets that are being divided
   size_t next_bucket_ = 0;        // where give_out_buckets() begins
   bool probing_ = false;          // packets to be measured are being sent
   bool unparking_ = false;        // packets that were parked are being sent

@@ -109,18 +109,25 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
   LoadMeter::Part part{};
   if (meter_.timed()) part = meter_.begin();
   Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
-  uint16_t buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
+  uint16_t buckets[Batch::kCapacity], buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
+  int16_t sides[Batch::kCapacity];
   uint8_t device_of[Batch::kCapacity];
   int stay = 0, go = 0;
   bool one = true;  // all that go have the same device
+  // All of a flow to one side: other threads may find meanwhile that a device is well or not, and packets that are sent
+  // behind others may bring in the next decision.
+  for (int d = 0; d < devices; ++d) usable_now_[static_cast<size_t>(d)] = only == d || usable(d);
+  for (int i = 0; i < n; ++i) {
+    const uint16_t bucket = buckets[i] = bucket_of(*packets[i]);
+    balance.weight[bucket] += only < 0;
+    const int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
+    sides[i] = static_cast<int16_t>(side >= 0 && usable_now_[static_cast<size_t>(side)] ? side : -1);
+  }
   for (int i = 0; i < n; ++i) {
     Packet* const p = packets[i];
-    const uint16_t bucket = bucket_of(*p);
+    const uint16_t bucket = buckets[i];
     const Bucket& of_bucket = of_plan.buckets[bucket];
-    balance.weight[bucket] += only < 0;
-    int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
-    if (side >= 0 && only < 0 && !usable(side)) [[unlikely]]
-      side = -1;
+    const int side = sides[i];
     if (only < 0 && (of_bucket.parked > 0 || (side >= 0 && static_cast<int>(of_bucket.device) != side &&
                                               in_flight(of_plan, of_bucket)))) [[unlikely]] {
       send_behind(entry, p, bucket, side);

@@ -703,6 +703,25 @@ TEST_F(OffloadBalanced, PacketsWithoutAPlaceWaitOrTakeTheCpu) {
   expect_all_in_order();
 }
 
+TEST_F(OffloadBalanced, OthersFindTheDeviceIllAndWell) {
+  make(kChain, balanced("Fixed=0.5", 64, 16));
+  send_until([&] { return count(offload::kJobPackets) > 0; });
+  std::atomic<bool> ends{false};
+  std::thread other([&, &device = r().router().engine()->device(0)] {
+    using Health = offload::Device::Health;
+    while (!ends) device.move(Health::kWell, Health::kHung), device.move(Health::kHung, Health::kWell);
+  });
+  // So many that the pool has buffers for all: they stay in memory.
+  for (int i = 0; i < 30; ++i) {
+    for (uint32_t flow = 1; flow <= 16; ++flow) send(flow, 20);
+    r().router().engine()->queue(0).poll();
+  }
+  ends = true;
+  other.join();
+  r().router().drain();
+  expect_all_in_order();
+}
+
 TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
   for (const char* balancer : {"FlipsAll", "Rubbish"}) {
     SCOPED_TRACE(balancer);
