@@ -182,7 +182,8 @@ bool register_balancer(const BalancerInfo& info);
 const BalancerInfo* find_balancer(std::string_view name);
 /// Sorted by name.
 std::vector<BalancerInfo> all_balancers();
-/// The balancer that a text like `Model` or `Fixed=0.4` describes. Null, with a reason in `error`, if there is none.
+/// The balancer that a text like `Model` or `Fixed=0.4` describes. Null, with a reason in `error` that names those
+/// that there are, if there is none.
 std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& error);
 
 /// Put it behind the class, in a source file.

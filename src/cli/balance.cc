@@ -43,7 +43,7 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
     if (auto* head = std::get_if<balance::TraceHead>(&line)) {
       std::string error;
       balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
-      if (!balancer) return wrong(where, error);
+      if (!balancer) return wrong(balancer_text.empty() ? where : "--balancer", error);
       balancer->set_setup(std::move(head->setup));
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       decided = balance::trace_line(balancer->step(*sample));
@@ -99,7 +99,7 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
   if (phases.empty()) return wrong(file, error);
   const std::string name = balancer_text.empty() ? "Model" : balancer_text;
   const std::unique_ptr<Balancer> balancer = make_balancer(name, error);
-  if (!balancer) return wrong(file, error);
+  if (!balancer) return wrong("--balancer", error);
   // As long after the last step as it takes to settle.
   if (seconds <= 0) seconds = phases.back().at_s + 0.5;
   const balance::Simulated r = balance::simulate(phases, *balancer, seconds, 1, trace ? name : "");

@@ -108,10 +108,7 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     engine->options_.job = std::max(engine->options_.job, here.job);
     std::string why;
     if (!make_balancer(here.balancer, why)) {
-      std::string known;
-      for (const BalancerInfo& info : all_balancers())
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
-      (void)errors.error("{}; there are: {}", why, known);
+      (void)errors.error("--balancer: {}", why);
       return nullptr;
     }
   }
@@ -213,7 +210,7 @@ Status Engine::make_queues(Errors& errors) {
   for (int w = 0; w < workers_; ++w) {
     const NearNode near(worker_nodes_[static_cast<size_t>(w)]);
     queues_.push_back(std::make_unique<JobQueue>(w, first_device_[static_cast<size_t>(w)], plans_, devices_, entries_,
-                                                 options_, &loop_->link(w), cycles_per_us_));
+                                                 options_, loop_->link(w), cycles_per_us_));
   }
   return {};
 }

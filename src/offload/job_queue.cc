@@ -28,13 +28,12 @@ constexpr int kMostBatches = 8;
 
 JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
                    std::vector<std::unique_ptr<Device>>& devices, const std::vector<ChainEntry*>& entries,
-                   const OffloadOptions& options, BalanceLink* link, double cycles_per_us)
+                   const OffloadOptions& options, BalanceLink& link, double cycles_per_us)
     : worker_(worker),
       plans_(plans),
       devices_(devices),
       entries_(entries),
       options_(options),
-      tracks_all_(devices.size() > 1 || link),
       quarantines_(devices.size()),
       link_(link),
       cycles_per_us_(cycles_per_us) {
@@ -162,7 +161,7 @@ void JobQueue::look_for_lanes() {
 // --- Arrival
 
 bool JobQueue::arrive(ChainEntry& entry, Batch& batch) {
-  if (entry.in_effect().mode == OffloadOptions::Mode::kAuto && link_) return arrive_balanced(entry, batch);
+  if (entry.in_effect().mode == OffloadOptions::Mode::kAuto) return arrive_balanced(entry, batch);
   arrived_ = true;
   send(entry, batch.begin(), batch.size());
   batch.clear();
@@ -172,7 +171,7 @@ bool JobQueue::arrive(ChainEntry& entry, Batch& batch) {
 void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) {
   const OffloadOptions& options = entry.in_effect();
   using Mode = OffloadOptions::Mode;
-  if (options.mode == Mode::kAuto && link_) {
+  if (options.mode == Mode::kAuto) {
     send_balanced(entry, packets, n, only);
     return;
   }
@@ -211,10 +210,9 @@ void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) 
     const uint16_t bucket = bucket_of(*p);
     const Bucket& of_bucket = of_plan.buckets[bucket];
     const bool leaves = bucket < below;
-    if (tracks_all_ && only < 0 &&
-        (of_bucket.parked > 0 || (leaves && static_cast<int>(of_bucket.device) != device &&
-                                  of_bucket.sequence > of_plan.line(static_cast<int>(of_bucket.device)).released)))
-        [[unlikely]] {
+    if (only < 0 && (of_bucket.parked > 0 ||
+                     (leaves && static_cast<int>(of_bucket.device) != device &&
+                      of_bucket.sequence > of_plan.line(static_cast<int>(of_bucket.device)).released))) [[unlikely]] {
       send_behind(entry, p, bucket, device);
       continue;
     }
@@ -249,7 +247,7 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
   while (n > 0) {
     Job* job = line.open ? line.open : open_job(plan, device);
     if (!job) {
-      if (options.mode == OffloadOptions::Mode::kAuto && link_) {
+      if (options.mode == OffloadOptions::Mode::kAuto) {
         overflow(entry, device, packets, buckets, n);
         return;
       }
@@ -285,7 +283,6 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
   }
   for (int i = 0; i < n; ++i) {
     line.parked.push_back(packets[i], entry.id());
-    if (!tracks_all_) continue;
     Bucket& of_bucket = of_plan.buckets[buckets ? buckets[i] : bucket_of(*packets[i])];
     if (of_bucket.device != static_cast<uint32_t>(device)) of_bucket = {0, static_cast<uint32_t>(device), 0};
     ++of_bucket.parked;
@@ -321,11 +318,8 @@ bool JobQueue::unpark(int plan, int device) {
   if (line.parked.empty()) return false;
   const int wanted = usable_device(of_plan.tuning.device);
   const OffloadOptions::Mode mode = entries_[line.parked.first->tag()]->in_effect().mode;
-  const bool for_device =
-      mode == OffloadOptions::Mode::kDevice || (mode == OffloadOptions::Mode::kAuto && link_ != nullptr);
-  const auto forget = [&](const Packet* p) {
-    if (tracks_all_) --of_plan.buckets[bucket_of(*p)].parked;
-  };
+  const bool for_device = mode == OffloadOptions::Mode::kDevice || mode == OffloadOptions::Mode::kAuto;
+  const auto forget = [&](const Packet* p) { --of_plan.buckets[bucket_of(*p)].parked; };
   Held rest;
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
@@ -382,10 +376,7 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
     batch.push_back(p);
   }
   if (batch.empty()) return;
-  if (link_)
-    process_in_slices(plan, step, batch);
-  else
-    process(plan, step, batch);
+  process_in_slices(plan, step, batch);
 }
 
 void JobQueue::process(int plan, uint16_t step, Batch& batch) {
@@ -393,7 +384,7 @@ void JobQueue::process(int plan, uint16_t step, Batch& batch) {
   Measured& cpu = of_plan.balance.cpu;
   const auto n = static_cast<uint64_t>(batch.size());
   cpu.packets += n;
-  if (!link_ || !meter_.timed()) [[likely]] {
+  if (!meter_.timed()) [[likely]] {
     of_plan.entry_at[step]->process(batch);
     return;
   }
@@ -491,7 +482,7 @@ void JobQueue::unpin(Job& job) {
 
 bool JobQueue::poll() {
   bool worked = false;
-  if (link_ && --until_tick_ <= 0 && !releasing_) tick();
+  if (--until_tick_ <= 0 && !releasing_) tick();
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
@@ -512,13 +503,13 @@ bool JobQueue::poll() {
         worked = true;
       }
     }
-  if (link_ && !worked && !idle()) meter_.wait();
+  if (!worked && !idle()) meter_.wait();
   return worked;
 }
 
 bool JobQueue::release_done() {
   bool worked = false;
-  if (link_ && meter_.timed()) {
+  if (meter_.timed()) {
     const uint64_t now = LoadMeter::now();
     // Longer ones are sleep.
     if (polled_ != 0 && now > polled_) longest_stretch_ = std::max(longest_stretch_, now - polled_);
@@ -589,10 +580,6 @@ void JobQueue::note_done(Device& device) {
 }
 
 void JobQueue::release_measured(Job& job) {
-  if (!link_) {
-    release(job);
-    return;
-  }
   OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
   Measured& measured = of_plan.balance.devices[static_cast<size_t>(job.device)];
   const int64_t now = now_ns();

@@ -83,11 +83,11 @@ class JobQueue {
 
   /// \param first_device the device that the worker uses as long as it is well
   /// \param entries those of all plans; their ids are positions here
-  /// \param link to the balancer, for entries whose mode is kAuto; null: there is none, and they use the CPU
+  /// \param link to the balancer, for entries whose mode is kAuto
   /// \param cycles_per_us of the time stamp counter
   JobQueue(int worker, int first_device, const std::vector<Plan>& plans, std::vector<std::unique_ptr<Device>>& devices,
-           const std::vector<ChainEntry*>& entries, const OffloadOptions& options, BalanceLink* link = nullptr,
-           double cycles_per_us = 1e3);
+           const std::vector<ChainEntry*>& entries, const OffloadOptions& options, BalanceLink& link,
+           double cycles_per_us);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
@@ -132,8 +132,8 @@ class JobQueue {
   const Histogram& doorbell_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].doorbell_latency; }
   const Histogram& arrival_latency(int plan) const { return of_plan_[static_cast<size_t>(plan)].arrival_latency; }
   void reset_statistics();
-  /// What the worker tells of its time; null without a balancer.
-  LoadMeter* meter() { return link_ ? &meter_ : nullptr; }
+  /// What the worker tells of its time.
+  LoadMeter* meter() { return &meter_; }
 
  private:
   /// State of a job's place. Only open and submitted jobs are in a line. `pinned`: the device may still read the
@@ -264,7 +264,7 @@ class JobQueue {
   };
   /// What is in force for a plan: the balancer's word where it decides.
   const Tuning& tuning_of(const OfPlan& of_plan) const {
-    const bool decides = link_ && of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto;
+    const bool decides = of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto;
     return decides ? of_plan.balance.tuning : of_plan.tuning;
   }
 
@@ -347,7 +347,6 @@ class JobQueue {
   std::vector<std::unique_ptr<Device>>& devices_;
   const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
-  const bool tracks_all_;  // with several devices, or a balancer: the buckets of all packets that are parked or divided
   std::vector<std::vector<Job>> jobs_;  // by device
   std::vector<Lane*> lanes_;            // by device: this worker's, or null
   int wanted_lane_ = -1;
@@ -368,7 +367,7 @@ class JobQueue {
   std::vector<uint64_t> counts_;
   std::vector<uint16_t> next_of_code_;  // zero but in dispatch_all() and sort_by_code()
 
-  BalanceLink* const link_;
+  BalanceLink& link_;
   const double cycles_per_us_;
   LoadMeter meter_;
   int until_tick_ = 1;                         // batches and polls
@@ -378,11 +377,11 @@ class JobQueue {
   uint64_t look_cycles_ = 0;                   // about how long a packet is there before its source sees it
   Bursts bursts_before_;
   uint64_t decision_ = 0;
-  std::vector<int64_t> missing_;  // give_out_buckets(): by side, what it lacks
+  std::vector<int64_t> missing_;     // give_out_buckets(): by side, what it lacks
   std::vector<uint8_t> usable_now_;  // devices, of the packets that are being divided
-  size_t next_bucket_ = 0;        // where give_out_buckets() begins
-  bool probing_ = false;          // packets to be measured are being sent
-  bool unparking_ = false;        // packets that were parked are being sent
+  size_t next_bucket_ = 0;           // where give_out_buckets() begins
+  bool probing_ = false;             // packets to be measured are being sent
+  bool unparking_ = false;           // packets that were parked are being sent
 };
 
 }  // namespace headrace::offload

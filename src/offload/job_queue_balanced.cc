@@ -277,18 +277,18 @@ void JobQueue::tick() {
   const bool first = std::exchange(ticked_, now) == 0;
   for (OfPlan& of_plan : of_plan_)
     if (of_plan.balance.decision.follow && !first) follow(of_plan, us / 1e3);
-  const BalanceLink::Decision* const decision = link_->decision();
+  const BalanceLink::Decision* const decision = link_.decision();
   if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
-  if (WorkerSample* const sample = link_->sample_place()) {
+  if (WorkerSample* const sample = link_.sample_place()) {
     fill_sample(*sample, now);
-    link_->sample_ready();
+    link_.sample_ready();
   } else if (!decision) {
     return;  // the last one has not been read: this one goes on
   }
   start_span(now);
   if (decision) {
     take(*decision);
-    link_->decision_taken();
+    link_.decision_taken();
   }
   for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) update_gate(p);
 }

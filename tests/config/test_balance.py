@@ -70,7 +70,7 @@ def test_simulation_as_json():
 @pytest.mark.parametrize("arguments, text, message", [
     ((), "", "<stdin>: expected a trace, found nothing"),
     ((), "{", "<stdin>: line 1: expected a JSON object"),
-    (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "there is no balancer 'Modle'"),
+    (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "--balancer: there is no balancer 'Modle'; there are"),
     (("--replay", "/none"), "", "/none: cannot be read"),
     (("--simulate", "/none"), "", "/none: cannot be read"),
 ])

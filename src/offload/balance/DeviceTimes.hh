@@ -25,9 +25,16 @@ class DeviceTimes {
     return sum;
   }
 
-  /// It was busy for this part of the time while so many packets of each chain came back. `full`: more packets came than
-  /// it took; `sure`: by far more.
-  void busy(const std::vector<double>& per_second, double part, bool full, bool sure = false) {
+  /// What came back of it.
+  struct Seen {
+    explicit Seen(size_t chains) : per_second(chains, 0.0), spread(chains, 0.0) {}
+    std::vector<double> per_second;  ///< by chain: packets
+    std::vector<double> spread;      ///< the variance of these, as packets come back by whole jobs
+    double starved = 0;              ///< part of the looks that found nothing to do there
+  };
+  /// It was busy for this part of the time. `full`: more packets came than it took; `sure`: by far more.
+  void busy(const Seen& seen, double part, bool full, bool sure = false) {
+    const std::vector<double>& per_second = seen.per_second;
     double all = 0;
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
@@ -48,7 +55,12 @@ class DeviceTimes {
       forget();
       far_ = 0;
     }
-    correct(per_second, part);
+    if (full) {
+      correct(seen, part);
+    } else if (off < 0) {
+      // That they cannot be more does not say whose is less; and workers look more often while there is nothing to do.
+      for (double& t : times_) t *= std::max(part / (part - off), 0.95);
+    }
   }
 
   /// The plan wants more of the device than is believed to be there, and it took all that came. After some such steps it
@@ -56,50 +68,81 @@ class DeviceTimes {
   /// mistake. `idle`: it often had nothing to do.
   void calm(bool idle) {
     calm_ += idle ? 3 : 1;
-    if (calm_ > hold_) hope(std::min(0.01 * (calm_ - hold_), 0.1));
+    if (calm_ <= hold_) return;
+    for (double& t : times_) t *= 1 - std::min(0.01 * (calm_ - hold_), 0.1);
   }
   /// A job of this chain has shown that it cannot be more.
   void at_most(size_t chain, double seconds) { times_[chain] = std::min(times_[chain], seconds); }
 
-  /// It may be faster than was known: takes this part off.
-  void hope(double part) {
-    for (double& t : times_) t *= 1 - part;
+  /// Packets are other ones now.
+  void doubt() {
+    forget();
+    hold_ = kLeastHold;
   }
-  void hope(size_t chain, double part) { times_[chain] *= 1 - part; }
+
+  /// The times if this chain takes as little as may be; others then take more, as far as only sums are known. Empty if
+  /// that is hardly less than is believed, or was supposed too often already.
+  std::vector<double> suppose(size_t chain) const {
+    const size_t n = times_.size();
+    const double variance = errors_[chain * n + chain], error = std::sqrt(variance);
+    if (!known_ || guesses_ == 0 || error < kSure * times_[chain]) return {};
+    const double less = std::min(kBelievable * error, (1 - kLeast) * times_[chain]);
+    std::vector<double> supposed = times_;
+    for (size_t k = 0; k < n; ++k)
+      supposed[k] = std::max(times_[k] - less * errors_[k * n + chain] / variance, kLeast * times_[k]);
+    return supposed;
+  }
+  /// What was supposed is tried.
+  void guess() { --guesses_; }
 
  private:
-  static constexpr double kNoise = 0.015;  // of a sum, as packets come back by whole jobs
-  static constexpr double kDrift = 0.02;   // of a time, by sample
+  // Parts of a time, or of the device's time.
+  static constexpr double kNoise = 0.015;  // besides whole jobs
+  static constexpr double kDrift = 0.02;   // of all times together, by sample
+  static constexpr double kUnknown = 1.5;
   static constexpr double kFar = 0.25;
-  static constexpr int kLeastHold = 2, kMostHold = 64;
+  static constexpr double kLeast = 0.1;  // of what a time was before
+  static constexpr double kSure = 0.05, kBelievable = 1.5;
+  static constexpr int kLeastHold = 2, kMostHold = 64, kGuesses = 16;
 
-  void correct(const std::vector<double>& per_second, double part) {
+  void correct(const Seen& seen, double part) {
     const size_t n = times_.size();
-    const double off = part - used(per_second);
-    for (size_t k = 0; k < n; ++k) errors_[k * n + k] += (kDrift * times_[k]) * (kDrift * times_[k]);
+    const double off = part - used(seen.per_second);
+    // Devices become slower and faster for all chains. What is known of their proportions holds.
+    for (size_t k = 0; k < n; ++k)
+      for (size_t j = 0; j < n; ++j) errors_[k * n + j] += (kDrift * times_[k]) * (kDrift * times_[j]);
     std::vector<double> moves(n, 0.0);
-    double doubt = kNoise * kNoise;
+    double doubt = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
     for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) moves[k] += errors_[k * n + j] * per_second[j];
-      doubt += moves[k] * per_second[k];
+      doubt += seen.spread[k] * times_[k] * times_[k];
+      for (size_t j = 0; j < n; ++j) moves[k] += errors_[k * n + j] * seen.per_second[j];
+      doubt += moves[k] * seen.per_second[k];
     }
+    // No time may become less than nothing.
+    for (size_t k = 0; k < n; ++k) doubt = std::max(doubt, -moves[k] * off / ((1 - kLeast) * times_[k]));
     for (size_t k = 0; k < n; ++k) {
-      const double least = 0.1 * times_[k], most = 5 * times_[k];
-      times_[k] = std::clamp(times_[k] + moves[k] * off / doubt, least, most);
+      times_[k] += moves[k] * off / doubt;
       for (size_t j = 0; j < n; ++j) errors_[k * n + j] -= moves[k] * moves[j] / doubt;
     }
   }
 
   void forget() {
     const size_t n = times_.size();
+    double mean = 0;
+    for (const double t : times_) mean += t / static_cast<double>(n);
     std::fill(errors_.begin(), errors_.end(), 0.0);
-    for (size_t k = 0; k < n; ++k) errors_[k * n + k] = 2 * times_[k] * times_[k];
+    for (size_t k = 0; k < n; ++k) {
+      // What was next to nothing may be much now.
+      times_[k] = std::max(times_[k], 0.3 * mean);
+      errors_[k * n + k] = (kUnknown * times_[k]) * (kUnknown * times_[k]);
+    }
+    guesses_ = kGuesses;
   }
 
   std::vector<double> times_;
   std::vector<double> errors_;  ///< the covariance of their errors
   bool known_ = false;
-  int far_ = 0, calm_ = 0, hold_ = kLeastHold;
+  int far_ = 0, calm_ = 0, hold_ = kLeastHold, guesses_ = 0;
 };
 
 }  // namespace headrace::balance

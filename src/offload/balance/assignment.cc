@@ -58,12 +58,16 @@ class Simplex {
       if (at(row, j) != 0 && j != column) used_.push_back(j);
     }
     at(row, column) = by;
+    const bool few = used_.size() * 6 < width_;
     for (size_t i = 0; i <= row_of_.size(); ++i) {
       const double times = at(i, column);
       if (i == row || times == 0) continue;
       double* to = &at(i, 0);
       const double* from = &at(row, 0);
-      for (const size_t j : used_) to[j] -= times * from[j];
+      if (few)
+        for (const size_t j : used_) to[j] -= times * from[j];
+      else
+        for (size_t j = 0; j < width_; ++j) to[j] -= times * from[j];
       to[column] = -times * by;
     }
     std::swap(row_of_[row], column_of_[column]);
@@ -76,9 +80,8 @@ class Simplex {
 
 }  // namespace
 
-Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s,
-                  const std::vector<double>& time_left) {
-  const size_t devices = time_left.size(), chains = device_s.size();
+Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s) {
+  const size_t chains = device_s.size(), devices = chains > 0 ? device_s[0].size() : 0;
   // The scale: what all do without devices. Rates are parts of it, cycles parts of a group's.
   double slowest = 0;
   for (const WorkerGroup& g : groups) {
@@ -103,7 +106,7 @@ Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std:
   // rate of groups without limit, the rates of the others, and what each pair does.
   const size_t of_group = 2 + chains, device_row = groups.size() * of_group, first_pair = 1 + groups.size();
   Simplex simplex(device_row + devices, first_pair + pairs.size());
-  for (size_t d = 0; d < devices; ++d) simplex.limit(device_row + d) = std::max(time_left[d], 0.0);
+  for (size_t d = 0; d < devices; ++d) simplex.limit(device_row + d) = 1;
   for (size_t g = 0; g < groups.size(); ++g) {
     const WorkerGroup& group = groups[g];
     const size_t column = group.arrivals > 0 ? 1 + g : 0;

@@ -31,8 +31,6 @@ struct Assignment {
 /// The shares with the highest rate of all groups, and among those with this rate the shares that save most cycles.
 /// Groups without limit all get their part of one rate, so none is left behind. The others come before them.
 /// \param device_s by chain and device: the device's time for a packet in seconds; 0: it has no limit
-/// \param time_left by device: the part of its time that may be used
-Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s,
-                  const std::vector<double>& time_left);
+Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std::vector<double>>& device_s);
 
 }  // namespace headrace::balance

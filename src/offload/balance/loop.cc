@@ -23,10 +23,7 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
       std::string why;
       std::unique_ptr<Balancer> balancer = make_balancer(names[k], why);
       if (!balancer) {
-        std::string known;
-        for (const BalancerInfo& info : all_balancers())
-          known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
-        (void)errors.error("{}; there are {}", why, known);
+        (void)errors.error("--balancer: {}", why);
         return nullptr;
       }
       BalanceSetup own = setup;

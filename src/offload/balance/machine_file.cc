@@ -115,6 +115,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.number("job_us", d.job_us, 0, 1e6);
     g.number("packet_ns", d.packet_ns, 0, 1e6);
     g.number("job_cycles", d.job_cycles, 0, 1e7);
+    g.number("steal_cycles", d.steal_cycles, 0, 1e7);
     g.number("slow", d.slow, 0.001, 1e4);
     g.flag("well", d.well);
   });

@@ -44,7 +44,9 @@ std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& erro
   const std::string_view argument = equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
   const BalancerInfo* info = find_balancer(name);
   if (info == nullptr) {
-    error = fmt::format("there is no balancer '{}'", name);
+    std::string known;
+    for (const BalancerInfo& one : all_balancers()) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
+    error = fmt::format("there is no balancer '{}'; there are {}", name, known);
     return nullptr;
   }
   std::unique_ptr<Balancer> balancer = info->make();

@@ -112,6 +112,7 @@ struct WorkerState {
   double now = 0;      ///< ns
   double arrived = 0;  ///< until when packets have come into the ring
   double ring = 0;
+  double stolen = 0;  ///< cycles that devices on its CPU will take
   double looked = 0;  ///< when the source was asked last
   double since = 0;   ///< and the time before
   double polled = 0;
@@ -189,9 +190,12 @@ class Simulation {
     w.ring = std::min<double>(w.ring + (w.now - w.arrived) * 1e-9 * arrivals(*machine_, index(w)), machine_->ring);
     w.arrived = w.now;
   }
-  void work(WorkerState& w, double cycles) {
+  /// The cycles that it took, with those that a device on the same CPU took meanwhile.
+  double work(WorkerState& w, double cycles) {
+    cycles += std::exchange(w.stolen, 0.0);
     w.now += ns(cycles);
     w.sample.busy += static_cast<uint64_t>(cycles);
+    return cycles;
   }
 
   void submit(WorkerState& w, size_t k, size_t d) {
@@ -206,6 +210,7 @@ class Simulation {
     free_[d] = start + busy;
     job.done = start + std::max(busy, device.slow * (device.job_us * 1e3 + device.packet_ns * job.packets));
     lane.under_way.push_back(job);
+    w.stolen += device.steal_cycles * job.packets;
   }
 
   void release(WorkerState& w, size_t k, size_t d) {
@@ -216,8 +221,7 @@ class Simulation {
     lane.under_way.pop_front();
     // A half was paid when packets were packed.
     const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles;
-    work(w, mine);
-    const double cost = machine_->chains[k].device[d] * job.packets + device.job_cycles;
+    const double cost = machine_->chains[k].device[d] * 0.5 * job.packets + work(w, mine);
     const uint64_t n = static_cast<uint64_t>(job.packets);
     lane.sample.packets += n;
     lane.sample.timed += n;
@@ -361,8 +365,7 @@ class Simulation {
     ChainState& chain = w.chains[k];
     const int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
     chain.on_cpu -= n;
-    const double cost = machine_->chains[k].cpu * n;
-    work(w, cost);
+    const double cost = work(w, machine_->chains[k].cpu * n);
     const uint64_t packets = static_cast<uint64_t>(n);
     chain.sample.cpu.packets += packets;
     chain.sample.cpu.timed += packets;
@@ -553,7 +556,8 @@ double Machine::optimum() const {
       use.packets = chains[k].part;
       use.cpu = chains[k].cpu;
       for (size_t d = 0; d < devices.size(); ++d) {
-        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job);
+        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job +
+                             devices[d].steal_cycles);
         use.device_ns.push_back(devices[d].well ? device_ns(*this, k, d) : 1e12);
       }
     }

@@ -37,8 +37,9 @@ struct Machine {
     double job_us = 6;         ///< what a job takes at least
     double packet_ns = 26;     ///< and for each packet besides; many run at the same time
     double job_cycles = 1000;  ///< of the worker, for a job of any size
-    double slow = 1;           ///< all of its times are multiplied by this
-    bool well = true;          ///< false: it takes no jobs
+    double steal_cycles = 0;  ///< of the worker, for a packet, if they share a CPU: measured as part of what they delay
+    double slow = 1;          ///< all of its times are multiplied by this
+    bool well = true;         ///< false: it takes no jobs
   };
   std::string name = "machine";
   int workers = 1;

@@ -230,6 +230,18 @@ class Reader {
   std::vector<std::string> names_;
 };
 
+/// A line with one field. Returns the mistake.
+template <typename T>
+std::string read_line(const Json& json, const char* name, TraceLine& line) {
+  std::string error;
+  T value;
+  Reader reader(json, "", error);
+  reader(name, value);
+  reader.done();
+  if (error.empty()) line = std::move(value);
+  return error;
+}
+
 /// What a program can hold, and somebody may have.
 std::string wrong_with(const BalanceSetup& setup) {
   constexpr int kMostWorkers = 4096;
@@ -285,17 +297,9 @@ bool TraceReader::read(std::string_view text, TraceLine& line) {
   } else if (!has_head_) {
     why = "expected the setup: {\"setup\": ..., \"balancer\": ...}";
   } else if (json.contains("sample")) {
-    BalanceSample sample;
-    Reader reader(json, "", why);
-    reader("sample", sample);
-    reader.done();
-    if (why.empty()) line = std::move(sample);
+    why = read_line<BalanceSample>(json, "sample", line);
   } else if (json.contains("decision")) {
-    BalanceDecision decision;
-    Reader reader(json, "", why);
-    reader("decision", decision);
-    reader.done();
-    if (why.empty()) line = std::move(decision);
+    why = read_line<BalanceDecision>(json, "decision", line);
   } else {
     why = "expected {\"sample\": ...} or {\"decision\": ...}";
   }

@@ -3,106 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <functional>
-#include <map>
 #include <random>
 #include <thread>
-#include <variant>
 
 #include "flow_elements.hh"
-#include "headrace/balancer.hh"
 #include "headrace/real_clock.hh"
-#include "offload/balance/sanitize.hh"
-#include "offload/balance/trace.hh"
-#include "offload_fixture.hh"
 #include "packets.hh"
+#include "queue_fixture.hh"
 #include "test_shaders.hh"
 
 namespace headrace::testing {
 namespace {
-
-using Mode = OffloadOptions::Mode;
-
-class OffloadQueue : public ::testing::Test {
- protected:
-  void SetUp() override { in_use_before_ = PacketPool::instance().in_use(); }
-  void TearDown() override {
-    router_.reset();
-    EXPECT_EQ(PacketPool::instance().in_use(), in_use_before_) << "packets were lost or freed twice";
-    for (int d = 0; devices_ && d < count_; ++d) {
-      EXPECT_EQ((*devices_)[d].reused, 0) << "a place was used again before its job was done";
-      EXPECT_EQ((*devices_)[d].unhealthy_reads, 0) << "a result was used that is not there";
-    }
-  }
-
-  static OffloadOptions options(Mode mode, int job = 4, int jobs = 4) {
-    OffloadOptions o;
-    o.mode = mode;
-    o.backend = "reference";
-    o.job = job;
-    o.jobs = jobs;
-    o.deadline_ms = 20000;
-    return o;
-  }
-  void make(const std::string& text, const OffloadOptions& options, int devices = 1, int workers = 1) {
-    count_ = devices;
-    devices_.reset();
-    devices_ = std::make_unique<TestDevices>(devices);
-    router_ = std::make_unique<TestRouter>(text, RouterOptions{.profile = false, .offload = options}, workers);
-    ASSERT_TRUE(router_->ok()) << router_->errors();
-    ASSERT_NE(router_->router().engine(), nullptr) << router_->errors();
-    // A single worker has a lane to each device, so that it need not stop for one.
-    for (int d = devices - 1; workers == 1 && devices > 1 && d >= 0; --d)
-      router_->write("offload_tuning", fmt::format("device={}", d));
-  }
-  TestRouter& r() { return *router_; }
-  DeviceControls& device(int d = 0) { return (*devices_)[d]; }
-  uint64_t count(offload::Event e) { return event(*router_, e); }
-
-  /// Sends `n` packets of `flow`, each with its number.
-  void send(uint32_t flow, int n, const std::string& element = "first") {
-    std::vector<Packet*> packets;
-    for (int i = 0; i < n; ++i) packets.push_back(marked(udp_frame(0x0a000000 + flow, 1), flow, next_[flow]++));
-    inject(*router_, element, packets);
-  }
-  const Capture& capture() { return dynamic_cast<const Capture&>(*router_->router().find("cap")); }
-  const std::vector<Capture::Seen>& seen() { return capture().seen(); }
-  /// All that was sent has come, the packets of each flow in order.
-  void expect_all_in_order() {
-    std::map<uint32_t, uint32_t> came;
-    for (const Capture::Seen& s : seen()) {
-      const uint32_t flow = s.packet->anno_u32(kFlowAnno);
-      EXPECT_EQ(s.packet->anno_u32(kNumberAnno), came[flow]) << "of flow " << flow;
-      ++came[flow];
-    }
-    EXPECT_EQ(came, next_);
-  }
-  bool failed(int d) { return is(d, "failed"); }
-  bool hung(int d) { return is(d, "hung"); }
-  bool is(int d, const char* state) {
-    return r().router().engine()->describe().find(fmt::format("device {}: {}", d, state)) != std::string::npos;
-  }
-  offload::JobQueue& queue() { return r().router().engine()->queue(0); }
-  /// The packets of `flow` that came.
-  size_t came(uint32_t flow) {
-    return static_cast<size_t>(std::count_if(seen().begin(), seen().end(), [flow](const Capture::Seen& s) {
-      return s.packet->anno_u32(kFlowAnno) == flow;
-    }));
-  }
-
-  /// As the handler does, but without bringing the tables up to date, for which held jobs would be waited.
-  void set_mode(const char* mode) { ASSERT_TRUE(r().router().engine()->set_mode(mode)); }
-
-  static constexpr const char* kChain = "Idle -> first :: Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture;";
-
-  int count_ = 0;
-  std::unique_ptr<TestDevices> devices_;
-  std::unique_ptr<TestRouter> router_;
-  std::map<uint32_t, uint32_t> next_;
-  uint32_t in_use_before_ = 0;
-};
 
 TEST_F(OffloadQueue, FromDeviceToCpuWaitsForTheFlow) {
   make(kChain, options(Mode::kFixed));
@@ -641,145 +553,6 @@ TEST_F(OffloadQueue, ModesThatAreNone) {
   EXPECT_FALSE(r().write("offload_mode", "fixed=1.5"));
   EXPECT_FALSE(r().write("offload_mode", "gpu"));
   EXPECT_EQ(r().read("offload_mode"), "auto");
-}
-
-// --- A balancer decides
-
-class OffloadBalanced : public OffloadQueue {
- protected:
-  static OffloadOptions balanced(const char* balancer, int job = 4, int jobs = 4) {
-    OffloadOptions o = options(Mode::kAuto, job, jobs);
-    o.balancer = balancer;
-    o.wait_for_devices = true;
-    return o;
-  }
-  /// Sends packets of many flows until `done`, some of each flow at a time. Slowly: they stay in memory.
-  void send_until(const std::function<bool()>& done) {
-    const int64_t end = now_ns() + 20'000'000'000;
-    while (!done() && now_ns() < end) {
-      for (uint32_t flow = 1; flow <= 16; ++flow) send(flow, 1 + static_cast<int>(flow % 4));
-      r().router().engine()->queue(0).poll();
-      std::this_thread::sleep_for(std::chrono::microseconds(300));
-    }
-    EXPECT_TRUE(done());
-  }
-};
-
-TEST_F(OffloadBalanced, TheCpuAlone) {
-  make(kChain, balanced("CPUOnly"));
-  send(1, 10);
-  EXPECT_EQ(device().submitted, 0);
-  EXPECT_EQ(count(offload::kCpuPackets), 10u);
-  expect_all_in_order();
-}
-
-TEST_F(OffloadBalanced, HalfOfTheFlows) {
-  make(kChain, balanced("Fixed=0.5", 64, 16));
-  send_until([&] { return count(offload::kJobPackets) > 0; });
-  r().router().drain();
-  const uint64_t there = count(offload::kJobPackets), here = count(offload::kCpuPackets);
-  for (int i = 0; i < 20; ++i)
-    for (uint32_t flow = 1; flow <= 200; ++flow) send(flow, 1);
-  r().router().drain();
-  EXPECT_NEAR(static_cast<double>(count(offload::kJobPackets) - there), 2000, 600);
-  EXPECT_EQ(count(offload::kJobPackets) - there + count(offload::kCpuPackets) - here, 4000u);
-  expect_all_in_order();
-}
-
-TEST_F(OffloadBalanced, PacketsWithoutAPlaceWaitOrTakeTheCpu) {
-  make(kChain, balanced("Fixed=0.5", 8, 2));
-  send_until([&] { return count(offload::kJobPackets) > 0; });
-  r().router().drain();
-  device().hold = true;
-  const uint64_t here = count(offload::kCpuPackets);
-  for (uint32_t flow = 1; flow <= 200; ++flow) send(flow, 1);
-  // 16 have places. Of the others none has packets of its flow there, but some may share a bucket with one.
-  EXPECT_GT(count(offload::kFullLane), 0u);
-  EXPECT_GT(count(offload::kCpuPackets) - here, 150u);
-  for (int i = 0; i < 3; ++i)
-    for (uint32_t flow = 1; flow <= 200; ++flow) send(flow, 1);
-  device().hold = false;
-  r().router().drain();
-  expect_all_in_order();
-}
-
-TEST_F(OffloadBalanced, OthersFindTheDeviceIllAndWell) {
-  make(kChain, balanced("Fixed=0.5", 64, 16));
-  send_until([&] { return count(offload::kJobPackets) > 0; });
-  std::atomic<bool> ends{false};
-  std::thread other([&, &device = r().router().engine()->device(0)] {
-    using Health = offload::Device::Health;
-    while (!ends) device.move(Health::kWell, Health::kHung), device.move(Health::kHung, Health::kWell);
-  });
-  // So many that the pool has buffers for all: they stay in memory.
-  for (int i = 0; i < 30; ++i) {
-    for (uint32_t flow = 1; flow <= 16; ++flow) send(flow, 20);
-    r().router().engine()->queue(0).poll();
-  }
-  ends = true;
-  other.join();
-  r().router().drain();
-  expect_all_in_order();
-}
-
-TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
-  for (const char* balancer : {"FlipsAll", "Rubbish"}) {
-    SCOPED_TRACE(balancer);
-    make(kChain, balanced(balancer, 8, 3), 2);
-    const uint64_t begin = static_cast<uint64_t>(now_ns());
-    send_until([&] { return static_cast<uint64_t>(now_ns()) > begin + 200'000'000; });
-    r().router().drain();
-    expect_all_in_order();
-    next_.clear();
-    const std::string balance = r().read("balance");
-    EXPECT_EQ(balance.find("corrected: ") != std::string::npos, std::string(balancer) == "Rubbish") << balance;
-    router_.reset();
-  }
-}
-
-TEST_F(OffloadBalanced, ATraceReplays) {
-  make(kChain, balanced("Model", 8, 3));
-  const int64_t begin = now_ns();
-  send_until([&] { return now_ns() > begin + 100'000'000; });
-  r().router().drain();
-  const std::string trace = r().router().engine()->balance()->trace(1000);
-  balance::TraceReader reader;
-  balance::TraceLine line;
-  std::unique_ptr<Balancer> again;
-  std::string decided;
-  int decisions = 0;
-  for (size_t at = 0; at < trace.size();) {
-    const size_t end = trace.find('\n', at);
-    const std::string text = trace.substr(at, end - at);
-    at = end + 1;
-    ASSERT_TRUE(reader.read(text, line)) << reader.error();
-    if (const auto* head = std::get_if<balance::TraceHead>(&line)) {
-      std::string why;
-      again = make_balancer(head->balancer, why);
-      ASSERT_NE(again, nullptr) << why;
-      again->set_setup(head->setup);
-    } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
-      BalanceDecision decision = again->step(*sample);
-      std::vector<std::string> complaints;
-      EXPECT_EQ(balance::sanitize(decision, again->setup(), complaints), 0u);
-      decided = balance::trace_line(decision);
-    } else {
-      EXPECT_EQ(text, decided);
-      ++decisions;
-    }
-  }
-  EXPECT_GT(decisions, 3);
-  expect_all_in_order();
-}
-
-TEST_F(OffloadBalanced, ABalancerThatIsNone) {
-  devices_ = std::make_unique<TestDevices>(1);
-  TestRouter bad(kChain, RouterOptions{.profile = false, .offload = balanced("Nobody")});
-  EXPECT_FALSE(bad.ok());
-  EXPECT_NE(bad.errors().find("there is no balancer 'Nobody'; there are: "), std::string::npos) << bad.errors();
-  TestRouter worse("Idle -> Offload(BALANCER Fixed=2) -> Strip(14) -> cap :: Capture;", RouterOptions{});
-  EXPECT_FALSE(worse.ok());
-  EXPECT_NE(worse.errors().find("BALANCER: "), std::string::npos) << worse.errors();
 }
 
 TEST_F(OffloadQueue, AFractionOfTheFlows) {

@@ -78,9 +78,9 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
   // [several devices or chains]
   Score scores[2];
   for (uint64_t seed = 1; seed <= kMachines; ++seed) {
-    const std::vector<Phase> phases = random_machine(seed, 0.15);
+    const std::vector<Phase> phases = random_machine(seed, 0.4);
     const auto model = balancer_of("Model");
-    const Simulated r = simulate(phases, *model, 0.3, seed);
+    const Simulated r = simulate(phases, *model, 0.8, seed);
     EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1];
     for (const SimulatedPhase& p : r.phases) {
@@ -100,10 +100,10 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
                one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick),
                part(s.steady), s.worst);
     // A phase of the few machines of the build with sanitizers counts for 1 %.
-    const double least_near = kMachines < 1000 ? 0.9 : 0.94, least_quick = kMachines < 1000 ? 0.95 : 0.97;
-    EXPECT_GE(part(s.near), one ? 0.99 : least_near);
-    EXPECT_GE(part(s.quick), one ? 0.99 : least_quick);
-    EXPECT_GE(part(s.steady), 0.99);
+    const double some = kMachines < 1000 ? 0.02 : 0;
+    EXPECT_GE(part(s.near), one ? 0.99 : 0.985 - some);
+    EXPECT_GE(part(s.quick), one ? 0.99 : 0.985 - some);
+    EXPECT_GE(part(s.steady), one ? 0.99 : 0.96 - some);
   }
 }
 
@@ -154,6 +154,65 @@ TEST(BalanceSimulator, ADeviceThatFailsIsLeftAndTriedAgain) {
   EXPECT_EQ(r.phases[1].share, 0);
   // Back after a pause of at most what it was away.
   EXPECT_TRUE(r.phases[2].at_95_ms >= 0 && r.phases[2].at_95_ms <= 600) << r.phases[2].at_95_ms;
+}
+
+/// A device that is emulated on the CPU of each worker: it takes cycles that no sample tells from the worker's own.
+Machine machine_with_stolen_cycles() {
+  Machine m;
+  m.name = "stolen cycles";
+  m.workers = 2;
+  m.outside = 60;
+  m.devices.resize(1);
+  m.devices[0].steal_cycles = 2500;
+  m.chains.resize(1);
+  m.chains[0].cpu = 120;
+  m.chains[0].device = {50};
+  m.chains[0].mpps = {100};
+  return m;
+}
+
+TEST(BalanceSimulator, AMoveThatLowersTheRateIsTakenBack) {
+  const Machine m = machine_with_stolen_cycles();
+  const auto model = balancer_of("Model");
+  const Simulated r = simulate({{0, m}}, *model, 4, 1);
+  EXPECT_GE(share_of_optimum(r.phases[0]), 0.93);
+  // Tries come less and less often.
+  int bad[2] = {0, 0};
+  bool said = false;
+  for (const SimulatedStep& s : r.steps) {
+    bad[s.at_s > 2] += s.mpps < 0.9 * r.phases[0].optimum_mpps;
+    said |= s.why.find("lowered the rate") != std::string::npos;
+  }
+  EXPECT_LE(bad[0], 40);
+  EXPECT_LE(bad[1], 16);
+  EXPECT_TRUE(said);
+}
+
+TEST(BalanceSimulator, ADeviceThatNoLongerStealsIsUsed) {
+  std::vector<Phase> phases{{0, machine_with_stolen_cycles()}, {0.5, machine_with_stolen_cycles()}};
+  phases[1].machine.devices[0].steal_cycles = 0;
+  const auto model = balancer_of("Model");
+  const SimulatedPhase p = simulate(phases, *model, 2.5, 1).phases[1];
+  EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 1000) << p.at_98_ms << " ms, " << p.why;
+}
+
+TEST(BalanceSimulator, TrafficThatBecomesDearerIsNoFaultOfTheDevice) {
+  // Just as workers have moved to the device, all packets cost four times as much on either side.
+  std::vector<Phase> phases = machine("h100-ids");
+  phases.resize(1);
+  bool doubted = false;
+  for (const double at : {0.02, 0.03, 0.04, 0.05, 0.06, 0.08}) {
+    std::vector<Phase> two{phases[0], {at, phases[0].machine}};
+    two[1].machine.outside *= 4;
+    two[1].machine.chains[0].cpu *= 4;
+    two[1].machine.chains[0].device = {4 * two[1].machine.chains[0].device[0]};
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(two, *model, at + 0.5, 1);
+    for (const SimulatedStep& s : r.steps) doubted |= s.why.find("lowered the rate") != std::string::npos;
+    const SimulatedPhase& p = r.phases[1];
+    EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << at << " s: " << p.at_98_ms << " ms, " << p.why;
+  }
+  EXPECT_TRUE(doubted);
 }
 
 TEST(BalanceSimulator, BoundsAreHeldAtEveryLoad) {
@@ -222,15 +281,25 @@ TEST(BalanceSimulator, AStepIsQuick) {
   m.mpps = {0.5};
   m.devices.resize(8);
   m.chains.resize(4);
-  for (Machine::Chain& chain : m.chains) {
+  for (int w = 0; w < m.workers; ++w) m.first_device.push_back(w % 8);
+  for (size_t k = 0; k < m.chains.size(); ++k) {
+    Machine::Chain& chain = m.chains[k];
     chain.part = 0.25;
-    chain.cpu = 3000;
-    chain.device.assign(8, 200);
-    chain.mpps.assign(8, 1);
+    chain.cpu = 1000 + 800 * static_cast<double>(k);
+    chain.most_job = 64;
+    chain.most_places = 4;
+    for (size_t d = 0; d < m.devices.size(); ++d) {
+      chain.device.push_back(150 + 20 * static_cast<double>((d + k) % 5));
+      chain.mpps.push_back(1.5 + 0.3 * static_cast<double>((3 * d + 5 * k) % 7));
+    }
   }
-  const auto model = balancer_of("Model");
-  // A tenth of the step, also with sanitizers on a busy machine.
-  EXPECT_LT(simulate({{0, m}}, *model, 0.05, 1).step_us, 5000);
+  // There is a step each 5 ms.
+  const double most_us = kMachines < 1000 ? 20000 : 2000;
+  const auto some_arrive = balancer_of("Model"), more_arrive = balancer_of("Model");
+  EXPECT_LT(simulate({{0, m}}, *some_arrive, 0.05, 1).step_us, most_us);
+  // All devices and all workers bind.
+  m.mpps = {0};
+  EXPECT_LT(simulate({{0, m}}, *more_arrive, 0.15, 1).step_us, most_us);
 }
 
 TEST(BalanceSimulator, MistakesInMachineFilesAreNamed) {
@@ -252,7 +321,7 @@ TEST(BalanceSimulator, MistakesInMachineFilesAreNamed) {
 TEST(BalanceRegistry, NamesAndArguments) {
   std::string error;
   EXPECT_EQ(make_balancer("Modle", error), nullptr);
-  EXPECT_EQ(error, "there is no balancer 'Modle'");
+  EXPECT_EQ(error.substr(0, 47), "there is no balancer 'Modle'; there are CPUOnly");
   EXPECT_EQ(make_balancer("Fixed", error), nullptr);
   EXPECT_EQ(error, "the balancer Fixed needs an argument: Fixed=ARGUMENT");
   EXPECT_EQ(make_balancer("Fixed=1.5", error), nullptr);

@@ -1,0 +1,247 @@
+#pragma once
+/// \file
+/// The default balancer: it measures what a packet costs a worker on each side, uses a device where that saves cycles
+/// and a worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/balancer.hh"
+#include "offload/balance/DeviceTimes.hh"
+#include "offload/balance/MoveJudge.hh"
+#include "offload/balance/Pause.hh"
+#include "offload/balance/assignment.hh"
+#include "offload/balance/formulas.hh"
+
+namespace headrace::balance {
+
+class Model : public Balancer {
+ public:
+  void start() override;
+  BalanceDecision step(const BalanceSample& sample) override;
+  std::string learnt() const override;
+  void learn(std::string_view text) override;
+
+ private:
+  static constexpr double kMs = 1e6;  // ns
+
+  /// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row
+  /// that lie far off begin it anew.
+  class Cost {
+   public:
+    /// \returns true if it is another than before
+    bool add(double cycles, double packets, double at_ns) {
+      if (!(packets > 0) || !(cycles >= 0)) return false;
+      constexpr double kKeep = 0.7, kFar = 0.25;
+      const double here = cycles / packets;
+      far_ = known() && std::abs(here - mean()) > kFar * mean() ? far_ + 1 : 0;
+      const double keep = far_ >= 2 ? 0 : kKeep;
+      if (far_ >= 2) far_ = 0;
+      cycles_ = cycles_ * keep + cycles;
+      packets_ = packets_ * keep + packets;
+      at_ns_ = at_ns;
+      if (before_ <= 0) before_ = mean();
+      off_ = std::abs(mean() - before_) > kFar * before_ ? off_ + 1 : 0;
+      if (off_ < 2) return false;
+      before_ = mean();
+      off_ = 0;
+      return true;
+    }
+    bool known() const { return packets_ > 0; }
+    double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
+    double at_ns() const { return at_ns_; }
+    /// The last sample was far off.
+    bool suspect() const { return far_ > 0; }
+
+   private:
+    double cycles_ = 0, packets_ = 0, at_ns_ = 0;
+    double before_ = 0;  ///< the mean when it last was another
+    int far_ = 0, off_ = 0;
+  };
+
+  /// One chain of one worker on one device.
+  struct LaneState {
+    Cost cost;
+    double share = 0;
+    double full = 0;     ///< part of the packets for the device that found no place
+    double starved = 0;  ///< part of the looks that found no job
+    double paid = 0;     ///< for a probe that did not come back yet
+    double per_second = 0;
+    double job = 0;       ///< packets of one, in the last sample with any
+    bool queued = false;  ///< its jobs wait for others
+    int silent = 0;       ///< samples in a row in which nothing came back though packets went there
+  };
+
+  struct ChainState {
+    Cost cpu;
+    double part = 0;  ///< of the worker's packets
+    bool on_device = false;
+    std::vector<LaneState> lanes;
+    double margin = 1;  ///< p99 seen by p99 foretold
+    double foretold = 0;
+    double most_share = 1;  ///< beyond which the device's queue would break the bound
+    int over = 0;           ///< samples in a row with p99 over the bound
+    bool late = false;      ///< p99 is over the bound, and was for some time
+    bool broken = false;    ///< the CPU breaks the bound, too
+    Pause bound_pause;
+    double p99_ns = 0;
+  };
+
+  struct WorkerState {
+    Cost outside;
+    double per_second = 0;        ///< packets that it receives
+    double load = 0;              ///< if all ran on the CPU; 1 is all that it can do
+    double sampled_ns = 0;        ///< when its last sample came
+    double sample_s = 0;          ///< how long it was
+    double saturated_ns = -1e18;  ///< when it was saturated last
+    bool known = false, saturated = false, on_devices = false;
+    size_t group = 0;  ///< in the plan
+    uint64_t decision = 0;
+    double tokens = 0;  ///< cycles that it may spend on probes
+    double stretch_ns = 0;
+    MoveJudge judge;
+    std::vector<ChainState> chains;
+  };
+
+  /// One chain on one device, over all workers.
+  struct PairState {
+    Cost cost;
+    double packets_per_job = 0;
+    double job_ns = 0;
+    double largest = 0;   ///< packets per job, of the largest that was measured
+    double usual = 0;     ///< the same, of the last half a second or so
+    double least_ns = 0;  ///< the shortest time of such jobs
+    bool in_use = false;  ///< some worker sends packets there
+    double probed_ns = -1e18;
+    double interval_ns = 50 * kMs;  ///< between probes
+    double cpu_when_probed = 0;
+  };
+
+  struct DeviceState {
+    bool well = true, in_use = false;
+    Pause pause;
+    DeviceTimes times;
+    double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
+    double bound_ns = -1e18;  ///< when it was last seen busy
+    double moved_ns = -1e18;  ///< when workers' shares of it last changed much
+  };
+
+  static constexpr double kProbePart = 0.003;  // of the worker's cycles
+  static constexpr double kUnknownCost = 50;   // times that of the CPU, for a packet; but with its job no more than
+  static constexpr double kUnknownJob = 3e4;   // cycles
+  static constexpr double kUse = 0.92, kLeave = 0.75;
+  static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
+  static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
+  static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
+  static constexpr int kLeastJob = 16;
+  static constexpr size_t kManyPairs = 128;     // of groups, chains and devices
+  static constexpr double kWorthTrying = 1.01;  // a plan that may be better must be so by this
+  static constexpr double kFarther = 1.02;      // a device that is not nearest, or new, must be better by this
+
+  double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
+  double bank() const { return kProbePart * hz() * 0.5; }
+
+  // --- Samples ------------------------------------------------------------------------------------------------------
+
+  void take(const WorkerSample& s);
+
+  /// What the packets of the sample cost in all chains.
+  double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds);
+  void see_delay(size_t k, ChainState& chain, double p99);
+
+  /// Learns from what came back from the device how much of its time packets take.
+  void look_at_device(size_t d);
+
+  // --- Costs --------------------------------------------------------------------------------------------------------
+
+  double cpu_cost_of(const WorkerState& w, size_t k) const {
+    return w.chains[k].cpu.known() ? w.chains[k].cpu.mean() : cpu_[k].mean();
+  }
+  /// o + c over the worker's mixture of chains.
+  double cpu_cost(const WorkerState& w) const;
+  /// What the device costs this worker, or others if it does not know. 0: nobody knows.
+  double device_cost_of(const WorkerState& w, size_t k, size_t d) const;
+  /// Whether the measured cost is that of jobs as large as they will be.
+  bool is_conclusive(size_t k, size_t d) const;
+
+  // --- Decisions ----------------------------------------------------------------------------------------------------
+
+  /// A worker that takes all that comes needs no more.
+  bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
+
+  /// What workers of one group have in common.
+  struct Kind {
+    size_t nearest = 0;  ///< device
+    bool hungry = false;
+    std::vector<bool> refused;  ///< by device
+    bool operator==(const Kind&) const = default;
+  };
+
+  /// What each worker and chain should have of each device, by all that is known.
+  void make_plan();
+  void add(const WorkerState& w, WorkerGroup& group, double weight) const;
+
+  /// Makes means of sums, and leaves out devices that are no help.
+  void finish(WorkerGroup& group, const Kind& kind) const;
+
+  /// Of many devices the best two, so that a step stays quick; of those that are alike the next ones to the nearest.
+  void keep_few(WorkerGroup& group, size_t nearest) const;
+  void solve(const std::vector<WorkerGroup>& groups);
+
+  /// Which devices the plan gives to several chains.
+  void find_shared();
+
+  /// While one mixture of chains uses a device, only the sum of their times shows. If another mixture could be better by
+  /// all that is known, it is tried, and shows what it takes.
+  void explore(const std::vector<WorkerGroup>& groups, std::vector<std::vector<double>>& device_s);
+  void decide(size_t number, std::vector<ChainDecision>& decisions);
+
+  /// The devices that the plan has for it, the one that costs least cycles first.
+  std::vector<size_t> planned(const WorkerState& w, size_t k) const;
+  void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);
+
+  /// The longest stretch on the CPU that leaves the device something to do.
+  int slice(const WorkerState& w, size_t k, const ChainDecision& decision) const;
+
+  /// The packets a second that a device does for one of the workers that use it; 0: not known.
+  double capacity_for(const WorkerState& w, size_t d) const;
+
+  /// The largest job whose packets stay below the bound. False if none does.
+  bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);
+
+  // --- Probes -------------------------------------------------------------------------------------------------------
+
+  void probe(BalanceDecision& decision, double passed);
+
+  /// With a bound probes are fewer than the packets that may be late.
+  int harmless(const WorkerState& w, size_t k, double passed, double packets) const;
+  void probe_device(size_t k, size_t d, BalanceDecision& decision, double passed);
+  void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed);
+
+  // --- For people ---------------------------------------------------------------------------------------------------
+
+  /// R* of all workers, packets a second, if more arrived than they can do.
+  double optimum() const;
+
+  /// A packet's part of the time of a device that is known to be its limit.
+  double device_ns(size_t k, size_t d) const;
+  std::string why() const;
+
+  std::vector<WorkerState> workers_;
+  std::vector<std::vector<PairState>> pairs_;  // by chain and device
+  std::vector<Cost> cpu_;                      // by chain
+  std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
+  std::vector<DeviceState> devices_;
+  Assignment plan_;           // by group of workers
+  std::vector<bool> shared_;  // by device: chains compete for it
+  double now_ = 0, optimum_ = 0;
+  int step_ = 0;
+  size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less
+  bool started_ = false;
+  bool lacking_ = true;  ///< some worker could do more if devices could
+};
+
+}  // namespace headrace::balance

@@ -1,0 +1,157 @@
+// What each group of workers should have of each device, by all that Model knows.
+
+#include "offload/balance/Model.hh"
+
+namespace headrace::balance {
+
+void Model::make_plan() {
+  const size_t chains = pairs_.size();
+  for (auto& by_device : pairs_)
+    for (PairState& p : by_device) p.in_use = false;
+  for (DeviceState& d : devices_) d.in_use = false;
+  std::vector<WorkerGroup> groups;
+  std::vector<Kind> kinds;
+  double hungry = 0;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    WorkerState& w = workers_[i];
+    if (w.load > kUse) w.on_devices = true;
+    if (w.load < kLeave) w.on_devices = false;
+    for (size_t k = 0; k < chains; ++k)
+      for (size_t d = 0; d < devices_.size(); ++d)
+        if (w.chains[k].lanes[d].share > 0.02) pairs_[k][d].in_use = devices_[d].in_use = true;
+    if (!w.known || !w.on_devices) continue;
+    Kind kind{first_device(setup(), i), is_hungry(w), std::vector<bool>(devices_.size())};
+    for (size_t d = 0; d < devices_.size(); ++d) kind.refused[d] = w.judge.refuses(d, now_);
+    w.group = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+    if (w.group == groups.size()) {
+      kinds.push_back(kind);
+      WorkerGroup& group = groups.emplace_back();
+      group.weight = 0;
+      group.chains.resize(chains);
+      for (auto& c : group.chains) c.device.assign(devices_.size(), 0.0);
+    }
+    add(w, groups[w.group], kind.hungry ? 1 : w.per_second);
+    hungry += kind.hungry;
+  }
+  lacking_ = hungry > 0 || devices_.size() * chains == 1;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    finish(groups[g], kinds[g]);
+    if (groups.size() * chains * devices_.size() > kManyPairs) keep_few(groups[g], kinds[g].nearest);
+    if (kinds[g].hungry) {
+      groups[g].weight /= hungry;
+    } else {
+      // Some of its cycles are left, or it would be hungry.
+      groups[g].arrivals = std::max(1.02 * groups[g].weight, 1.0);
+      if (hungry > 0) groups[g].cycles *= kUse;
+    }
+  }
+  solve(groups);
+}
+
+void Model::add(const WorkerState& w, WorkerGroup& group, double weight) const {
+  group.cycles += 1;
+  group.weight += weight;
+  group.outside += weight * w.outside.mean();
+  for (size_t k = 0; k < w.chains.size(); ++k) {
+    auto& chain = group.chains[k];
+    chain.part += weight * w.chains[k].part;
+    chain.cpu += weight * cpu_cost_of(w, k);
+    for (size_t d = 0; d < devices_.size(); ++d) chain.device[d] += weight * device_cost_of(w, k, d);
+  }
+}
+
+void Model::finish(WorkerGroup& group, const Kind& kind) const {
+  const double weight = std::max(group.weight, 1e-9);
+  group.cycles *= hz();
+  group.outside = std::max(group.outside / weight, 1.0);
+  for (size_t k = 0; k < group.chains.size(); ++k) {
+    auto& chain = group.chains[k];
+    chain.part /= weight;
+    chain.cpu /= weight;
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      double& cost = chain.device[d];
+      cost /= weight;
+      const bool in_use = pairs_[k][d].in_use;
+      const bool helps = cost > 0 && cost < chain.cpu * (in_use ? kLoss : kGain);
+      if (!setup().chains[k].balanced || !devices_[d].pause.over(now_) || kind.refused[d] || !helps) {
+        cost = 1e18;
+        continue;
+      }
+      // Devices of one kind cost nearly the same: the nearest comes first, and who has packets keeps them.
+      cost *= (d == kind.nearest ? 1 : kFarther) * (in_use ? 1 : kFarther);
+      cost = std::min(cost, 0.999 * chain.cpu);
+    }
+  }
+}
+
+void Model::keep_few(WorkerGroup& group, size_t nearest) const {
+  std::vector<size_t> order(devices_.size());
+  for (auto& chain : group.chains) {
+    for (size_t i = 0; i < order.size(); ++i) order[i] = (nearest + i) % order.size();
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::floor(chain.device[a] / (0.1 * chain.cpu + 1)) < std::floor(chain.device[b] / (0.1 * chain.cpu + 1));
+    });
+    for (size_t i = 2; i < order.size(); ++i) chain.device[order[i]] = 1e18;
+  }
+}
+
+void Model::solve(const std::vector<WorkerGroup>& groups) {
+  const size_t chains = pairs_.size();
+  std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
+  for (size_t k = 0; k < chains; ++k)
+    for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
+  plan_ = assign(groups, device_s);
+  bool spills = false;
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t k = 0; k < chains; ++k) {
+      bool helps = false;
+      double left = 1;
+      for (size_t d = 0; d < devices_.size(); ++d) {
+        left -= plan_.shares[g][k][d];
+        helps |= groups[g].chains[k].device[d] < groups[g].chains[k].cpu;
+      }
+      spills |= helps && left > 0.001 && groups[g].chains[k].part > 0;
+    }
+  shared_.assign(devices_.size(), false);
+  if (spills) find_shared();
+  if (chains > 1 || devices_.size() > 1) explore(groups, device_s);
+}
+
+void Model::find_shared() {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    int users = 0;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      double share = 0;
+      for (const auto& group : plan_.shares) share += group[k][d];
+      users += share > 0.001;
+    }
+    shared_[d] = users > 1;
+  }
+}
+
+void Model::explore(const std::vector<WorkerGroup>& groups, std::vector<std::vector<double>>& device_s) {
+  const size_t pairs = pairs_.size() * devices_.size();
+  // Each takes a solution of the linear program: where that is large, they take turns.
+  size_t turns = std::clamp<size_t>(kManyPairs / (groups.size() * pairs + 1), 1, pairs);
+  double best = kWorthTrying * plan_.rate;
+  size_t chosen = devices_.size();
+  for (size_t i = 0; i < pairs && turns > 0; ++i) {
+    supposed_ = (supposed_ + 1) % pairs;
+    const size_t k = supposed_ % pairs_.size(), d = supposed_ / pairs_.size();
+    const std::vector<double> supposed = devices_[d].times.suppose(k);
+    if (supposed.empty()) continue;
+    --turns;
+    for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = supposed[j];
+    Assignment plan = assign(groups, device_s);
+    for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = devices_[d].times.seconds(j);
+    if (!(plan.rate > best)) continue;
+    best = plan.rate;
+    plan_ = std::move(plan);
+    chosen = d;
+  }
+  if (chosen == devices_.size()) return;
+  devices_[chosen].times.guess();
+  find_shared();
+}
+
+}  // namespace headrace::balance

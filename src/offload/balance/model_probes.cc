@@ -1,0 +1,91 @@
+// A few packets for the side that is not in use, to learn what they cost there.
+
+#include "offload/balance/Model.hh"
+
+namespace headrace::balance {
+
+void Model::probe(BalanceDecision& decision, double passed) {
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    if (!setup().chains[k].balanced) continue;
+    for (size_t d = 0; d < devices_.size(); ++d) probe_device(k, d, decision, passed);
+    for (size_t w = 0; w < workers_.size(); ++w) probe_cpu(w, k, decision, passed);
+  }
+}
+
+int Model::harmless(const WorkerState& w, size_t k, double passed, double packets) const {
+  const BalanceSetup::Chain& chain = setup().chains[k];
+  packets = std::min<double>(packets, chain.most_job);
+  if (chain.p99_us > 0) packets = std::min(packets, 0.003 * w.per_second * w.chains[k].part * passed * 1e-9);
+  return static_cast<int>(std::max(packets, 0.0));
+}
+
+void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double passed) {
+  PairState& pair = pairs_[k][d];
+  if (!devices_[d].pause.over(now_)) return;
+  // The worker that profits most, and can pay.
+  size_t chosen = workers_.size();
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    const WorkerState& state = workers_[w];
+    if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0 ||
+        state.judge.refuses(d, now_))
+      continue;
+    if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
+    if (chosen == workers_.size() || state.tokens > workers_[chosen].tokens) chosen = w;
+  }
+  if (chosen == workers_.size()) return;
+  WorkerState& w = workers_[chosen];
+  const double c = cpu_cost_of(w, k);
+  if (c <= 0) return;
+  const bool known = pair.cost.known();
+  // Where there is a choice, it must be known how good each device is.
+  const bool choice = devices_.size() > 1 || pairs_.size() > 1;
+  const bool settled = known && (is_conclusive(k, d) || (!choice && pair.cost.mean() < kGain * c));
+  // What changed on the CPU may have changed on the device.
+  if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
+  const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
+  double wait = pair.probed_ns < changed_ns_[k] || pair.cost.suspect() ? 0
+                : settled                                              ? std::min(pair.interval_ns, most)
+                                                                       : 15 * kMs;
+  // A job takes the device's time, too, from those who use it.
+  if (known && devices_[d].in_use) wait = std::max(wait, pair.job_ns / kProbePart);
+  if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
+  // What it costs beyond what the CPU would have.
+  double unknown = std::min(kUnknownCost * c, kUnknownJob + c);
+  // Another chain tells what jobs cost there.
+  for (const auto& by_device : pairs_)
+    if (by_device[d].cost.known()) unknown = std::min(unknown, 4 * by_device[d].cost.mean() + c);
+  // And another device what this chain costs.
+  for (const PairState& other : pairs_[k])
+    if (other.cost.known()) unknown = std::min(unknown, 8 * other.cost.mean() + c);
+  const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
+  // A first probe leaves something for other chains and devices.
+  const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
+  // Where the costs are near each other, only a whole job tells which is less.
+  const bool close = known && pair.cost.mean() < 2 * c;
+  const double enough = settled && !close ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
+  if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
+  const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
+  if (packets <= 0) return;
+  decision.workers[chosen][k].probe = packets;
+  decision.workers[chosen][k].probe_device = static_cast<int>(d);
+  w.tokens -= packets * each;
+  w.chains[k].lanes[d].paid = packets * each;
+  pair.probed_ns = now_;
+  pair.cpu_when_probed = c;
+  pair.interval_ns = std::min(pair.interval_ns * 2, most);
+}
+
+void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
+  WorkerState& w = workers_[number];
+  ChainState& chain = w.chains[k];
+  if (!chain.on_device || decision.workers[number][k].probe != 0 ||
+      now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs))
+    return;
+  const double c = std::max(cpu_cost_of(w, k), 1.0);
+  const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
+  if (packets <= 0) return;
+  decision.workers[number][k].probe = packets;
+  w.tokens -= packets * c;
+}
+
+}  // namespace headrace::balance
