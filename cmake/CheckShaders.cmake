@@ -5,7 +5,7 @@
 # It reads C++ just well enough: text in quotation marks and comments goes, then blocks from the inside out, until the
 # body of a shader is a list of declarations in which `%` stands for parentheses and `@` ends a declaration.
 
-set(HEADRACE_SHADER_FLAGS kPorts kProcessing kFlow kRegions kCounters kChecksHeaders kKeepsOwner kLiveReconfigure)
+set(HEADRACE_SHADER_FLAGS kPorts kProcessing kFlow kRegions kCounters kChecksHeaders kKeepsOwner kLiveReconfigure kSerial)
 
 function(headrace_check_shaders file text hooks output)
   set(${output} "" PARENT_SCOPE)

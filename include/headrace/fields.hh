@@ -116,17 +116,19 @@ inline constexpr Field<Anchor::kTransport, 2, uint16_t> checksum{};
 /// All annotations: name in configurations, field, offset, type and byte order. Offsets and names are Click's, except
 /// for PATTERN and RX_HASH. Several share bytes, as in Click; elements that use such annotations must not be combined.
 #define HEADRACE_ANNOTATIONS(ANNOTATION)                                                                               \
-  ANNOTATION("DST_IP", dst_ip, 0, uint32_t, kNetwork)                 /* where the packet goes next */                 \
-  ANNOTATION("DST_IP6", dst_ip6, 0, Ip6Bytes, kNetwork)               /* the same for IPv6 */                          \
-  ANNOTATION("PAINT", paint, 16, uint8_t, kHost)                      /* a color */                                    \
-  ANNOTATION("WIFI_EXTRA", wifi_extra, 16, Bytes<24>, kHost)          /* unused here */                                \
-  ANNOTATION("ICMP_PARAMPROB", icmp_param_prob, 17, uint8_t, kHost)   /* where an IP header is wrong: ICMPError */     \
-  ANNOTATION("FIX_IP_SRC", fix_ip_src, 19, uint8_t, kHost)            /* FixIPSrc is to set the source address */      \
-  ANNOTATION("VLAN", vlan, 20, uint16_t, kHost)                       /* VLAN_TCI */                                   \
-  ANNOTATION("VLAN_TCI", vlan_tci, 20, uint16_t, kHost)               /* tag control information of a VLAN */          \
-  ANNOTATION("AGGREGATE", aggregate, 20, uint32_t, kHost)             /* number of a flow: IP summary dumps */         \
-  ANNOTATION("FWD_RATE", fwd_rate, 20, uint32_t, kHost)               /* unused here */                                \
-  ANNOTATION("MISC_IP", misc_ip, 20, uint32_t, kHost)                 /* unused here */                                \
+  ANNOTATION("DST_IP", dst_ip, 0, uint32_t, kNetwork)                     /* where the packet goes next */             \
+  ANNOTATION("DST_IP6", dst_ip6, 0, Ip6Bytes, kNetwork)                   /* the same for IPv6 */                      \
+  ANNOTATION("PAINT", paint, 16, uint8_t, kHost)                          /* a color */                                \
+  ANNOTATION("WIFI_EXTRA", wifi_extra, 16, Bytes<24>, kHost)              /* unused here */                            \
+  ANNOTATION("ICMP_PARAMPROB", icmp_param_prob, 17, uint8_t, kHost)       /* where an IP header is wrong: ICMPError */ \
+  ANNOTATION("FIX_IP_SRC", fix_ip_src, 19, uint8_t, kHost)                /* FixIPSrc is to set the source address */  \
+  ANNOTATION("VLAN", vlan, 20, uint16_t, kHost)                           /* VLAN_TCI */                               \
+  ANNOTATION("VLAN_TCI", vlan_tci, 20, uint16_t, kHost)                   /* tag control information of a VLAN */      \
+  ANNOTATION("AGGREGATE", aggregate, 20, uint32_t, kHost)                 /* number of a flow: IP summary dumps */     \
+  ANNOTATION("FWD_RATE", fwd_rate, 20, uint32_t, kHost)                   /* unused here */                            \
+  ANNOTATION("MISC_IP", misc_ip, 20, uint32_t, kHost)                     /* unused here */                            \
+  ANNOTATION("ESP_ASSOCIATION", esp_association, 20, uint32_t, kHost)     /* an association of an IPsecDatabase */     \
+  ANNOTATION("ESP_SEQUENCE_HIGH", esp_sequence_high, 24, uint32_t, kHost) /* bits 32 to 63 of its number */            \
   ANNOTATION("EXTRA_PACKETS", extra_packets, 24, uint32_t, kHost)     /* packets that this one stands for, besides */  \
   ANNOTATION("REV_RATE", rev_rate, 24, uint32_t, kHost)               /* unused here */                                \
   ANNOTATION("GRID_ROUTE_CB", grid_route_cb, 27, uint8_t, kHost)      /* unused here */                                \

@@ -24,6 +24,12 @@
 /// It changes bytes and lengths; `shade` then chooses the output and may change annotations and header positions, but
 /// no bytes. `move` tells where headers lie afterwards. On a device the result goes to an output buffer, which takes the
 /// place of the packet's own when the job is released.
+///
+/// What `rewrite` must know of a packet besides its bytes, such as annotations, a type `About` holds, and
+/// `HEADRACE_SHADER About about(const auto& p) const` finds it; `rewrite` then takes a `const About&` at the end.
+///
+/// Work that lanes cannot divide, such as a hash, says `static constexpr bool kSerial = true`: `rewrite` always gets a
+/// team of one, and on a device each lane of a warp rewrites a packet of its own.
 
 #include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
@@ -43,9 +49,27 @@ HEADRACE_SHADER constexpr bool scans_payload() {
   };
 }
 
+namespace detail {
+
+/// `S::About`, or an empty struct.
+template <typename S>
+struct AboutOf {
+  struct Type {};
+};
+template <typename S>
+requires requires { typename S::About; }
+struct AboutOf<S> {
+  using Type = typename S::About;
+};
+
+}  // namespace detail
+
 template <typename S>
 HEADRACE_SHADER constexpr bool rewrites_packet() {
-  return requires(const S& shader, PacketEdit& edit) { shader.rewrite(HostTeam<1>{}, edit); };
+  return requires(const S& shader, PacketEdit& edit) { shader.rewrite(HostTeam<1>{}, edit); }
+  || requires(const S& shader, PacketEdit& edit, const typename detail::AboutOf<S>::Type& about) {
+    shader.rewrite(HostTeam<1>{}, edit, about);
+  };
 }
 
 /// True if a device needs the whole packet for the shader.
@@ -67,11 +91,31 @@ HEADRACE_SHADER auto scan_packet(const S& shader, const Team& team, const Payloa
   }
 }
 
+/// Calls `about`, if the shader has it.
+template <typename S, typename View>
+HEADRACE_SHADER typename AboutOf<S>::Type about_of(const S& shader, const View& view) {
+  if constexpr (requires { typename S::About; }) {
+    return shader.about(view);
+  } else {
+    return {};
+  }
+}
+/// Calls `rewrite`, with or without what it must know about the packet.
+template <typename S, typename Team>
+HEADRACE_SHADER auto rewrite_packet(const S& shader, const Team& team, PacketEdit& edit,
+                                    const typename AboutOf<S>::Type& about) {
+  if constexpr (requires { typename S::About; }) {
+    return shader.rewrite(team, edit, about);
+  } else {
+    return shader.rewrite(team, edit);
+  }
+}
+
 /// Calls `scan` or `rewrite` in an unevaluated context, for its type.
 template <typename S>
 HEADRACE_SHADER auto find_in(const S& shader, PacketEdit& edit) {
   if constexpr (rewrites_packet<S>()) {
-    return shader.rewrite(HostTeam<1>{}, edit);
+    return rewrite_packet(shader, HostTeam<1>{}, edit, typename AboutOf<S>::Type{});
   } else {
     return scan_packet(shader, HostTeam<1>{}, PayloadBytes{}, PacketBytes{});
   }
@@ -314,48 +358,119 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
                                  [&](auto& view) { return shader->shade(view, found); });
 }
 
-/// The same for a shader that rewrites packets: what a team has made of a packet in the stage goes to the output buffer,
-/// or stays on the device until the plan's end if other shaders may read it.
+namespace detail {
+
+/// The same words as in another lane.
+template <typename T>
+__device__ T words_from_lane(const T& value, int lane) {
+  static_assert(sizeof(T) <= 32, "what rewrite knows about a packet is at most 32 bytes");
+  T theirs = value;
+  if constexpr (!__is_empty(T)) {
+    constexpr int kWords = (sizeof(T) + 3) / 4;
+    uint32_t words[kWords] = {};
+    memcpy(words, &value, sizeof value);
+    for (uint32_t& word : words) word = __shfl_sync(~0u, word, lane);
+    memcpy(&theirs, words, sizeof theirs);
+  }
+  return theirs;
+}
+
+/// What a lane has made of its packet.
+struct Rewritten {
+  uint32_t data, length, first;
+  bool changed = false, stopped = false;
+};
+
+/// A team rewrites one packet of the warp after the other, each in the stage.
 template <typename S, typename Layout>
-__device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
-                             int result = 0) {
-  const uint64_t output = here ? detail::output_of(slot, layout.row()) : 0;
-  const bool go = output != 0 && detail::can_stage(slot, layout.row());
-  detail::FoundBy<S> found{};
-  uint32_t data = slot.header.data, length = slot.header.length, written = 0;
-  bool stopped = false, changed = false;
-  detail::for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t* window, uint32_t window_at) {
+__device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, uint64_t output, const Layout& layout,
+                                const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+  for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t* window, uint32_t window_at) {
     PacketEdit edit(slot.stage, kBufferBytes, h);
-    const S& theirs = *reinterpret_cast<const S*>(detail::from_lane(reinterpret_cast<uintptr_t>(shader), owner));
-    const detail::FoundBy<S> theirs_found = theirs.rewrite(WarpTeam{}, edit);
+    const S& theirs = *reinterpret_cast<const S*>(from_lane(reinterpret_cast<uintptr_t>(shader), owner));
+    const FoundBy<S> theirs_found = rewrite_packet(theirs, WarpTeam{}, edit, words_from_lane(about, owner));
     __syncwarp();
     const bool mine = (threadIdx.x & 31) == static_cast<uint32_t>(owner);
     if (mine) {
       found = theirs_found;
-      stopped = edit.stopped();
+      made.stopped = edit.stopped();
     }
-    const uint64_t to =
-        detail::from_lane(slot.home != nullptr ? reinterpret_cast<uintptr_t>(slot.home) : output, owner);
+    const uint64_t to = from_lane(slot.home != nullptr ? reinterpret_cast<uintptr_t>(slot.home) : output, owner);
     if (edit.stopped() || !edit.changed()) return;
-    detail::move_window<detail::Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage,
-                                             window_at);
+    move_window<Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, window_at);
     const uint32_t end = edit.position() + edit.length();
-    const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();
-    detail::copy_bytes(reinterpret_cast<uint8_t*>(to), slot.stage, first, end);
-    if (mine) {
-      changed = true;
-      data = edit.position();
-      length = edit.length();
-      written = first;
-    }
+    const uint32_t first = first_byte(h) < edit.position() ? first_byte(h) : edit.position();
+    copy_bytes(reinterpret_cast<uint8_t*>(to), slot.stage, first, end);
+    if (mine) made = {edit.position(), edit.length(), first, true, false};
   });
+}
+
+/// Each lane rewrites its own packet, at home.
+template <typename S, typename Layout>
+__device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout& layout,
+                              const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+  // What is not there yet, or changed in the row, comes home through the stage.
+  const bool comes = go && (slot.newer || slot.home_from > first_byte(slot.header));
+  for_each_packet(slot, comes, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
+    copy_bytes(reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.home), owner)), slot.stage,
+               first_byte(h), h.data + h.length);
+  });
+  __syncwarp();
+  if (!go) return;
+  if (comes) note_at_home(slot, first_byte(slot.header));
+  PacketEdit edit(slot.home, kBufferBytes, slot.header);
+  found = rewrite_packet(*shader, HostTeam<1>{}, edit, about);
+  made.stopped = edit.stopped();
+  if (edit.stopped() || !edit.changed()) return;
+  const uint32_t at = first_byte(slot.header), first = at < edit.position() ? at : edit.position();
+  made = {edit.position(), edit.length(), first, true, false};
+  // Of the row, what is the packet's; the rest of home is not. Four words at a time, for each waits for memory.
+  uint8_t* const window = slot.row + layout.row().window();
+  const uint32_t from = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
+  const uint32_t size = static_cast<uint32_t>(layout.row().window_size), end = edit.position() + edit.length();
+  const uint32_t skip = from & 3;
+  const uint32_t* const words = reinterpret_cast<const uint32_t*>(slot.home) + from / 4;
+  for (uint32_t at = 0; at < size && from + at < end; at += 16) {
+    uint32_t v[5];
+    for (uint32_t i = 0; i < 5; ++i) v[i] = from + at + 4 * i < kStageBytes ? words[at / 4 + i] : 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t word = __funnelshift_r(v[i], v[i + 1], skip * 8), to = at + 4 * i;
+      if (to >= size) break;
+      if (from + to >= first && from + to + 4 <= end) {
+        *reinterpret_cast<uint32_t*>(window + to) = word;
+        continue;
+      }
+      for (uint32_t k = 0; k < 4; ++k)
+        if (from + to + k >= first && from + to + k < end) window[to + k] = static_cast<uint8_t>(word >> 8 * k);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The same for a shader that rewrites packets: the result goes to the output buffer, or stays on the device until the
+/// plan's end if other shaders may read it.
+template <typename S, typename Layout>
+__device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, int first_counter,
+                             int result = 0) {
+  const uint64_t output = here ? detail::output_of(slot, layout.row()) : 0;
+  bool go = output != 0 && detail::can_stage(slot, layout.row());
+  typename detail::AboutOf<S>::Type about{};
+  if (go) about = detail::about_of(*shader, LaneView<S, Layout>(slot, layout, first_counter));
+  detail::FoundBy<S> found{};
+  detail::Rewritten made{slot.header.data, slot.header.length, 0};
+  if constexpr (S::kSerial) {
+    detail::rewrite_alone(shader, slot, go, layout, about, found, made);
+  } else {
+    detail::rewrite_as_team(shader, slot, go, output, layout, about, found, made);
+  }
   if (!here) return kDrop;
-  if (!go || stopped) return kResume;
-  if (changed) {
-    detail::note_written(slot, layout.row(), written);
-    if (slot.home != nullptr) detail::note_at_home(slot, written);
-    slot.header.data = static_cast<uint16_t>(data);
-    slot.header.length = length;
+  if (!go || made.stopped) return kResume;
+  if (made.changed) {
+    detail::note_written(slot, layout.row(), made.first);
+    if (slot.home != nullptr) detail::note_at_home(slot, made.first);
+    slot.header.data = static_cast<uint16_t>(made.data);
+    slot.header.length = made.length;
   }
   return detail::shade_or_resume(*shader, slot, layout, first_counter, result,
                                  [&](auto& view) { return shader->shade(view, found); });
@@ -409,7 +524,8 @@ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layout& layout, 
   const RowLayout& row = layout.row();
   detail::fill_stage(slot, row, stage);
   PacketEdit edit(stage, kBufferBytes, h);
-  const auto found = shader->rewrite(HostTeam<32>{}, edit);
+  const auto about = detail::about_of(*shader, LaneView<S, Layout>(slot, layout, first_counter));
+  const auto found = detail::rewrite_packet(*shader, HostTeam < S::kSerial ? 1 : 32 > {}, edit, about);
   if (edit.stopped()) return kResume;
   if (edit.changed()) {
     const uint32_t first = detail::first_byte(h) < edit.position() ? detail::first_byte(h) : edit.position();

@@ -96,6 +96,8 @@ struct Shader {
   /// The shader has no state but its owner. A new configuration takes over the owner as it is (including routes that
   /// were added) if the element's arguments are the same and `Owner::current()` holds.
   static constexpr bool kKeepsOwner = false;
+  /// `rewrite` cannot be divided among lanes.
+  static constexpr bool kSerial = false;
   /// A failed configure leaves the owner unchanged, so the handler `config` may call configure.
   static constexpr bool kLiveReconfigure = false;
 };

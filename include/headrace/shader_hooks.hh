@@ -112,7 +112,9 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        Found(const PayloadBytes&, const Owner&), Found(const PayloadBytes&, const PacketBytes&, const Owner&))        \
   HOOK(scan, "Found scan(const Team&, const PayloadBytes&) const or Found scan(const Team&, const PayloadBytes&, "    \
        "const PacketBytes&) const, a template of Team", kYes, )                                                       \
-  HOOK(rewrite, "Found rewrite(const Team&, PacketEdit&) const, a template of Team; not beside scan", kYes, )          \
+  HOOK(about, "only beside rewrite and a type About, HEADRACE_SHADER About about(const auto& p) const", kYes, )        \
+  HOOK(rewrite, "Found rewrite(const Team&, PacketEdit&) const, with const About& at the end if the shader has about, " \
+       "a template of Team; not beside scan", kYes, )                                                                 \
   HOOK(shade, "HEADRACE_SHADER Next shade(auto& p) const, with const Found& beside scan and rewrite", kYes, )
 // clang-format on
 
@@ -161,8 +163,14 @@ struct Hooks {
   static_assert(!scan || scans_payload<S>(),
                 "wrong hook of a shader, scan: Found scan(const Team&, const PayloadBytes&) const or Found scan(const "
                 "Team&, const PayloadBytes&, const PacketBytes&) const, a template of Team");
-  static_assert(!rewrite || rewrites_packet<S>(),
-                "wrong hook of a shader, rewrite: Found rewrite(const Team&, PacketEdit&) const, a template of Team");
+  static_assert(
+      !rewrite || rewrites_packet<S>(),
+      "wrong hook of a shader, rewrite: Found rewrite(const Team&, PacketEdit&) const, or with const About& at the "
+      "end beside about, a template of Team");
+  static_assert(
+      about == requires { typename S::About; } && (!about || rewrite),
+      "a shader has either both of About and about, beside rewrite, or none");
+  static_assert(!S::kSerial || rewrite, "only rewrite is serial");
   static_assert(!rewrite || !scan, "a shader has at most one of scan and rewrite");
   static_assert(!rewrite || !detail::kUsesBytes<S>,
                 "beside rewrite, shade uses annotations and header positions only: bytes are for rewrite");

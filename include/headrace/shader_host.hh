@@ -51,6 +51,8 @@ class ShaderElementBase : public Element {
   virtual bool scans() const = 0;
   /// True if the shader rewrites packets.
   virtual bool rewrites() const = 0;
+  /// True if a device does so with a lane for each.
+  virtual bool is_serial() const = 0;
   /// Predicts where headers lie after the shader.
   virtual void move(Offsets& at) const = 0;
   /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
@@ -203,6 +205,7 @@ class ShaderElement final : public ShaderElementBase {
   }
   bool scans() const override { return scans_payload<S>(); }
   bool rewrites() const override { return rewrites_packet<S>(); }
+  bool is_serial() const override { return S::kSerial; }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                    int result, Next* nexts) const override {
     struct HostLayout {
@@ -423,7 +426,8 @@ class ShaderElement final : public ShaderElementBase {
   auto find(const S& shader, Packet& p) {
     if constexpr (rewrites_packet<S>()) {
       EditInPlace edit(p);
-      const auto found = shader.rewrite(HostTeam<1>{}, edit);
+      const auto found =
+          detail::rewrite_packet(shader, HostTeam<1>{}, edit, detail::about_of(shader, CpuView<S>(&p, nullptr)));
       edit.finish();
       return found;
     } else {

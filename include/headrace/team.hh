@@ -127,6 +127,14 @@ class HostTeam {
     for (uint32_t lane = 0; lane < Size; ++lane) all += values.of[lane];
     return all;
   }
+  /// The exclusive or of all lanes' bits.
+  HEADRACE_SHADER uint32_t parity(const Lanes<uint32_t>& values) const {
+    uint32_t all = 0;
+    for (uint32_t lane = 0; lane < Size; ++lane) all ^= values.of[lane];
+    return all;
+  }
+  /// The last lane's value. All lanes get it.
+  HEADRACE_SHADER uint32_t last(const Lanes<uint32_t>& values) const { return values.of[Size - 1]; }
   HEADRACE_SHADER bool any(const Lanes<bool>& values) const {
     bool some = false;
     for (uint32_t lane = 0; lane < Size; ++lane) some = some || values.of[lane];
@@ -202,6 +210,8 @@ class WarpTeam {
     return uint64_t{high} << 32 | __reduce_max_sync(~0u, mine);
   }
   __device__ uint32_t sum(const Lanes<uint32_t>& values) const { return __reduce_add_sync(~0u, values.of); }
+  __device__ uint32_t parity(const Lanes<uint32_t>& values) const { return __reduce_xor_sync(~0u, values.of); }
+  __device__ uint32_t last(const Lanes<uint32_t>& values) const { return __shfl_sync(~0u, values.of, 31); }
   __device__ bool any(const Lanes<bool>& values) const { return __any_sync(~0u, values.of) != 0; }
   template <typename F, typename G>
   __device__ void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {

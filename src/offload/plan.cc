@@ -188,7 +188,7 @@ void Plan::find_writes() {
     for (const uint16_t target : step.targets)
       if (target < kExit) steps_[target].newer |= newer;
     // It brings the whole window up to date, so the whole window must have been in the stage.
-    step.newer |= step.element->rewrites();
+    step.newer |= step.element->rewrites() && !step.element->is_serial();
   }
   for (size_t s = steps_.size(); s-- > 0;)
     for (const uint16_t target : steps_[s].targets)
@@ -196,7 +196,8 @@ void Plan::find_writes() {
 }
 
 bool Plan::reads_payloads_again() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.reads_payload() && step.more; });
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const Step& step) { return (step.reads_payload() && step.more) || step.element->is_serial(); });
 }
 
 /// Steps that one packet can pass have different numbers; steps of different branches share them.

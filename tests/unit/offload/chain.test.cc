@@ -7,6 +7,7 @@
 
 #include "offload_fixture.hh"
 #include "packets.hh"
+#include "support/temporary_file.hh"
 #include "test_shaders.hh"
 
 namespace headrace::testing {
@@ -124,11 +125,55 @@ TEST_P(OffloadChain, RewrittenPackets) {
         "Strip(14) -> CheckIPHeader -> DecIPTTL -> e :: OffloadEcho(9, 24) -> Strip(3) -> OffloadEcho(1, 0, 700)"
         " -> Unstrip(3) -> s :: OffloadScan(0x21) -> cap; s[1] -> [1] cap; e[1] -> [2] cap",
         "OffloadEcho(3, 4, 4) -> Strip(2) -> a :: OffloadFan -> OffloadEcho(5, 1, 900) -> cap; a[1] -> [1] cap;"
-        " a[2] -> OffloadEcho(6, 2, 3) -> [2] cap"}) {
+        " a[2] -> OffloadEcho(6, 2, 3) -> [2] cap",
+        "Paint(7) -> OffloadHash(3) -> cap",
+        "Paint(7) -> OffloadEcho(5, 1, 2) -> OffloadHash -> e :: OffloadEcho(6, 2) ->"
+        " OffloadHash -> cap; e[1] -> [1] cap",
+        "Strip(14) -> CheckIPHeader -> DecIPTTL -> OffloadHash -> Unstrip(3) -> OffloadHash -> s :: OffloadScan(0x21)"
+        " -> cap; s[1] -> [1] cap"}) {
     const std::string text = fmt::format("cap :: Capture; Idle -> first :: Null -> {};", chain);
     compare(text, "first", 51, 1500);
     compare(text, "first", 52, 500, 16);
     if (HasFailure()) FAIL() << text;
+  }
+}
+
+/// ESP of all algorithms: the library of the CPU, and the scalar code of devices. What fails to be verified is only counted.
+TEST_P(OffloadChain, ESP) {
+  most_resumed_ = 0.6;  // packets with no headroom
+  trips_ = 0.55;        // the rest is CBC mode's, or no ESP
+  const auto bytes = [](int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) text += fmt::format("{}{:02x}", i == 0 ? "" : ":", (i * 37 + n) & 0xff);
+    return text;
+  };
+  const std::string tunnel = "mode ipv4-tunnel src 192.0.2.2 dst 192.0.2.1";
+  const std::string sha1 = "auth_algo sha1-hmac auth_key " + bytes(20),
+                    sha256 = "auth_algo sha256-hmac auth_key " + bytes(32);
+  const TemporaryFile config(
+      fmt::format("sa in 1 cipher_algo aes-128-ctr cipher_key {0} {4} {6}\n"
+                  "sa in 2 cipher_algo aes-256-ctr cipher_key {1} {5} {6} esn 1\n"
+                  "sa in 3 cipher_algo aes-128-cbc cipher_key {2} {4} {6}\n"
+                  "sa in 4 cipher_algo null {5} {6}\n"
+                  "sa in 5 aead_algo aes-128-gcm aead_key {0} {6}\n"
+                  "sa in 6 aead_algo aes-256-gcm aead_key {1} {6} esn 1\n"
+                  "sa in 7 cipher_algo aes-128-ctr cipher_key {3} {4} {6}\n"
+                  "sa in 8 aead_algo aes-128-gcm aead_key {0} {6} udp-encap\n"
+                  "sa in 9 cipher_algo aes-256-cbc cipher_key {7} {4} {6}\n"
+                  "sa in 10 cipher_algo 3des-cbc cipher_key {8} {4} {6}\n",
+                  bytes(20), bytes(36), bytes(16), bytes(20), sha1, sha256, tunnel, bytes(32), bytes(24)));
+  for (const char* chain :
+       {"IPsecAES(db, true) -> IPsecAuthHMACSHA1(db, false)", "IPsecAuthHMACSHA1(db, false) -> IPsecAES(db, false)",
+        "IPsecAES(db, true) -> auth :: IPsecAuthHMACSHA1(db, false) -> IPsecAuthHMACSHA1(db, true)"
+        " -> IPsecAES(db, false)",
+        "v :: IPsecAuthHMACSHA1(db, true) -> a :: IPsecAES(db, false) -> forget; v[1], a[1] -> forget"}) {
+    const std::string all = fmt::format(
+        "db :: IPsecDatabase(CONFIG {}); forget :: OffloadForget -> cap :: Capture; lookup :: IPsecESPLookup(db);"
+        " Idle -> first :: Strip(14) -> CheckIPHeader -> lookup; lookup -> {}{};",
+        config.path(), chain, std::string_view(chain).find(';') == std::string_view::npos ? " -> forget" : "");
+    compare(all, "first", 61, 1500, 256, &RandomPackets::make_esp);
+    compare(all, "first", 62, 500, 16, &RandomPackets::make_esp);
+    if (HasFailure()) FAIL() << all;
   }
 }
 

@@ -162,4 +162,26 @@ std::vector<Packet*> RandomPackets::make(int n) {
   return packets;
 }
 
+std::vector<Packet*> RandomPackets::make_esp(int n) {
+  std::vector<Packet*> packets;
+  for (int i = 0; i < n; ++i) {
+    const uint32_t spi = 1 + below(10);
+    // Association 8 is encapsulated in UDP.
+    const bool udp = spi == 8;
+    const uint32_t esp = chance(3) ? below(40) : 36 + (chance(30) ? 16 * below(80) : below(1440));
+    const uint32_t length = 20 + (udp ? 8 : 0) + esp;
+    std::string ip = std::string("\x45\0", 2) + be16(length) + be32(0) + '\x40' + (udp ? '\x11' : '\x32') + be16(0) +
+                     be32(0xc0000202) + be32(0xc0000201);
+    fix_checksum(ip, 0);
+    std::string bytes = std::string("\2\0\0\0\0\1\2\0\0\0\1\1", 12) + be16(0x0800) + ip;
+    if (udp) bytes += be16(4500) + be16(4500) + be16(8 + esp) + be16(0);
+    std::string packet = be32(spi) + be32(number_ + 1);
+    while (packet.size() < esp) packet += static_cast<char>(random_());
+    bytes += packet.substr(0, esp);
+    const uint32_t headroom = chance(10) ? below(40) : 64 + below(128);
+    packets.push_back(marked(bytes, spi, number_++, headroom));
+  }
+  return packets;
+}
+
 }  // namespace headrace::testing

@@ -19,6 +19,8 @@ class RandomPackets {
   std::vector<Packet*> make(int n);
   /// Frames of IPv6, with and without extension headers, most of them good.
   std::vector<Packet*> make_ip6(int n);
+  /// ESP in IPv4, and some of it in UDP, of associations 1 to 10; the ciphertext is noise.
+  std::vector<Packet*> make_esp(int n);
 
  private:
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }

@@ -15,6 +15,7 @@ Next OffloadFan::escape(Packet*& p, Emitter& emit) const {
 }
 
 Status OffloadFar::configure(Args& args) { return args.read_mp("OFFSET", offset).complete(); }
+Status OffloadHash::configure(Args& args) { return args.read_p("KEY", key).complete(); }
 Status OffloadEcho::configure(Args& args) {
   return args.read_mp("KEY", key).read_p("FRONT", front).read_p("BACK", back).complete();
 }

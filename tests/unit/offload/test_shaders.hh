@@ -137,6 +137,48 @@ HEADRACE_TEST_SHADER(
       }
     };)
 
+// Appends a hash of a packet's bytes and its paint, each lane for a packet of its own. Packets whose first byte is 5 modulo
+// 8 stay as they are.
+HEADRACE_TEST_SHADER(
+    OffloadHash, struct OffloadHash
+    : Shader<OffloadHash> {
+      static constexpr auto kRegions = regions(Read{anno::paint}, Write{anno::pattern});
+      static constexpr bool kSerial = true;
+      struct About {
+        uint8_t paint;
+      };
+      uint32_t key = 0;
+      Status configure(Args & args);
+      void move(Offsets&) const {}
+      HEADRACE_SHADER About about(const auto& p) const { return {p.get(anno::paint)}; }
+      template <typename Team>
+      HEADRACE_SHADER uint32_t rewrite(const Team&, PacketEdit& edit, const About& about) const {
+        static_assert(Team::size() == 1);
+        uint32_t hash = key + about.paint;
+        const uint32_t length = edit.length();
+        if (length == 0 || edit[0] % 8 == 5) return 0;
+        for (uint32_t i = 0; i < length; ++i) hash = (hash ^ edit[i]) * 0x01000193;
+        if (!edit.append(4)) return 1;
+        for (uint32_t i = 0; i < 4; ++i) edit.write()[length + i] = static_cast<uint8_t>(hash >> 8 * i);
+        return hash;
+      }
+      HEADRACE_SHADER Next shade(auto& p, uint32_t hash) const {
+        p.set(anno::pattern, hash);
+        return 0;
+      }
+    };)
+
+// Forgets an association, whose number is another one in each run.
+HEADRACE_TEST_SHADER(
+    OffloadForget, struct OffloadForget
+    : Shader<OffloadForget> {
+      static constexpr auto kRegions = regions(Set{anno::esp_association});
+      HEADRACE_SHADER Next shade(auto& p) const {
+        p.set(anno::esp_association, 0u);
+        return 0;
+      }
+    };)
+
 // Changes all bytes of a packet, the places of which it counts, and adds FRONT and BACK bytes made of their sum. Packets
 // whose first byte is 7 modulo 8 go to output 1, as they are; those that are 6 modulo 8 get shorter instead. What grows
 // too long is dropped.

@@ -29,6 +29,13 @@ TEST(Team, NthBit) {
   EXPECT_EQ(63u, detail::nth_bit(~uint64_t{0}, 63));
 }
 
+TEST(Team, BitsOfAllLanes) {
+  const HostTeam<5> team;
+  const auto values = team.map([](uint32_t lane) { return 3u << lane; });
+  EXPECT_EQ(0b100001u, team.parity(values));
+  EXPECT_EQ(3u << 4, team.last(values));
+}
+
 template <uint32_t Size>
 void check_share() {
   const HostTeam<Size> team;
