@@ -11,7 +11,7 @@ namespace headrace {
 
 namespace {
 /// Most packets delivered of one ring before the next has its turn.
-constexpr int kDeliveryBurst = 64;
+constexpr uint32_t kDeliveryBurst = 64;
 }  // namespace
 
 struct SoftwareRss::Row {
@@ -20,7 +20,8 @@ struct SoftwareRss::Row {
       if (to != receiver) rings[to] = std::make_unique<PacketRing>(capacity, capacity);
   }
   std::vector<std::unique_ptr<PacketRing>> rings;  // by worker; null for the receiver itself
-  /// The packets of a batch, sorted by worker. Only the receiver uses them, empty between calls.
+  /// The packets of a batch, sorted by worker. Only the receiver uses them. Empty between calls, but for the receiver's
+  /// own, which wait for those that others hand over: elements behind like large batches.
   std::unique_ptr<Batch[]> parts;
 };
 
@@ -63,13 +64,25 @@ SoftwareRss::Lost SoftwareRss::spread(Batch& batch, Begin begin) {
 
 SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
   Lost lost;
-  for (Packet* p : batch) row.parts[rss_worker(p->rx_hash(), workers_)].push_back(p);
+  const int here = thread_id();
+  Batch& own = row.parts[here];
+  for (Packet* p : batch) {
+    const int to = rss_worker(p->rx_hash(), workers_);
+    if (to == here && own.full()) {
+      Batch full;  // what is delivered may come back here
+      for (Packet* mine : own) full.push_back(mine);
+      own.clear();
+      deliver_(full);
+    }
+    row.parts[to].push_back(p);
+  }
   for (int to = 0; to < workers_; ++to) {
     Batch& part = row.parts[to];
-    if (part.empty() || !row.rings[to]) continue;
+    if (part.empty()) continue;
+    tasks_[to]->reschedule();
+    if (!row.rings[to]) continue;
     const int n = part.size();
     const int taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
-    tasks_[to]->reschedule();
     for (int i = taken; i < n; ++i) {
       ++lost.packets;
       lost.bytes += part[i]->length();
@@ -77,35 +90,47 @@ SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
     }
     part.clear();
   }
-  // One's own last: the others begin meanwhile.
-  Batch& own = row.parts[thread_id()];
-  if (!own.empty()) deliver_(own);
-  own.clear();
   return lost;
 }
 
 bool SoftwareRss::deliver_handed(Task& task, int worker) {
   bool worked = false, more = false;
-  for (const std::unique_ptr<Row>& row : rings_) {
-    if (!row || !row->rings[worker]) continue;
-    PacketRing& ring = *row->rings[worker];
-    Batch batch;
-    batch.resize(static_cast<int>(ring.dequeue(batch.begin(), kDeliveryBurst)));
-    if (batch.empty()) continue;
+  Batch batch;
+  const auto deliver = [&] {
+    if (batch.empty()) return;
     worked = true;
-    more |= ring.size() > 0;
     deliver_(batch);
+    batch.clear();
+  };
+  for (const std::unique_ptr<Row>& row : rings_) {
+    if (!row) continue;
+    if (Batch& own = row->parts[worker]; !row->rings[worker] && !own.empty()) {
+      if (batch.size() + own.size() > Batch::kCapacity) deliver();
+      for (Packet* p : own) batch.push_back(p);
+      own.clear();
+    }
+    if (!row->rings[worker]) continue;
+    PacketRing& ring = *row->rings[worker];
+    if (batch.size() + static_cast<int>(kDeliveryBurst) > Batch::kCapacity) deliver();
+    const int before = batch.size();
+    batch.resize(before + static_cast<int>(kDeliveryBurst));
+    batch.resize(before + static_cast<int>(ring.dequeue(batch.begin() + before, kDeliveryBurst)));
+    more |= ring.size() > 0;
   }
+  deliver();
   if (more) task.fast_reschedule();
   return worked;
 }
 
 uint64_t SoftwareRss::held() const {
   uint64_t n = 0;
-  for (const auto& row : rings_)
-    if (row)
-      for (const auto& ring : row->rings)
-        if (ring) n += ring->size();
+  for (size_t worker = 0; worker < rings_.size(); ++worker) {
+    const auto& row = rings_[worker];
+    if (!row) continue;
+    n += static_cast<uint64_t>(row->parts[worker].size());
+    for (const auto& ring : row->rings)
+      if (ring) n += ring->size();
+  }
   return n;
 }
 
@@ -116,7 +141,7 @@ void SoftwareRss::take_state(SoftwareRss& old) {
     if (!rings_[from])
       rings_[from] = std::move(old.rings_[from]);
     else
-      std::swap(rings_[from]->rings, old.rings_[from]->rings);
+      std::swap(*rings_[from], *old.rings_[from]);
   }
   for (const auto& task : tasks_) task->reschedule();
 }
@@ -124,13 +149,17 @@ void SoftwareRss::take_state(SoftwareRss& old) {
 uint64_t SoftwareRss::clear() {
   uint64_t n = 0;
   Packet* packets[kDeliveryBurst];
-  for (const auto& row : rings_)
-    if (row)
-      for (const auto& ring : row->rings)
-        while (const uint32_t got = ring ? ring->dequeue(packets, kDeliveryBurst) : 0) {
-          for (uint32_t i = 0; i < got; ++i) packets[i]->kill();
-          n += got;
-        }
+  for (size_t worker = 0; worker < rings_.size(); ++worker) {
+    const auto& row = rings_[worker];
+    if (!row) continue;
+    n += static_cast<uint64_t>(row->parts[worker].size());
+    row->parts[worker].kill();
+    for (const auto& ring : row->rings)
+      while (const uint32_t got = ring ? ring->dequeue(packets, kDeliveryBurst) : 0) {
+        for (uint32_t i = 0; i < got; ++i) packets[i]->kill();
+        n += got;
+      }
+  }
   return n;
 }
 
