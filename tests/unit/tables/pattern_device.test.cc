@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/cuda/driver.hh"
-#include "headrace/device/embedded.hh"
+#include "device_compile.hh"
 #include "headrace/mirror.hh"
 #include "pattern_naive.hh"
 
@@ -86,43 +86,19 @@ extern "C" __global__ void search(const {} view, const unsigned char* payloads, 
                      view, answer);
 }
 
-/// What the compiler says, or an empty text if it has no complaint and needs no local memory.
-std::string complaint(const cuda::Nvrtc& nvrtc, const std::string& source, const char* architecture) {
-  std::vector<const char*> texts, paths;
-  for (const EmbeddedText& header : embedded_headers()) {
-    texts.push_back(header.text.data());
-    paths.push_back(header.path.data());
-  }
-  cuda::nvrtcProgram compiled = nullptr;
-  if (nvrtc.nvrtcCreateProgram(&compiled, source.c_str(), "pattern.cu", static_cast<int>(texts.size()), texts.data(),
-                               paths.data()) != 0)
-    return "no program";
-  const char* const options[] = {architecture, "--std=c++20", "--device-as-default-execution-space",
-                                 "--ptxas-options=-v"};
-  const int result = nvrtc.nvrtcCompileProgram(compiled, 4, options);
-  size_t size = 0;
-  nvrtc.nvrtcGetProgramLogSize(compiled, &size);
-  std::string log(size, '\0');
-  nvrtc.nvrtcGetProgramLog(compiled, log.data());
-  nvrtc.nvrtcDestroyProgram(&compiled);
-  const bool good = result == 0 && log.find("warning") == std::string::npos &&
-                    (log.find("stack frame") == std::string::npos ||
-                     log.find(" 0 bytes stack frame, 0 bytes spill stores") != std::string::npos);
-  return good ? "" : log;
-}
-
 TEST(PatternCompile, EachViewForADevice) {
   std::string why_not;
   const cuda::Nvrtc* nvrtc = cuda::Nvrtc::get(&why_not);
   if (nvrtc == nullptr) GTEST_SKIP() << why_not;
   const char* const sm_90 = "--gpu-architecture=sm_90";
   const char* const candidates = "candidates(view, WarpTeam(), bytes).packed";
-  EXPECT_EQ(complaint(*nvrtc, kernel("FullDfaView", candidates), sm_90), "");
-  EXPECT_EQ(complaint(*nvrtc, kernel("CompressedDfaView", candidates), sm_90), "");
-  EXPECT_EQ(complaint(*nvrtc, kernel("PrefilterView", candidates), sm_90), "");
-  EXPECT_EQ(complaint(*nvrtc, kernel("PatternView", "first_match(view, WarpTeam(), bytes).key"), sm_90), "");
-  EXPECT_EQ(complaint(*nvrtc, kernel("PatternView", "any_match(view, WarpTeam(), bytes)"), "--gpu-architecture=sm_80"),
-            "");
+  EXPECT_EQ(device_complaint(*nvrtc, kernel("FullDfaView", candidates), sm_90), "");
+  EXPECT_EQ(device_complaint(*nvrtc, kernel("CompressedDfaView", candidates), sm_90), "");
+  EXPECT_EQ(device_complaint(*nvrtc, kernel("PrefilterView", candidates), sm_90), "");
+  EXPECT_EQ(device_complaint(*nvrtc, kernel("PatternView", "first_match(view, WarpTeam(), bytes).key"), sm_90), "");
+  EXPECT_EQ(
+      device_complaint(*nvrtc, kernel("PatternView", "any_match(view, WarpTeam(), bytes)"), "--gpu-architecture=sm_80"),
+      "");
 }
 
 }  // namespace
