@@ -1,0 +1,120 @@
+#pragma once
+#include <headrace/element.hh>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tables/memory/device_array.hh"
+#include "tables/sa/association.hh"
+#include "tables/sa/esp_key_material.hh"
+#include "tables/sa/esp_library.hh"
+#include "tables/sa/secgw_file.hh"
+#include "tables/sa/security_policy.hh"
+
+namespace headrace {
+
+/// Holds the associations and policies of IPsec (RFC 4301) that other elements use.
+///
+///     IPsecDatabase([keyword CONFIG, STATE, CAPACITY])
+///
+/// Has no ports. IPsecPolicy, IPsecESPEncap, IPsecESPLookup, IPsecAES, IPsecAuthHMACSHA1 and IPsecESPUnencap take its
+/// name.
+///
+/// CONFIG: a file in the format of DPDK's ipsec-secgw: `sp` and `sa` lines count here, `rt` and `neigh` lines do not.
+/// Several files: CONFIG once for each. Associations without authentication are left out, with a warning.
+/// STATE: a file in which the process keeps the bound of all initialization vectors it may have used, so that none
+/// repeats under a key after a restart, whatever the clock says. Without it the clock has to go forward.
+/// CAPACITY: how many associations there may be. Default 4096.
+///
+/// An association that is in the old and in the new configuration of a hot swap keeps its numbers. Keys are never shown;
+/// they are erased on the host and on devices when an association is removed.
+///
+/// Handlers: `associations`, `policies` (r) a line for each, without keys; `counts` (r) what each association has done
+/// and dropped; `add` (w) lines as in CONFIG, with workers running; `remove` (w) `in SPI DESTINATION`, `in SPI` in
+/// transport mode, or `out SPI`; `remove_policy` (w) a line as `policies` shows it; `instructions` (r) of the
+/// library that works on the CPU.
+class IPsecDatabase : public Element {
+ public:
+  static constexpr Ports kPorts{"0/0"};
+
+  IPsecDatabase();
+  ~IPsecDatabase() override;
+
+  int configure_phase() const override { return kInfoPhase; }
+  Status configure(Args& args) override;
+  void add_handlers(Handlers& handlers) override;
+  std::string note() const override;
+  void run_timer(Timer&) override;
+
+  /// What packets carry of an association: its index, and some bits that tell it from those that have the index later.
+  class Tag {
+   public:
+    static constexpr uint32_t kIndexBits = 20;
+    static uint32_t of(const Association& a) { return make(a.index, static_cast<uint32_t>(a.serial)); }
+    static uint32_t make(uint32_t index, uint32_t serial) { return index | serial << kIndexBits; }
+    static uint32_t index(uint32_t tag) { return tag & ((1u << kIndexBits) - 1); }
+  };
+  /// The keys as shaders see them, by index. Shared with associations that wait for readers.
+  struct Keys {
+    explicit Keys(uint32_t capacity);
+    ~Keys();
+    void set(uint32_t index, const ESPKeys& keys, uint32_t tag);
+
+    mutable std::mutex lock;  // against mirrors
+    DeviceArray<ESPKeys> keys;
+    DeviceArray<uint32_t> tags;  // kNoTag: no association
+    mutable ChangedPages keys_changed, tags_changed;
+  };
+  static constexpr uint32_t kNoTag = ~0u;
+  /// Beside an association.
+  struct Extra : AssociationExtra {
+    ~Extra() override;
+
+    ESPHostKeys host;
+    uint32_t hash = 0;  ///< for packets: it chooses their worker and their processor
+    std::shared_ptr<Keys> keys;
+    uint32_t index = 0;
+    /// Of outer IPv4 headers. Its worker writes it, while all read what is above.
+    alignas(128) SingleWriter<uint32_t> next_id;
+  };
+  static Extra& extra(Association& a) { return static_cast<Extra&>(*a.extra); }
+
+  /// Valid until the worker's next quiescent state.
+  AssociationView associations() const { return table_->view(); }
+  PolicyView policies() const { return policies_.view(); }
+  /// The association that a packet's tag names, or null if it has gone.
+  static Association* find(const AssociationView& view, uint32_t tag) {
+    Association* const a = view.at(Tag::index(tag));
+    return a != nullptr && Tag::of(*a) == tag ? a : nullptr;
+  }
+  /// The library of the running thread.
+  ESPLibrary& library() const { return *libraries_.local(); }
+
+  Status initialize(Errors& errors) override;
+
+  /// What shaders look up.
+  struct View {
+    const ESPKeys* keys;
+    const uint32_t* tags;
+  };
+  View view() const { return {keys_->keys.data(), keys_->tags.data()}; }
+  uint32_t capacity() const { return static_cast<uint32_t>(keys_->keys.size()); }
+  /// The same of a device's copies.
+  View mirror(Mirror& mirror) const;
+
+ private:
+  std::unique_ptr<AssociationExtra> make_extra(const Association& association);
+  Status take(const SecgwConfig& config, const std::string& path, Errors& errors);
+  Status add(const std::string& text, Errors& errors);
+  Status remove(const std::string& text, Errors& errors);
+  Status remove_policy(const std::string& text, Errors& errors);
+  std::string counts() const;
+
+  std::shared_ptr<Keys> keys_;
+  PolicyTable policies_;
+  std::unique_ptr<AssociationTable> table_;
+  mutable PerThread<std::unique_ptr<ESPLibrary>> libraries_;
+  Timer again_{this};
+};
+
+}  // namespace headrace

@@ -1,0 +1,230 @@
+"""Two gateways of conf/ipsec-pair in namespaces, with hosts of Linux behind them, and somebody on the wire between them who
+sends old packets again and changed ones."""
+
+import hashlib
+import os
+import pathlib
+import re
+import signal
+import struct
+import threading
+import time
+
+import netlab
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = pathlib.Path(os.environ.get("HEADRACE", ROOT / "build" / "headrace"))
+
+LEFT, RIGHT = "10.1.0.2", "10.2.0.2"  # one association of GCM each way
+RIGHT_CTR = "10.2.1.2"  # and one of AES-CTR with HMAC-SHA1
+
+
+class Network:
+    """left -- gateway -- wire -- gateway -- right. The wire is a bridge."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.left, self.gateways, self.wire, self.right = (
+            lab.host("left"), [lab.host("gw1"), lab.host("gw2")], lab.host("wire"), lab.host("right"))
+        self.wire.ip("link", "add", "name", "bridge0", "type", "bridge")
+        self.wire.ip("link", "set", "bridge0", "up")
+        for i, (host, gateway) in enumerate(zip((self.left, self.right), self.gateways), 1):
+            lab.cable(host, "eth0", gateway, "lan")
+            lab.cable(gateway, "wan", self.wire, f"port{i}")
+            self.wire.ip("link", "set", f"port{i}", "master", "bridge0")
+        self.left.address("eth0", f"{LEFT}/16")
+        self.right.address("eth0", f"{RIGHT}/16")
+        self.right.address("eth0", f"{RIGHT_CTR}/16")
+        self.left.ip("route", "add", "default", "via", "10.1.0.1")
+        self.right.ip("route", "add", "default", "via", "10.2.0.1")
+
+    def start(self, number, *arguments, state=None):
+        """A gateway, answering."""
+        name = ("left", "right")[number - 1]
+        process = self.gateways[number - 1].start(
+            BINARY, "run", ROOT / "conf" / "ipsec-gateway.click", f"CONFIG={ROOT}/conf/ipsec-pair/{name}.cfg", "LAN=lan", "WAN=wan",
+            f"LAN_ADDR=10.{number}.0.1/16", f"WAN_ADDR=192.0.2.{number}/24", f"GATEWAY=192.0.2.{3 - number}",
+            f"LAN_ETH=02:00:00:00:0{number}:01", f"WAN_ETH=02:00:00:00:0{number}:02", *([f"STATE={state}"] if state else []),
+            "--compile", "off", "--read", "db.counts", *(["--read", "offload_counts"] if "device" in arguments else []), *arguments)
+        host = (self.left, self.right)[number - 1]
+        for _ in range(100):
+            if process.poll() is not None:
+                pytest.fail("".join(process.communicate()))
+            if host.run("ping", "-c1", "-W1", f"10.{number}.0.1", check=False).returncode == 0:
+                return process
+        pytest.fail(f"gateway {number} does not answer")
+
+    def stop(self, process, how=signal.SIGINT):
+        # What was started is `ip netns exec`, which has become the gateway.
+        process.send_signal(how)
+        out, err = process.communicate(timeout=60)
+        assert how == signal.SIGKILL or process.returncode == 0, out + err
+        return out + err
+
+
+class Sniffer:
+    """Collects the ESP packets that cross the wire from the left gateway."""
+
+    def __init__(self, network):
+        self.port = network.wire.port("port1")
+        self.frames, self.ends = [], False
+        self.thread = threading.Thread(target=self.listen)
+
+    def listen(self):
+        while not self.ends:
+            frame = self.port.receive(0.05)
+            if frame and frame[12:14] == b"\x08\x00" and frame[23] == 50:
+                self.frames.append(frame)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends = True
+        self.thread.join()
+        self.port._socket.close()
+
+
+def esp_of(frame):
+    """SPI, number, IV of eight bytes."""
+    spi, number = struct.unpack_from("!II", frame, 34)
+    return spi, number, frame[42:50]
+
+
+def counts(printed, direction):
+    result = {}
+    for spi, line in re.findall(rf"^(?:db\.counts: )?{direction} (\d+)[^:\n]*: (.*)$", printed, re.M):
+        result[int(spi)] = {name: int(n) for n, name in re.findall(r"(\d+) ([^,]+)", line)}
+    return result
+
+
+@pytest.fixture
+def network():
+    netlab.need("iperf3", "ping", "nc")
+    if not BINARY.exists():
+        pytest.skip(f"{BINARY} is not built")
+    with netlab.Lab() as lab:
+        yield Network(lab)
+
+
+def serve(network):
+    for address in RIGHT, RIGHT_CTR:
+        server = network.right.start("iperf3", "-s", "-B", address, "-p", "5201")
+    time.sleep(0.3)
+    return server
+
+
+def iperf(network, address, *arguments, seconds=2):
+    done = network.left.run("iperf3", "-c", address, "-t", seconds, *arguments, timeout=seconds + 30)
+    assert re.search(r"receiver", done.stdout), done.stdout
+    return done.stdout
+
+
+def send_file(network, tmp_path):
+    """A file of a megabyte crosses, unchanged."""
+    data = os.urandom(1 << 20)
+    (tmp_path / "there").write_bytes(data)
+    receiver = network.right.start("sh", "-c", f"nc -d -l -p 7000 > {tmp_path}/came")
+    time.sleep(0.3)
+    network.left.run("sh", "-c", f"nc -N -w 20 {RIGHT_CTR} 7000 < {tmp_path}/there", timeout=40)
+    receiver.wait(20)
+    assert hashlib.sha256((tmp_path / "came").read_bytes()).digest() == hashlib.sha256(data).digest()
+
+
+@pytest.mark.parametrize("way", [["--mode", "cpu", "-w", "1"], ["--mode", "device", "--backend", "reference", "-w", "1"]],
+                         ids=["cpu", "device"])
+def test_real_traffic_and_bad_packets(network, tmp_path, way):
+    gateways = [network.start(1, *way), network.start(2, *way)]
+    serve(network)
+    for address in RIGHT, RIGHT_CTR:
+        done = network.left.run("ping", "-c5", "-i0.05", "-s1200", address)
+        assert "5 received" in done.stdout
+    # Too long for the tunnel: fragmented before it is encrypted, or its sender learns what goes through.
+    assert "3 received" in network.left.run("ping", "-c3", "-i0.05", "-s3000", RIGHT).stdout
+    done = network.left.run("ping", "-c2", "-i0.2", "-W1", "-s1450", "-M", "do", RIGHT, check=False)
+    assert "mtu" in (done.stdout + done.stderr).lower()
+    with Sniffer(network) as sniffer:
+        iperf(network, RIGHT)
+        iperf(network, RIGHT_CTR)
+        send_file(network, tmp_path)
+        # Somebody on the wire sends to the right gateway what it has seen, old and new, and changed.
+        seen = list(sniffer.frames)
+    assert len(seen) > 200
+    with network.wire.port("port2") as wire:
+        for frame in seen[-50:] + seen[:50]:
+            wire.send(frame)
+        # Numbers that the window has not seen, so that the ICV has to tell.
+        last = {}
+        for frame in seen:
+            last[esp_of(frame)[0]] = frame
+        for frame in last.values():
+            for i in range(20):
+                changed = bytearray(frame)
+                struct.pack_into("!I", changed, 38, esp_of(frame)[1] + 1000 + i)
+                wire.send(changed)
+                changed[-1 - i] ^= 1
+                wire.send(changed)
+        time.sleep(0.3)
+        for _ in range(3):  # and traffic goes on
+            iperf(network, RIGHT, seconds=1)
+    assert "5 received" in network.left.run("ping", "-c5", "-i0.05", RIGHT_CTR).stdout
+    ivs = [(spi, iv) for spi, _, iv in map(esp_of, seen)]
+    assert len(set(ivs)) == len(ivs)
+    printed = [network.stop(gateway) for gateway in gateways]
+    sent, came = counts(printed[0], "out"), counts(printed[1], "in")
+    for spi in 1001, 1002:
+        assert came[spi]["packets"] > 100
+        assert came[spi]["bad ICV"] == 40, came
+    assert sum(n.get("replayed", 0) + n.get("too old", 0) for n in came.values()) == 100, came
+    assert not sent.keys() - {1001, 1002}
+
+
+def test_four_workers_feed_one_association(network):
+    """The window of the peer has 64 packets: nothing is left behind by it."""
+    gateways = [network.start(1, "--mode", "cpu", "-w", "4"), network.start(2, "--mode", "cpu", "-w", "4")]
+    serve(network)
+    with Sniffer(network) as sniffer:
+        iperf(network, RIGHT, "-P", "8")
+    iperf(network, RIGHT, "-u", "-b", "1M", "-P", "8", "-l", "200")
+    numbers = [number for spi, number, _ in map(esp_of, sniffer.frames) if spi == 1001]
+    assert len(numbers) > 1000
+    printed = [network.stop(gateway) for gateway in gateways]
+    for n in [*counts(printed[1], "in").values(), *counts(printed[0], "in").values()]:
+        assert n.keys() == {"packets", "bytes"}, printed
+    workers = re.findall(r"^(\d)\s+([\d,]+)\s+[\d.]+%", printed[0], re.M)
+    assert sum(int(n.replace(",", "")) > 100 for _, n in workers) >= 3, printed[0]
+
+
+def test_a_restart_repeats_no_iv(network, tmp_path):
+    """Killed in the middle, again and again; the peer's window is told by a restart of its own."""
+    seen = set()
+    for _ in range(3):
+        gateways = [network.start(1, "--mode", "cpu", "-w", "1", state=tmp_path / "state"), network.start(2, "--mode", "cpu", "-w", "1")]
+        with Sniffer(network) as sniffer:
+            assert "20 received" in network.left.run("ping", "-c20", "-i0.01", RIGHT).stdout
+            network.stop(gateways[0], signal.SIGKILL)
+        network.stop(gateways[1])
+        ivs = [(spi, iv) for spi, _, iv in map(esp_of, sniffer.frames)]
+        assert len(ivs) >= 20 and len(set(ivs)) == len(ivs)
+        assert not seen & set(ivs)
+        seen |= set(ivs)
+
+
+def test_a_device_fails_in_the_middle(network):
+    """What it had is done again on the CPU, under the same numbers: nothing is lost, no IV has two plaintexts."""
+    gateways = [network.start(1, "--mode", "device", "--backend", "reference", "--reference", "fail=300", "-w", "1"),
+                network.start(2, "--mode", "cpu", "-w", "1")]
+    serve(network)
+    with Sniffer(network) as sniffer:
+        for _ in range(2):
+            iperf(network, RIGHT, seconds=2)
+        assert "20 received" in network.left.run("ping", "-c20", "-i0.01", RIGHT).stdout
+    printed = [network.stop(gateway) for gateway in gateways]
+    assert int(re.search(r"failed_jobs: (\d+)", printed[0])[1]) > 0, printed[0]
+    came, sent = counts(printed[1], "in")[1001], counts(printed[0], "out")[1001]
+    assert came.keys() == {"packets", "bytes"}, came
+    ivs = [(spi, iv) for spi, _, iv in map(esp_of, sniffer.frames)]
+    assert len(set(ivs)) == len(ivs)
+    assert came["packets"] == sent["packets"], (came, sent)
