@@ -206,7 +206,10 @@ TEST(PolicyTable, FindsWhatAListFinds) {
       ASSERT_EQ(table.lookup(direction, packet), expected);
       found += expected.found;
     }
-    EXPECT_GT(found, count < 20 ? 0u : 500u) << count;
+    // A few policies may hold none of these packets.
+    if (count >= 20) {
+      EXPECT_GT(found, 500u) << count;
+    }
   }
 }
 

@@ -79,12 +79,22 @@ void BalanceLoop::step(int64_t now) {
   BalanceDecision together;
   for (One& one : all_) {
     BalanceDecision decision;
-    {
+    std::vector<std::string> complaints;
+    std::string threw;
+    try {
       const std::lock_guard asking(asking_);
       decision = one.balancer->step(sample);
+    } catch (const std::exception& error) {
+      // Packets go on as it has said before.
+      const std::lock_guard guard(lock_);
+      decision = one.last;
+      threw = fmt::format("step() threw: {}", error.what());
     }
-    std::vector<std::string> complaints;
-    const uint64_t wrong = balance::sanitize(decision, one.balancer->setup(), complaints);
+    uint64_t wrong = balance::sanitize(decision, one.balancer->setup(), complaints);
+    if (!threw.empty()) {
+      ++wrong;
+      complaints.push_back(threw);
+    }
     const std::lock_guard guard(lock_);
     one.corrected += wrong;
     if (wrong > 0) one.complaints = std::move(complaints);
@@ -162,7 +172,9 @@ std::string BalanceLoop::describe() const {
   std::string text;
   for (const One& one : all_) {
     text += fmt::format("balancer: {}\n", one.name);
-    text += fmt::format("why: {}\n", one.last.why.empty() ? "no traffic yet" : one.last.why);
+    text += fmt::format("why: {}\n", !one.last.why.empty()      ? one.last.why
+                                     : one.last.workers.empty() ? "no traffic yet"
+                                                                : "(the balancer gives no reason)");
     if (one.last.optimum_mpps > 0) text += fmt::format("optimum: {:.2f} Mpps by its model\n", one.last.optimum_mpps);
     if (one.corrected > 0) text += fmt::format("corrected: {} values of its decisions\n", one.corrected);
     for (const std::string& complaint : one.complaints) text += fmt::format("corrected: {}\n", complaint);

@@ -570,6 +570,7 @@ BalanceSetup Machine::setup() const {
   setup.workers = workers;
   setup.cycles_per_second = ghz * 1e9;
   setup.first_device = first_device;
+  if (!devices.empty()) setup.first_device.resize(static_cast<size_t>(workers));
   for (const Chain& c : chains) {
     BalanceSetup::Chain& chain = setup.chains.emplace_back();
     chain.name = c.name;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "headrace/balancer.hh"
@@ -64,6 +65,19 @@ class Rubbish : public Balancer {
   unsigned steps_ = 0;
 };
 HEADRACE_BALANCER(Rubbish, "for tests: answers nonsense")
+
+/// What a mistake in the code of a balancer may look like.
+class Throws : public Balancer {
+ public:
+  BalanceDecision step(const BalanceSample&) override {
+    if (++steps_ > 2) throw std::runtime_error("out of its depth");
+    return everything_on_cpu();
+  }
+
+ private:
+  unsigned steps_ = 0;
+};
+HEADRACE_BALANCER(Throws, "for tests: throws at its third step")
 
 class Slow : public Balancer {
  public:

@@ -93,7 +93,7 @@ TEST_F(OffloadBalanced, OthersFindTheDeviceIllAndWell) {
 }
 
 TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
-  for (const char* balancer : {"FlipsAll", "Rubbish"}) {
+  for (const char* balancer : {"FlipsAll", "Rubbish", "Throws"}) {
     SCOPED_TRACE(balancer);
     make(kChain, balanced(balancer, 8, 3), 2);
     const uint64_t begin = static_cast<uint64_t>(now_ns());
@@ -102,7 +102,8 @@ TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
     expect_all_in_order();
     next_.clear();
     const std::string balance = r().read("balance");
-    EXPECT_EQ(balance.find("corrected: ") != std::string::npos, std::string(balancer) == "Rubbish") << balance;
+    EXPECT_EQ(balance.find("corrected: ") != std::string::npos, std::string(balancer) != "FlipsAll") << balance;
+    EXPECT_EQ(balance.find("step() threw: out of its depth") != std::string::npos, std::string(balancer) == "Throws");
     router_.reset();
   }
 }

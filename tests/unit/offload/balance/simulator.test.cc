@@ -99,8 +99,8 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     fmt::print("{}: {} phases, {:.3f} at 0.98, {:.3f} at 0.95 within 100 ms, {:.3f} without cycling; worst: {}\n",
                one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick),
                part(s.steady), s.worst);
-    // A phase of the few machines of the build with sanitizers counts for 1 %.
-    const double some = kMachines < 1000 ? 0.02 : 0;
+    // Of the few machines in the build with sanitizers, two phases more or less are 5 %.
+    const double some = kMachines < 1000 ? 0.05 : 0;
     EXPECT_GE(part(s.near), one ? 0.99 : 0.985 - some);
     EXPECT_GE(part(s.quick), one ? 0.99 : 0.985 - some);
     EXPECT_GE(part(s.steady), one ? 0.99 : 0.96 - some);
