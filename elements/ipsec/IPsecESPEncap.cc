@@ -159,8 +159,6 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
     a->count(AssociationEvent::kExpired);
     return false;
   }
-  uint8_t header[kIp4Bytes + kIp6Bytes];
-  std::memcpy(header, inner, inner6 ? kIp6Bytes : kIp4Bytes);
   const uint8_t next = tunnel ? (inner6 ? kIp6 : kIpIp) : inner[point.protocol_at];
   const uint8_t inner_class = traffic_class(inner);
   const bool inner_df = !inner6 && (inner[6] & 0x40) != 0;

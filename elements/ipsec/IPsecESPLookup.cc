@@ -6,6 +6,7 @@
 #include "elements/ipsec/esp_place.hh"
 #include "headrace/headers_of.hh"
 #include "headrace/router.hh"
+#include "headrace/text.hh"
 
 namespace headrace {
 
@@ -14,17 +15,12 @@ Status IPsecESPLookup::configure(Args& args) {
   std::string ports = "4500";
   if (!args.read_mp("DATABASE", database_).read("ENCAP_PORTS", ports, AnyArg()).complete()) return Status::failed();
   ports_.clear();
-  for (size_t at = 0; at < ports.size();) {
-    size_t end = ports.find(' ', at);
-    if (end == std::string::npos) end = ports.size();
+  std::string_view rest = ports;
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
     uint16_t port = 0;
-    const std::string word = ports.substr(at, end - at);
-    if (!word.empty()) {
-      if (!parse_argument(word, port, ArgContext(args.scope())))
-        return args.errors().error("ENCAP_PORTS: expected ports, got '{}'", word);
-      ports_.push_back(port);
-    }
-    at = end + 1;
+    if (!parse_argument(word, port, ArgContext(args.scope())))
+      return args.errors().error("ENCAP_PORTS: expected ports, got '{}'", word);
+    ports_.push_back(port);
   }
   return {};
 }
