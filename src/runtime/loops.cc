@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <latch>
 #include <thread>
 #include <utility>
 
@@ -116,7 +117,7 @@ void Runtime::reset_step_times() {
     if (t->steps) t->steps->reset();
 }
 
-void Runtime::loop(int id) {
+void Runtime::loop(int id, std::latch& ready) {
   detail::t_thread_id = id;
   if (options_.control_thread) options_.real_time.apply(options_.real_time.worker_priority);
   pin(id);
@@ -124,6 +125,8 @@ void Runtime::loop(int id) {
   // already, but the elements of this router may need more.
   touch_stack();
   PacketPool::instance().settle(id);
+  // Workers that spin would keep the others from the CPUs, and from locks of the allocator.
+  ready.arrive_and_wait();
   rcu::Reader reader;
   WorkerThread& thread = *threads_[static_cast<size_t>(id)];
   thread.kernel_id.store(gettid(), std::memory_order_relaxed);
@@ -203,11 +206,12 @@ void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& 
   if (simulated_) {
     loop_simulated();
   } else {
+    std::latch ready(this->threads());
     std::vector<std::thread> threads;
     // Before there are workers: the first of them could take the CPU for good.
     if (options_.control_thread) options_.real_time.apply(options_.real_time.control_priority);
     for (int id = options_.control_thread ? 0 : 1; id < this->threads(); ++id)
-      threads.emplace_back([this, id] { loop(id); });
+      threads.emplace_back([this, id, &ready] { loop(id, ready); });
     if (options_.control_thread) {
       control_loop(control, control_period_ms);
     } else {
@@ -216,7 +220,7 @@ void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& 
           detail::t_thread_id = this->threads();
           control_loop({}, 100);
         });
-      loop(0);
+      loop(0, ready);
     }
     stop();
     for (auto& t : threads_) t->wake();

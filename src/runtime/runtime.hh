@@ -9,6 +9,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -212,7 +213,8 @@ class Runtime {
 
  private:
   friend class Worker;
-  void loop(int id);
+  /// What thread `id` does. All threads begin together, when each is `ready`.
+  void loop(int id, std::latch& ready);
   void loop_simulated();
   Router& between_rounds(int id);
   void run_signals() {

@@ -395,6 +395,7 @@ def test_an_interface_goes_away_and_comes_back(lab, hosts, tmp_path, method):
             headrace.wait_for(f" left is there, by {method.lower()}", 2)
             sender, receiver = Taps(left, "eth0"), Taps(right, "eth0")
             until_it_forwards(sender, receiver)
+            until_it_forwards(receiver, sender)  # each element finds the interface by itself
             for frame in frames:
                 sender.send(frame)
             assert receive_all(receiver, len(frames)) == frames
