@@ -98,6 +98,7 @@ class Reporter {
   }
 
   void print_closing() {
+    if (!told_of_chains_) tell_of_chains();  // the router may end before anybody polls
     for (const auto& element : router_->elements()) {
       if (auto* const shader = dynamic_cast<ShaderElementBase*>(element.get())) shader->write_out();
       if (auto* const port = dynamic_cast<DevicePort*>(element.get())) port->write_out();

@@ -287,7 +287,7 @@ def test_a_new_configuration_is_compiled_too(headrace, run, tmp_path):
         p[1] -> copies :: Counter -> Discard;
         Script(TYPE DRIVER, wait 0.2, print chains, print p.color, {more});
     """
-    first = text.format(limit=-1, color=3, more="write hotconfig $(cat second.click), wait 5")
+    first = text.format(limit=-1, color=3, more="write hotconfig $(cat second.click), wait 100")
     second = text.format(limit=-1, color=0, more="wait 0.1, write p.color 5, write copies.reset, wait 0.1, print copies.count, stop")
     (headrace.folder / "second.click").write_text(second)
     (headrace.folder / "first.click").write_text(first)

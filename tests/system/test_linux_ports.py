@@ -592,7 +592,7 @@ def test_host_devices_stay_when_a_configuration_takes_over(routed, tmp_path):
     with Headrace(router, "router.click", "DEV0=left", "DEV1=right", cwd=tmp_path) as headrace:
         left.run("ping", "-c", "1", "-W", "5", "10.0.0.1")
         index = router.ip("-o", "link", "show", "twin0").split(":")[0]
-        ping = left.start("ping", "-c", "10", "-i", "0.2", "-W", "2", "10.0.0.1")
+        ping = left.start("ping", "-c", "10", "-i", "0.2", "-W", "10", "10.0.0.1")
         for _ in range(3):
             time.sleep(0.4)
             headrace.signal(signal.SIGHUP)
