@@ -87,7 +87,7 @@ class Reporter {
 
   /// Called often; prints when an interval is over. False when the duration is over.
   bool poll() {
-    if (!told_of_chains_) tell_of_chains();
+    tell_of_chains();
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     if (now - last_.seconds >= options_.interval) {
       const Totals totals = read_totals(*router_);
@@ -98,7 +98,7 @@ class Reporter {
   }
 
   void print_closing() {
-    if (!told_of_chains_) tell_of_chains();  // the router may end before anybody polls
+    tell_of_chains();  // the router may have ended before anybody polled
     for (const auto& element : router_->elements()) {
       if (auto* const shader = dynamic_cast<ShaderElementBase*>(element.get())) shader->write_out();
       if (auto* const port = dynamic_cast<DevicePort*>(element.get())) port->write_out();
@@ -166,8 +166,9 @@ class Reporter {
     for (const Router::Drop& d : all) print("{:<28}{:>16}  {}\n", d.element, grouped(d.packets), d.reason);
   }
 
-  /// What became of the chains that were being compiled when the header was printed.
+  /// Says, once, what became of the chains that were being compiled when the header was printed.
   void tell_of_chains() {
+    if (told_of_chains_) return;
     const offload::CpuChains* const chains = router_->cpu_chains();
     if (chains && chains->busy()) return;
     told_of_chains_ = true;

@@ -79,19 +79,17 @@ SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
   for (int to = 0; to < workers_; ++to) {
     Batch& part = row.parts[to];
     if (part.empty()) continue;
-    if (to == here) {
-      tasks_[to]->reschedule();
-      continue;
+    if (to != here) {
+      const int n = part.size();
+      const int taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
+      for (int i = taken; i < n; ++i) {
+        ++lost.packets;
+        lost.bytes += part[i]->length();
+        owner_.drop(part[i], reason_);
+      }
+      part.clear();
     }
-    const int n = part.size();
-    const int taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
-    tasks_[to]->reschedule();  // not before: its task may find the ring empty, and sleep
-    for (int i = taken; i < n; ++i) {
-      ++lost.packets;
-      lost.bytes += part[i]->length();
-      owner_.drop(part[i], reason_);
-    }
-    part.clear();
+    tasks_[to]->reschedule();  // not before: the task may find the ring empty, and sleep
   }
   return lost;
 }

@@ -117,10 +117,7 @@ def serve(network):
 
 
 def iperf(network, address, *arguments, seconds=2):
-    for attempt in range(3):
-        done = network.left.run("iperf3", "-c", address, "-t", seconds, *arguments, timeout=seconds + 30, check=attempt == 2)
-        if "unable to receive control message" not in done.stderr:  # iperf3's server resets a connection on busy machines
-            break
+    done = network.left.run("iperf3", "-c", address, "-t", seconds, *arguments, timeout=seconds + 30)
     assert re.search(r"receiver", done.stdout), done.stdout
     return done.stdout
 
