@@ -18,7 +18,6 @@ constexpr uint32_t kMinMtu = 60 + 8 + 60 + 8;
 constexpr uint8_t kErrorTtl = 65;
 /// Internetwork control, and the precedence bits.
 constexpr uint8_t kPrecedence = 0xc0, kPrecedenceMask = 0xe0;
-constexpr uint32_t kMostRate = 1000000, kMostBurst = 1000000;
 
 /// One sequence for the whole process: errors that come from the same address must differ (RFC 791, 3.2).
 std::atomic<uint16_t> g_next_id{1};
@@ -109,8 +108,8 @@ Status ICMPError::configure(Args& args) {
            .read_p("BADADDRS", bad_addresses)
            .read("MTU", mtu, Between{kMinMtu, 65535u})
            .read("PMTU", pmtu)
-           .read("RATE", rate, Between{0u, kMostRate})
-           .read("BURST", burst, Between{1u, kMostBurst})
+           .read("RATE", rate, Between{0u, ErrorRate::kMostRate})
+           .read("BURST", burst, Between{1u, ErrorRate::kMostBurst})
            .read("SET_FIX_ANNO", set_fix_ip_src)
            .read("USE_FIX_ANNO", set_fix_ip_src)
            .complete())
@@ -128,8 +127,8 @@ Status ICMPError::configure(Args& args) {
   bad_addresses_ = std::move(bad_addresses);
   mtu_ = mtu;
   pmtu_ = pmtu;
-  rate_ = rate;
-  burst_ = burst;
+  rate_.rate = rate;
+  rate_.burst = burst;
   set_fix_ip_src_ = set_fix_ip_src;
   count_reasons({"no IP header", "about an ICMP error", "link broadcast or multicast", "destination is no host",
                  "source is no host", "not the first fragment", "redirect of a source route", "rate limit",
@@ -142,10 +141,10 @@ void ICMPError::add_handlers(Handlers& handlers) {
   read_value(handlers, "mtu", mtu_);
   write_value(handlers, "mtu", mtu_, Between{kMinMtu, 65535u}, {});
   handlers.value("pmtu", pmtu_);
-  read_value(handlers, "rate", rate_);
-  write_value(handlers, "rate", rate_, Between{0u, kMostRate}, {});
-  read_value(handlers, "burst", burst_);
-  write_value(handlers, "burst", burst_, Between{1u, kMostBurst}, {});
+  read_value(handlers, "rate", rate_.rate);
+  write_value(handlers, "rate", rate_.rate, Between{0u, ErrorRate::kMostRate}, {});
+  read_value(handlers, "burst", rate_.burst);
+  write_value(handlers, "burst", rate_.burst, Between{1u, ErrorRate::kMostBurst}, {});
 }
 
 bool ICMPError::is_unicast(IpAddress address) const {
@@ -173,20 +172,6 @@ ICMPError::Reason ICMPError::find_exclusion(const Packet& p, const Ip4Header& ip
   return kNone;
 }
 
-/// A token bucket in one word: the generic cell rate algorithm (ITU-T I.371, annex A). Under a flood, when most is
-/// refused, workers only read it.
-bool ICMPError::is_over_rate() {
-  if (rate_ == 0) return false;
-  const int64_t interval = Timestamp::kSecond / rate_, tolerance = interval * (burst_ - 1);
-  const int64_t now = clock::steady().ns;
-  int64_t even = even_time_.load(std::memory_order_relaxed);
-  for (;;) {
-    const int64_t from = std::max(even, now);
-    if (from - now > tolerance) return true;
-    if (even_time_.compare_exchange_weak(even, from + interval, std::memory_order_relaxed)) return false;
-  }
-}
-
 Packet* ICMPError::act(Packet* p, Emitter&) {
   const Ip4Header* ip = ip4_header(*p);
   if (!ip) {
@@ -198,7 +183,7 @@ Packet* ICMPError::act(Packet* p, Emitter&) {
     drop(p, reason);
     return nullptr;
   }
-  if (is_over_rate()) {
+  if (rate_.is_over()) {
     drop(p, kOverRate);
     return nullptr;
   }

@@ -1,8 +1,8 @@
 #pragma once
-#include <atomic>
 #include <headrace/element.hh>
 #include <vector>
 
+#include "elements/icmp/error_rate.hh"
 #include "headrace/headers.hh"
 
 namespace headrace {
@@ -55,8 +55,6 @@ class ICMPError final : public SimpleElement {
   bool is_host(IpAddress address) const;
   /// Why no error is sent about a packet, or kNone.
   Reason find_exclusion(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const;
-  /// True if an error sent now would be one too many; if not, it counts as sent.
-  bool is_over_rate();
   Packet* make_error(const Packet& p, const Ip4Header& ip, const uint8_t* source_route) const;
 
   IpAddress src_;
@@ -65,10 +63,7 @@ class ICMPError final : public SimpleElement {
   std::vector<IpAddress> bad_addresses_;
   uint32_t mtu_ = 576;
   uint16_t pmtu_ = 0;
-  uint32_t rate_ = 1000;
-  uint32_t burst_ = 100;
-  /// When all errors sent so far would have been sent at an even rate; see is_over_rate().
-  std::atomic<int64_t> even_time_{0};
+  ErrorRate rate_;
   bool set_fix_ip_src_ = true;
 };
 

@@ -9,6 +9,7 @@
 namespace headrace {
 
 inline std::string unparse_value(const IpAddress& value) { return value.unparse(); }
+inline std::string unparse_value(const Ip6Address& value) { return value.unparse(); }
 inline std::string unparse_value(const EtherAddress& value) { return value.unparse(); }
 
 }  // namespace headrace

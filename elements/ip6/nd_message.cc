@@ -14,11 +14,6 @@ constexpr size_t kIcmpAt = sizeof(EtherHeader) + sizeof(Ip6Header);
 /// Up to the target.
 constexpr size_t kFixedLength = offsetof(NdMessage, option);
 
-/// The checksum of an ICMPv6 message with its pseudo header (RFC 8200, 8.1).
-uint16_t icmp6_checksum(const Ip6Header& ip6, const void* message, uint16_t length) {
-  return ChecksumSum().add(ip6.src, 32).add16(length).add16(ip_protocol::kIcmp6).add(message, length).checksum();
-}
-
 /// Iterates over the options after the target. The second byte of each is its length in units of eight bytes.
 struct NdOptions {
   explicit NdOptions(const NdMessage& nd)
@@ -44,6 +39,10 @@ bool nd_options_are_whole(const NdMessage& nd) {
 }
 
 }  // namespace
+
+uint16_t icmp6_checksum(const Ip6Header& ip6, const void* message, uint16_t length) {
+  return ChecksumSum().add(ip6.src, 32).add16(length).add16(ip_protocol::kIcmp6).add(message, length).checksum();
+}
 
 const NdMessage* nd_message(const Packet& p, uint8_t type) {
   if (p.length() < kFixedLength) return nullptr;

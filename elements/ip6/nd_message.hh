@@ -18,6 +18,10 @@ struct Ip6Header {
 };
 static_assert(sizeof(Ip6Header) == 40);
 
+/// The checksum of an ICMPv6 message of `length` bytes with its pseudo header (RFC 8200, 8.1), in host order: 0 if the
+/// message contains a correct one.
+uint16_t icmp6_checksum(const Ip6Header& ip6, const void* message, uint16_t length);
+
 /// A solicitation or advertisement with the option that carries an Ethernet address, in its frame.
 struct NdMessage {
   static constexpr uint8_t kSolicitation = 135, kAdvertisement = 136;

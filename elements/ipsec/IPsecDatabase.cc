@@ -88,6 +88,9 @@ Status IPsecDatabase::configure(Args& args) {
   for (const std::string& file : files) {
     SecgwConfig config;
     status &= read_secgw(file, config, args.errors()) ? take(config, file, args.errors()) : Status::failed();
+    for (const SecgwConfig::Route& route : config.routes) routes_.push_back({route, {file, route.line}});
+    for (const SecgwConfig::Neighbor& neighbor : config.neighbors)
+      neighbors_.push_back({neighbor, {file, neighbor.line}});
   }
   return status;
 }
@@ -143,6 +146,10 @@ Status IPsecDatabase::add(const std::string& text, Errors& errors) {
   for (const SecgwConfig::AssociationLine& line : config.associations)
     if (!line.config.authenticates())
       return errors.error("add:{}: '{}': nothing would authenticate its packets", line.line, line.config.spi);
+  if (!config.routes.empty())
+    return errors.error("add:{}: 'rt': routes are read from CONFIG only", config.routes[0].line);
+  if (!config.neighbors.empty())
+    return errors.error("add:{}: 'neigh': neighbors are read from CONFIG only", config.neighbors[0].line);
   return take(config, "add", errors);
 }
 

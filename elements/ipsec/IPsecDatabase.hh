@@ -17,11 +17,11 @@ namespace headrace {
 ///
 ///     IPsecDatabase([keyword CONFIG, STATE, CAPACITY])
 ///
-/// Has no ports. IPsecPolicy, IPsecESPEncap, IPsecESPLookup, IPsecAES, IPsecAuthHMACSHA1 and IPsecESPUnencap take its
-/// name.
+/// Has no ports. IPsecPolicy, IPsecESPEncap, IPsecESPLookup, IPsecAES, IPsecAuthHMACSHA1, IPsecESPUnencap and IPsecRoute
+/// take its name. IPsecGateway has all of them.
 ///
-/// CONFIG: a file in the format of DPDK's ipsec-secgw: `sp` and `sa` lines count here, `rt` and `neigh` lines do not.
-/// Several files: CONFIG once for each. Associations without authentication are left out, with a warning.
+/// CONFIG: a file in the format of DPDK's ipsec-secgw: `sp` and `sa` lines are for the database, `rt` and `neigh` lines
+/// for IPsecRoute. Several files: CONFIG once for each. Associations without authentication are left out, with a warning.
 /// STATE: a file in which the process keeps the bound of all initialization vectors it may have used, so that none
 /// repeats under a key after a restart, whatever the clock says. Without it the clock has to go forward.
 /// CAPACITY: how many associations there may be. Default 4096.
@@ -30,7 +30,7 @@ namespace headrace {
 /// they are erased on the host and on devices when an association is removed.
 ///
 /// Handlers: `associations`, `policies` (r) a line for each, without keys; `counts` (r) what each association has done
-/// and dropped; `add` (w) lines as in CONFIG, with workers running; `remove` (w) `in SPI DESTINATION`, `in SPI` in
+/// and dropped; `add` (w) lines `sp` and `sa` as in CONFIG, with workers running; `remove` (w) `in SPI DESTINATION`, `in SPI` in
 /// transport mode, or `out SPI`; `remove_policy` (w) a line as `policies` shows it; `instructions` (r) of the
 /// library that works on the CPU.
 class IPsecDatabase : public Element {
@@ -92,6 +92,18 @@ class IPsecDatabase : public Element {
 
   Status initialize(Errors& errors) override;
 
+  struct RouteLine {
+    SecgwConfig::Route route;
+    Landmark where;
+  };
+  struct NeighborLine {
+    SecgwConfig::Neighbor neighbor;
+    Landmark where;
+  };
+  /// The `rt` and `neigh` lines of all files, in order; from configure() on.
+  const std::vector<RouteLine>& routes() const { return routes_; }
+  const std::vector<NeighborLine>& neighbors() const { return neighbors_; }
+
   /// What shaders look up.
   struct View {
     const ESPKeys* keys;
@@ -112,6 +124,8 @@ class IPsecDatabase : public Element {
 
   std::shared_ptr<Keys> keys_;
   PolicyTable policies_;
+  std::vector<RouteLine> routes_;
+  std::vector<NeighborLine> neighbors_;
   std::unique_ptr<AssociationTable> table_;
   mutable PerThread<std::unique_ptr<ESPLibrary>> libraries_;
   Timer again_{this};

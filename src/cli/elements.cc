@@ -14,6 +14,7 @@
 #include "cli/element_page.hh"
 #include "cli/output.hh"
 #include "cli/source.hh"
+#include "headrace/compound.hh"
 #include "headrace/element.hh"
 #include "runtime/packages.hh"
 
@@ -23,14 +24,18 @@ namespace {
 
 constexpr const char* kElementsDescription =
     "Without ELEMENT, lists all elements: their ports (inputs/outputs), how these work (h push, l pull, a either), whether "
-    "the element is a shader, which CPUs and GPUs can run, or code for the host, and what it does. On a terminal a line "
-    "is cut at its width. With ELEMENT, prints the element's page.";
+    "the element is a shader, which CPUs and GPUs can run, code for the host, or a compound of other elements, and what it "
+    "does. On a terminal a line is cut at its width. With ELEMENT, prints the element's page.";
 
 /// Columns of the terminal that standard output is, or no limit.
 size_t output_width() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return std::string::npos;
+}
+
+const char* kind_of(const ElementInfo& info) {
+  return is_compound(info) ? "compound" : info.shader ? "shader" : "host";
 }
 
 void print_table() {
@@ -42,7 +47,7 @@ void print_table() {
     const std::string summary = std::string_view(info->name) != info->documented_as
                                     ? fmt::format("Another name for {}.", info->documented_as)
                                     : summary_of(element_page(*info));
-    rows.push_back({info->name, info->ports, info->processing, info->shader ? "shader" : "host", summary});
+    rows.push_back({info->name, info->ports, info->processing, kind_of(*info), summary});
   }
   size_t name = 0, ports = 0, processing = 0;
   for (const Row& r : rows) {
@@ -52,7 +57,7 @@ void print_table() {
   }
   const size_t width = output_width();
   for (const Row& r : rows) {
-    std::string line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:<7}  {}", r.name, name, r.ports, ports, r.processing,
+    std::string line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:<8}  {}", r.name, name, r.ports, ports, r.processing,
                                    processing, r.runs_on, r.summary);
     if (line.size() > width) line = line.substr(0, width - std::min<size_t>(width, 3)) + "...";
     print("{}\n", line);
@@ -69,8 +74,11 @@ bool print_page(const std::string& name) {
         std::string_view(info->name) == info->documented_as
             ? std::string()
             : fmt::format(", another name for {}", info->documented_as));
-  print("ports {}, processing {}, flow {}, {}\n\n", info->ports, info->processing, info->flow,
-        info->shader ? "a shader: one function for CPUs and GPUs" : "runs on the host");
+  if (is_compound(*info))
+    print("ports {}, a compound element: 'headrace flatten' shows what it is made of\n\n", info->ports);
+  else
+    print("ports {}, processing {}, flow {}, {}\n\n", info->ports, info->processing, info->flow,
+          info->shader ? "a shader: one function for CPUs and GPUs" : "runs on the host");
   const std::string page = element_page(*info);
   print("{}", page.empty() ? "There is no page for this element.\n" : page);
   return true;

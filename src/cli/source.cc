@@ -15,6 +15,7 @@
 #include "cli/command_line.hh"
 #include "headrace/element.hh"
 #include "runtime/packages.hh"
+#include "runtime/shipped_compounds.hh"
 
 namespace headrace::cli {
 
@@ -205,6 +206,7 @@ Status ConfigurationSource::parse(const std::string& text, const std::string& la
     }
   }
   if (const std::string folder = installed_data(); !folder.empty()) options.library_path.push_back(folder);
+  add_shipped_compounds(options);
   if (check == Check::kSyntax) return lang::parse(text, landmark, options, configuration, errors);
 
   // A package brings classes, and the text says which packages it needs: so it is read once to load them.

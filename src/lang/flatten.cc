@@ -13,6 +13,7 @@
 
 #include "base/argument_text.hh"
 #include "lang/lexer.hh"
+#include "lang/parser.hh"
 #include "lang/scope.hh"
 
 namespace headrace::lang {
@@ -22,7 +23,7 @@ using ScopePtr = std::shared_ptr<const Scope>;
 
 class Flattener {
  public:
-  Flattener(const Program& program, const Options& options, Configuration& out, Errors& errors)
+  Flattener(Program& program, const Options& options, Configuration& out, Errors& errors)
       : program_(program), options_(options), out_(out), errors_(errors), text_budget_(options.limits.text_bytes) {}
 
   void run() {
@@ -69,6 +70,7 @@ class Flattener {
   DefinedElement& element(int index) { return elements_[static_cast<size_t>(index)]; }
   const ElementClass& class_of(int index) { return program_.classes[static_cast<size_t>(element(index).type)]; }
   bool is_tunnel(int index) { return element(index).type == kTunnelClass; }
+  bool is_primitive(int index) { return class_of(index).overloads.empty() && class_of(index).extends == kNoClass; }
 
   std::string expand_text(const Scope& scope, const std::string& text) {
     std::string expanded = scope.expand(text, text_budget_);
@@ -121,6 +123,7 @@ class Flattener {
 
   void expand(int index, const ScopePtr& scope);
   const Definition* choose(int index, std::vector<std::string>& values);
+  const Definition* shipped(int index);
   void instantiate(int index, const Definition& definition, const ScopePtr& scope);
 
   void check_tunnels();
@@ -130,7 +133,7 @@ class Flattener {
   std::optional<PortRef> behind(PortRef to) const;
   std::optional<PortRef> before(PortRef from) const;
 
-  const Program& program_;
+  Program& program_;
   const Options& options_;
   Configuration& out_;
   Errors& errors_;
@@ -147,10 +150,10 @@ class Flattener {
 };
 
 void Flattener::expand(int index, const ScopePtr& scope) {
-  if (is_tunnel(index) || (class_of(index).overloads.empty() && class_of(index).extends == kNoClass)) return;
-
+  if (is_tunnel(index)) return;
   std::vector<std::string> values;
-  const Definition* definition = choose(index, values);
+  const Definition* definition = is_primitive(index) ? nullptr : choose(index, values);
+  if (!definition && is_primitive(index)) definition = shipped(index);
   if (!definition) return;
 
   auto inner = std::make_shared<Scope>(Scope::enclosing(scope, definition->depth), definition->depth);
@@ -162,6 +165,19 @@ void Flattener::expand(int index, const ScopePtr& scope) {
     inner->define(variable.name, expand_text(*inner, variable.text));
   }
   instantiate(index, *definition, inner);
+}
+
+/// The definition of a compound element that comes with the program; null if the element is none, or after an error.
+const Definition* Flattener::shipped(int index) {
+  if (!options_.shipped || class_of(index).unknown) return nullptr;
+  const DefinedElement& used = element(index);
+  const std::string class_name = class_of(index).name;
+  const auto body = options_.shipped(
+      {used.name, class_name, used.config, used.landmark, used.ports[Side::kInput], used.ports[Side::kOutput]},
+      errors_);
+  if (!body) return nullptr;
+  const int added = Parser(options_, errors_).parse_body(*body, class_name, used.landmark, program_);
+  return &program_.definitions[static_cast<size_t>(added)];
 }
 
 /// The definition for a compound element. Without one the element gets the primitive class that `...` extends, or stays
@@ -366,7 +382,7 @@ void Flattener::write_connections() {
 
 }  // namespace
 
-void flatten(const Program& program, const Options& options, Configuration& out, Errors& errors) {
+void flatten(Program& program, const Options& options, Configuration& out, Errors& errors) {
   out.requirements = program.requirements;
   Flattener(program, options, out, errors).run();
 }

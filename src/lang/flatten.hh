@@ -9,8 +9,8 @@
 
 namespace headrace::lang {
 
-/// Expands compound elements and variables, and leads connections through groups and compound elements. Errors are
-/// reported; what they leave is in `out`.
-void flatten(const Program& program, const Options& options, Configuration& out, Errors& errors);
+/// Expands compound elements and variables, and leads connections through groups and compound elements. Definitions of
+/// compound elements that come with the program are added to it. Errors are reported; what they leave is in `out`.
+void flatten(Program& program, const Options& options, Configuration& out, Errors& errors);
 
 }  // namespace headrace::lang

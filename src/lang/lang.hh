@@ -10,6 +10,7 @@
 #include <functional>
 #include <headrace/error.hh>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,14 @@ struct Limits {
   size_t text_bytes = size_t{1} << 28;  ///< names, classes and configurations of all elements together
 };
 
+/// An element as a text uses it, for Options::shipped.
+struct ElementUse {
+  std::string_view name, class_name;
+  std::string_view config;  ///< variables replaced
+  const Landmark& landmark;
+  int inputs = 0, outputs = 0;  ///< the ports that are connected: one more than the largest number
+};
+
 struct Options {
   /// NAME=value of the command line; they win over `define` statements at file scope.
   std::map<std::string, std::string> variables;
@@ -77,6 +86,10 @@ struct Options {
   std::function<bool(std::string_view class_name)> is_class;
   /// What follows the name of an unknown class or element in a message: " (did you mean 'Queue'?)", or nothing.
   std::function<std::string(std::string_view name)> hint;
+  /// The body of a compound element that comes with the program: what would stand between the braces of its
+  /// `elementclass`, without parameters. Nothing for any other class, and after an error, which it reports. It is asked
+  /// about classes that the text does not define, so a text's own `elementclass` of the same name counts.
+  std::function<std::optional<std::string>(const ElementUse&, Errors&)> shipped;
   Limits limits;
 };
 

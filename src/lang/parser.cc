@@ -21,6 +21,27 @@ Program Parser::parse(std::string_view text, const std::string& filename) {
   return std::move(program_);
 }
 
+int Parser::parse_body(const std::string& body, const std::string& class_name, const Landmark& landmark,
+                       Program& program) {
+  program_ = std::move(program);
+  scopes_.emplace_back();
+  const std::string text = body + "\n}";
+  Lexer lexer(text, class_name, errors_);
+  lexer_ = &lexer;
+  const size_t first = program_.definitions.size();
+  Token end;
+  parse_overload(class_name, end);
+  lexer_ = nullptr;
+  for (size_t i = first; i < program_.definitions.size(); ++i) {
+    Definition& definition = program_.definitions[i];
+    definition.landmark = landmark;
+    for (DefinedElement& element : definition.elements) element.landmark = landmark;
+    for (Connection& connection : definition.connections) connection.landmark = landmark;
+  }
+  program = std::move(program_);
+  return static_cast<int>(first);
+}
+
 Status Parser::syntax_error(const Token& token) {
   return errors_.error_at(token.landmark, "syntax error near {}", quoted_for_message(token.text));
 }

@@ -33,6 +33,9 @@ class Parser {
 
   /// Parses a text into definition 0 of the program.
   Program parse(std::string_view text, const std::string& filename);
+  /// Adds the body of a compound element to a program, for an element at `landmark`, which all of it gets.
+  /// \return its definition
+  int parse_body(const std::string& body, const std::string& class_name, const Landmark& landmark, Program& program);
 
  private:
   /// Groups and compound elements may stand within each other this deep.

@@ -11,6 +11,7 @@
 #include "base/argument_text.hh"
 #include "base/device_addresses.hh"
 #include "graph/graph.hh"
+#include "headrace/compound.hh"
 #include "headrace/rcu.hh"
 #include "headrace/touches_machine.hh"
 #include "lang/lang.hh"
@@ -91,6 +92,11 @@ Status Router::make_elements(const lang::Configuration& configuration, Errors& e
     if (!info) {
       status &= errors.error_at(decl.landmark, "unknown element class '{}'{}", decl.class_name,
                                 suggest_class(decl.class_name));
+      continue;
+    }
+    if (is_compound(*info)) {
+      status &= errors.error_at(decl.landmark, "'{} :: {}' is a compound element, and nothing has expanded it",
+                                decl.name, decl.class_name);
       continue;
     }
     std::unique_ptr<Element> e = info->make();

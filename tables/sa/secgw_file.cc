@@ -601,7 +601,11 @@ void SecgwReader::neighbor() {
   if (!one_of("port", {"port"}, found)) return;
   number(neighbor.port, "the number of a port");
   if (!value("an Ethernet address")) return;
-  if (!parse(word().text, neighbor.address)) bad_plain(word(), "expected an Ethernet address");
+  if (!parse(word().text, neighbor.address)) {
+    bad_plain(word(), "expected an Ethernet address");
+  } else if (neighbor.address.is_group() || neighbor.address == EtherAddress()) {
+    bad_plain(word(), "expected the Ethernet address of a neighbor, not of a group or of nobody");
+  }
   if (next()) bad(word(), "unexpected after a neighbor");
   if (!statement_bad_) config_.neighbors.push_back(neighbor);
 }

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <optional>
 
+#include "runtime/shipped_compounds.hh"
 #include "support/carrier.hh"
 
 namespace headrace::testing {
@@ -17,7 +18,9 @@ TestRouter::TestRouter(std::string_view text, RouterOptions options, int threads
   clock::set_warp(clock::Warp::kSimulation);
   clock::set_simulated_now(Timestamp::from_sec(1000000000), Timestamp::from_sec(1000));
   lang::Configuration configuration;
-  if (!lang::parse(text, "config", {}, configuration, errors_)) return;
+  lang::Options language;
+  add_shipped_compounds(language);
+  if (!lang::parse(text, "config", language, configuration, errors_)) return;
   std::optional<CarrierDevices> devices;
   const Carrier carrier = test_carrier();
   if (carrier == Carrier::kCompiled) {

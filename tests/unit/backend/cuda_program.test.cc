@@ -19,6 +19,7 @@
 #include "offload/program.hh"
 #include "runtime/router_graph.hh"
 #include "runtime/runtime.hh"
+#include "runtime/shipped_compounds.hh"
 #include "support/side_by_side.hh"
 #include "support/source_dir.hh"
 #include "support/temporary_file.hh"
@@ -36,6 +37,7 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
   lang::Options options;
   options.variables = variables;
   options.library_path = {""};
+  add_shipped_compounds(options);
   lang::Configuration configuration;
   if (!lang::parse(text, file.string(), options, configuration, errors)) return {};
   Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}, .control_thread = false});

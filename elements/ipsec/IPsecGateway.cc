@@ -1,0 +1,322 @@
+#include "elements/ipsec/IPsecGateway.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace headrace {
+
+namespace {
+
+/// What ESP adds at most: an IPv6 header, UDP, SPI and number, an IV of CBC mode, padding, and the ICV of HMAC-SHA-256.
+constexpr int kMostOverhead = 40 + 8 + 8 + 16 + 17 + 16;
+constexpr int kSmallestMtu6 = 1280;
+
+struct GatewayPort {
+  bool inside = false;
+  std::string ether;
+  std::vector<IpPrefix> own4;
+  std::vector<Ip6Address> own6;
+};
+
+/// Reads `protected|unprotected ETH [ADDRESS ...]`.
+Status read_port(const std::string& text, size_t number, GatewayPort& port, Errors& errors) {
+  const auto wrong = [&](std::string_view word, const char* expected) {
+    return errors.error("PORT {}: '{}': expected {}", number, word, expected);
+  };
+  const ArgContext numbers(nullptr);
+  std::vector<std::string> words;
+  (void)parse_argument(text, words, numbers);
+  if (words.empty() || (words[0] != "protected" && words[0] != "unprotected"))
+    return wrong(words.empty() ? "" : words[0], "protected or unprotected");
+  port.inside = words[0] == "protected";
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    EtherAddress ether;
+    IpPrefix prefix;
+    Ip6Prefix prefix6;
+    if (word.ends_with(":eth") || parse_argument(word, ether, numbers)) {
+      if (!port.ether.empty()) return wrong(word, "one Ethernet address");
+      port.ether = word;
+    } else if (PrefixOrAddress{}.parse(word, prefix, numbers)) {
+      port.own4.push_back(prefix);
+    } else if (PrefixOrAddress{}.parse(word, prefix6, numbers)) {
+      port.own6.push_back(prefix6.address);
+    } else {
+      return wrong(word, "an Ethernet, IPv4 or IPv6 address");
+    }
+  }
+  if (port.ether.empty()) return errors.error("PORT {}: the port lacks its own Ethernet address", number);
+  return {};
+}
+
+std::string hexadecimal(const Ip6Address& address) {
+  std::string out;
+  for (const uint8_t byte : address.bytes()) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+/// Writes the configuration.
+class GatewayText {
+ public:
+  GatewayText(const std::vector<GatewayPort>& ports, int mtu, int tunnel_mtu, bool from_host, bool to_host)
+      : ports_(ports), mtu_(mtu), tunnel_mtu_(tunnel_mtu), from_host_(from_host), to_host_(to_host) {
+    for (const GatewayPort& port : ports) {
+      auto& [v4, v6] = port.inside ? inside_ : outside_;
+      v4.insert(v4.end(), port.own4.begin(), port.own4.end());
+      v6.insert(v6.end(), port.own6.begin(), port.own6.end());
+    }
+  }
+
+  std::string write(const std::string& database) {
+    declare("db", "IPsecDatabase({})", database);
+    std::string ethers;
+    for (const GatewayPort& port : ports_) ethers += ", " + port.ether;
+    declare("route", "IPsecRoute(db{})", ethers);
+    declare("protected", "IPsecESPEncap(db)");
+    connect("protected -> IPsecAES(db, ENCRYPT true) -> IPsecAuthHMACSHA1(db, VERIFY false) -> route");
+    declare("authentic", "IPsecAuthHMACSHA1(db, VERIFY true)");
+    declare("decrypted", "Classifier(0/40%f0, 0/60%f0)");
+    connect("authentic -> IPsecAES(db, ENCRYPT false) -> IPsecESPUnencap(db) -> decrypted");
+    for (size_t i = 0; i < ports_.size(); ++i) write_port(i);
+    write_ip4();
+    write_ip6();
+    declare("for_host", "{}", to_host_ ? "Null" : "Discard");
+    if (to_host_) connect("for_host -> [{}] output", ports_.size());
+    if (from_host_) write_host();
+    return declarations_ + connections_;
+  }
+
+ private:
+  struct Own {
+    std::vector<IpPrefix> v4;
+    std::vector<Ip6Address> v6;
+  };
+  using Branches = std::vector<std::pair<std::string, std::string>>;
+
+  /// An element with a name. Names are declared before they are used.
+  template <typename... A>
+  void declare(std::string_view name, fmt::format_string<A...> element, A&&... arguments) {
+    declarations_ += fmt::format("{} :: {};\n", name, fmt::format(element, std::forward<A>(arguments)...));
+  }
+  template <typename... A>
+  void connect(fmt::format_string<A...> chain, A&&... arguments) {
+    connections_ += fmt::format(chain, std::forward<A>(arguments)...) + ";\n";
+  }
+
+  /// An element that classifies, and where each of its patterns leads.
+  void branch(const std::string& name, const char* element, const Branches& branches) {
+    std::string patterns;
+    for (const auto& [pattern, to] : branches) patterns += (patterns.empty() ? "" : ", ") + pattern;
+    declare(name, "{}({})", element, patterns);
+    for (size_t i = 0; i < branches.size(); ++i) connect("{}[{}] -> {}", name, i, branches[i].second);
+  }
+
+  static std::string to_hosts(const std::vector<IpPrefix>& own) {
+    std::string pattern;
+    for (const IpPrefix& prefix : own)
+      pattern += fmt::format("{}dst host {}", pattern.empty() ? "" : " or ", prefix.address.unparse());
+    return pattern.empty() ? "none" : pattern;
+  }
+  static void to_hosts6(const std::vector<Ip6Address>& own, const std::string& to, Branches& branches) {
+    for (const Ip6Address& address : own) branches.emplace_back("24/" + hexadecimal(address), to);
+  }
+
+  /// Frames of a port, by what they carry.
+  void write_port(size_t i) {
+    const GatewayPort& port = ports_[i];
+    const std::string side = port.inside ? "inside" : "outside";
+    Branches branches;
+    std::string own4, own6;
+    for (const IpPrefix& prefix : port.own4) own4 += prefix.address.unparse() + " ";
+    for (const Ip6Address& address : port.own6) own6 += address.unparse() + " ";
+    if (!own4.empty())
+      branches.emplace_back("12/0806 20/0001", fmt::format("ARPResponder({}{}) -> [{}] output", own4, port.ether, i));
+    if (!own6.empty())
+      branches.emplace_back("12/86dd 20/3a 54/87",
+                            fmt::format("IP6NDAdvertiser({}{}) -> [{}] output", own6, port.ether, i));
+    branches.emplace_back("12/0800", side + "4");
+    branches.emplace_back("12/86dd", side + "6");
+    branches.emplace_back("-", "Discard");
+    branch(fmt::format("frames{}", i), "Classifier", branches);
+    connect("input[{0}] -> HostEtherFilter({1}) -> frames{0}", i, port.ether);
+    connect("route[{0}] -> [{0}] output", i);
+  }
+
+  /// An ICMP error from an inside address, if there is one.
+  void error4(const std::string& from, const std::string& arguments, const char* to) {
+    const std::vector<IpPrefix>& own = inside_.v4.empty() ? outside_.v4 : inside_.v4;
+    if (own.empty()) return connect("{} -> Discard", from);
+    connect("{} -> ICMPError({}, {}) -> {}", from, own[0].address.unparse(), arguments, to);
+  }
+  void error6(const std::string& from, const std::string& arguments, const char* to) {
+    const std::vector<Ip6Address>& own = inside_.v6.empty() ? outside_.v6 : inside_.v6;
+    if (own.empty()) return connect("{} -> Discard", from);
+    connect("{} -> ICMP6Error({}, {}) -> {}", from, own[0].unparse(), arguments, to);
+  }
+
+  std::string check4(const Own& own) const {
+    std::string interfaces;
+    for (const IpPrefix& prefix : own.v4) interfaces += (interfaces.empty() ? "" : " ") + prefix.unparse();
+    return fmt::format("CheckIPHeader({}DETAILS true)", interfaces.empty() ? "" : "INTERFACES " + interfaces + ", ");
+  }
+
+  void write_ip4() {
+    const std::string groups = "dst net 224.0.0.0/4 or dst host 255.255.255.255";
+    std::vector<IpPrefix> own = inside_.v4;
+    own.insert(own.end(), outside_.v4.begin(), outside_.v4.end());
+    // From inside to outside. Errors are for hosts inside.
+    declare("inside4", "Strip(14)");
+    connect("inside4 -> {} -> own_inside4", check4(inside_));
+    branch("own_inside4", "IPClassifier", {{to_hosts(own), "for_gateway4"}, {groups, "Discard"}, {"-", "ttl_out4"}});
+    declare("ttl_out4", "DecIPTTL");
+    declare("out4", "IPsecPolicy(db, out)");
+    connect("ttl_out4 -> out4");
+    declare("tunnel4", "IPFragmenter({})", tunnel_mtu_);
+    connect("out4[0] -> tunnel4 -> protected");
+    declare("link_out4", "IPFragmenter({})", mtu_);
+    connect("out4[1] -> link_out4 -> route");
+    error4("ttl_out4[1]", "timeexceeded", "route");
+    error4("tunnel4[1]", fmt::format("unreachable, needfrag, PMTU {}", tunnel_mtu_), "route");
+    error4("link_out4[1]", fmt::format("unreachable, needfrag, PMTU {}", mtu_), "route");
+    // From outside to inside. Errors go through the policies.
+    declare("outside4", "Strip(14)");
+    connect("outside4 -> {} -> own_outside4", check4(outside_));
+    branch("own_outside4", "IPClassifier",
+           {{"ip proto 50 or " + to_hosts(outside_.v4), "IPReassembler -> esp4"}, {groups, "Discard"}, {"-", "in4"}});
+    declare("esp4", "IPsecESPLookup(db)");
+    connect("esp4 -> authentic");
+    connect("esp4[1] -> for_gateway4");
+    declare("in4", "IPsecPolicy(db, in)");
+    connect("in4[0] -> Discard");
+    connect("in4[1], decrypted[0] -> own4");
+    branch("own4", "IPClassifier", {{to_hosts(own), "for_gateway_by_policy4"}, {"-", "ttl_in4"}});
+    declare("ttl_in4", "DecIPTTL");
+    declare("link_in4", "IPFragmenter({})", mtu_);
+    connect("ttl_in4 -> link_in4 -> route");
+    error4("ttl_in4[1]", "timeexceeded", "out4");
+    error4("link_in4[1]", fmt::format("unreachable, needfrag, PMTU {}", mtu_), "out4");
+    // The gateway itself. An answer takes the way that the question has come.
+    if (to_host_) {
+      for (const char* name : {"for_gateway4", "for_gateway_by_policy4"}) {
+        declare(name, "Null");
+        connect("{} -> for_host", name);
+      }
+    } else {
+      branch("for_gateway4", "IPClassifier", {{"icmp type echo", "ICMPPingResponder -> route"}, {"-", "for_host"}});
+      branch("for_gateway_by_policy4", "IPClassifier",
+             {{"icmp type echo", "ICMPPingResponder -> out4"}, {"-", "for_host"}});
+    }
+  }
+
+  void write_ip6() {
+    const int tunnel_mtu = std::max(tunnel_mtu_, kSmallestMtu6);
+    // Groups, and addresses of the link, are not forwarded (RFC 4291, 2.5.6).
+    const Branches on_link = {{"24/ff", "Discard"}, {"24/fe80%ffc0", "Discard"}, {"8/fe80%ffc0", "Discard"}};
+    Branches from_inside, from_outside{{"6/32", "esp6"}}, by_policy;
+    for (const std::vector<Ip6Address>* own : {&inside_.v6, &outside_.v6}) {
+      to_hosts6(*own, "for_host", from_inside);
+      to_hosts6(*own, "for_host", by_policy);
+    }
+    to_hosts6(outside_.v6, "esp6", from_outside);
+    for (Branches* branches : {&from_inside, &from_outside})
+      branches->insert(branches->end(), on_link.begin(), on_link.end());
+    from_inside.emplace_back("-", "hlim_out6");
+    from_outside.emplace_back("-", "in6");
+    by_policy.emplace_back("-", "hlim_in6");
+
+    declare("inside6", "Strip(14)");
+    connect("inside6 -> CheckIP6Header(DETAILS true) -> own_inside6");
+    branch("own_inside6", "Classifier", from_inside);
+    declare("hlim_out6", "DecIP6HLIM");
+    declare("out6", "IPsecPolicy(db, out)");
+    connect("hlim_out6 -> out6");
+    declare("tunnel6", "CheckLength({})", tunnel_mtu);
+    connect("out6[0] -> tunnel6 -> protected");
+    declare("link_out6", "CheckLength({})", mtu_);
+    connect("out6[1] -> link_out6 -> route");
+    error6("hlim_out6[1]", "timeexceeded", "route");
+    error6("tunnel6[1]", fmt::format("packettoobig, PMTU {}", tunnel_mtu), "route");
+    error6("link_out6[1]", fmt::format("packettoobig, PMTU {}", mtu_), "route");
+
+    declare("outside6", "Strip(14)");
+    connect("outside6 -> CheckIP6Header(DETAILS true) -> own_outside6");
+    branch("own_outside6", "Classifier", from_outside);
+    declare("esp6", "IPsecESPLookup(db)");
+    connect("esp6 -> authentic");
+    connect("esp6[1] -> for_host");
+    declare("in6", "IPsecPolicy(db, in)");
+    connect("in6[0] -> Discard");
+    connect("in6[1], decrypted[1] -> own6");
+    branch("own6", "Classifier", by_policy);
+    declare("hlim_in6", "DecIP6HLIM");
+    declare("link_in6", "CheckLength({})", mtu_);
+    connect("hlim_in6 -> link_in6 -> route");
+    error6("hlim_in6[1]", "timeexceeded", "out6");
+    error6("link_in6[1]", fmt::format("packettoobig, PMTU {}", mtu_), "out6");
+  }
+
+  /// What the host sends: IKE leaves as it is (RFC 4301, 4.4.1), all else by the policies.
+  void write_host() {
+    declare("from_host", "Classifier(0/40%f0, 0/60%f0)");
+    connect("input[{}] -> from_host", ports_.size());
+    declare("ike4", "IPClassifier(src udp port 500 or src udp port 4500, -)");
+    connect("from_host[0] -> MarkIPHeader -> ike4");
+    connect("ike4[0] -> route");
+    connect("ike4[1] -> out4");
+    declare("ike6", "Classifier(6/11 40/01f4, 6/11 40/1194, -)");
+    connect("from_host[1] -> MarkIP6Header -> ike6");
+    connect("ike6[0], ike6[1] -> route");
+    connect("ike6[2] -> out6");
+  }
+
+  const std::vector<GatewayPort>& ports_;
+  int mtu_, tunnel_mtu_;
+  bool from_host_, to_host_;
+  Own inside_, outside_;
+  std::string declarations_, connections_;
+};
+
+}  // namespace
+
+Status IPsecGateway::expand(Args& args, std::string& body) {
+  std::vector<std::string> files, port_texts, rest;
+  int mtu = 1500;
+  std::optional<int> tunnel_mtu;
+  if (!args.read_all("CONFIG", files, AnyArg())
+           .read_all("PORT", port_texts, AnyArg())
+           .read("MTU", mtu, Between{kSmallestMtu6, 65535})
+           .read("TUNNEL_MTU", tunnel_mtu, Between{68, 65535})
+           .consume_rest(rest)
+           .complete())
+    return Status::failed();
+  Errors& errors = args.errors();
+  Status status;
+  if (files.empty()) status &= errors.error("missing mandatory CONFIG argument, the name of a file");
+  std::vector<GatewayPort> ports(port_texts.size());
+  bool parsed = true;
+  for (size_t i = 0; i < ports.size(); ++i) parsed &= read_port(port_texts[i], i, ports[i], errors).ok();
+  const auto inside = [](const GatewayPort& port) { return port.inside; };
+  const size_t protected_ports = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), inside));
+  if (parsed && (protected_ports == 0 || protected_ports == ports.size()))
+    status &= errors.error("PORT: expected a protected port and an unprotected one at least");
+  const int n = static_cast<int>(ports.size());
+  const int inputs = args.scope()->ninputs(), outputs = args.scope()->noutputs();
+  const auto fits = [n](int connected) { return connected == n || connected == n + 1; };
+  if (parsed && (!fits(inputs) || !fits(outputs)))
+    status &= errors.error("expected {} or {} inputs and outputs, for each PORT and the host; {} and {} are connected",
+                           n, n + 1, inputs, outputs);
+  if (tunnel_mtu && *tunnel_mtu > mtu) status &= errors.error("TUNNEL_MTU: expected at most MTU {}", mtu);
+  if (!parsed || !status.ok()) return Status::failed();
+
+  std::string database;
+  for (const std::string& file : files) database += (database.empty() ? "CONFIG " : ", CONFIG ") + file;
+  for (const std::string& argument : rest) database += ", " + argument;
+  body = GatewayText(ports, mtu, tunnel_mtu.value_or(mtu - kMostOverhead), inputs > n, outputs > n).write(database);
+  return {};
+}
+
+}  // namespace headrace
