@@ -1,5 +1,6 @@
-// An IPsec gateway (RFC 4301) between two Linux interfaces: packets that policies want to be protected leave in ESP, on the
-// CPU or on a device.
+// An IPsec gateway (RFC 4301) between two Linux interfaces, made of fine elements: IPv4 packets that policies want to be
+// protected leave in ESP, on the CPU or on a device. It finds its neighbors by ARP. ipsec-secgw.click is shorter, forwards
+// IPv6, too, and takes routes and neighbors from CONFIG.
 //
 //     headrace run conf/ipsec-gateway.click CONFIG=gateway.cfg LAN=eth1 WAN=eth0 LAN_ADDR=192.168.1.1/24 \
 //         WAN_ADDR=203.0.113.2/24 GATEWAY=203.0.113.1 STATE=/var/lib/headrace/ipsec.state
@@ -12,8 +13,8 @@
 // WAN_ETH. Frames that it receives are its own, the kernel does not see them. Switch offloads off at both interfaces:
 // ethtool -K DEV tx off tso off gso off gro off.
 //
-// MTU is that of both links. TUNNEL_MTU is the longest packet to be protected: MTU less what ESP adds, at most 73 bytes
-// with IPv4 outside and 93 with IPv6, 8 more in UDP. Longer packets are fragmented before they are encrypted, or, if they must
+// MTU is that of both links. TUNNEL_MTU is the longest packet to be protected: MTU less what ESP adds, at most 77 bytes
+// with IPv4 outside and 97 with IPv6, 8 more in UDP. Longer packets are fragmented before they are encrypted, or, if they must
 // not be, their senders learn TUNNEL_MTU. IKE that is for the gateway's own address goes to `for_the_host`, where a
 // KernelTap can take its place.
 //

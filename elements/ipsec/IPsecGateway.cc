@@ -22,36 +22,41 @@ struct GatewayPort {
   std::vector<Ip6Address> own6;
 };
 
-/// Reads `protected|unprotected ETH [ADDRESS ...]`.
-Status read_port(const std::string& text, size_t number, GatewayPort& port, Errors& errors) {
-  const auto wrong = [&](std::string_view word, const char* expected) {
-    return errors.error("PORT {}: '{}': expected {}", number, word, expected);
-  };
-  const ArgContext numbers(nullptr);
-  std::vector<std::string> words;
-  (void)parse_argument(text, words, numbers);
-  if (words.empty() || (words[0] != "protected" && words[0] != "unprotected"))
-    return wrong(words.empty() ? "" : words[0], "protected or unprotected");
-  port.inside = words[0] == "protected";
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i];
+/// `protected|unprotected ETH [ADDRESS ...]`.
+struct PortArg {
+  bool parse(std::string_view text, GatewayPort& port, const ArgContext& context) const {
+    const ArgContext numbers(nullptr);
+    std::vector<std::string> words;
+    (void)parse_argument(text, words, numbers);
+    if (words.empty()) return context.expect("protected or unprotected, and an Ethernet address");
+    if (words[0] != "protected" && words[0] != "unprotected")
+      return context.error("'{}': expected protected or unprotected", words[0]);
+    port.inside = words[0] == "protected";
+    for (size_t i = 1; i < words.size(); ++i)
+      if (!take(words[i], port, context)) return false;
+    if (port.ether.empty()) return context.error("'{}': expected the port's own Ethernet address as well", text);
+    return true;
+  }
+
+ private:
+  static bool take(const std::string& word, GatewayPort& port, const ArgContext& context) {
+    const ArgContext numbers(nullptr);
     EtherAddress ether;
     IpPrefix prefix;
     Ip6Prefix prefix6;
     if (word.ends_with(":eth") || parse_argument(word, ether, numbers)) {
-      if (!port.ether.empty()) return wrong(word, "one Ethernet address");
+      if (!port.ether.empty()) return context.error("'{}': expected one Ethernet address", word);
       port.ether = word;
     } else if (PrefixOrAddress{}.parse(word, prefix, numbers)) {
       port.own4.push_back(prefix);
     } else if (PrefixOrAddress{}.parse(word, prefix6, numbers)) {
       port.own6.push_back(prefix6.address);
     } else {
-      return wrong(word, "an Ethernet, IPv4 or IPv6 address");
+      return context.error("'{}': expected an Ethernet, IPv4 or IPv6 address", word);
     }
+    return true;
   }
-  if (port.ether.empty()) return errors.error("PORT {}: the port lacks its own Ethernet address", number);
-  return {};
-}
+};
 
 std::string hexadecimal(const Ip6Address& address) {
   std::string out;
@@ -283,34 +288,32 @@ class GatewayText {
 }  // namespace
 
 Status IPsecGateway::expand(Args& args, std::string& body) {
-  std::vector<std::string> files, port_texts, rest;
+  std::vector<std::string> files, rest;
+  std::vector<GatewayPort> ports;
   int mtu = 1500;
   std::optional<int> tunnel_mtu;
-  if (!args.read_all("CONFIG", files, AnyArg())
-           .read_all("PORT", port_texts, AnyArg())
-           .read("MTU", mtu, Between{kSmallestMtu6, 65535})
-           .read("TUNNEL_MTU", tunnel_mtu, Between{68, 65535})
-           .consume_rest(rest)
-           .complete())
-    return Status::failed();
   Errors& errors = args.errors();
-  Status status;
-  if (files.empty()) status &= errors.error("missing mandatory CONFIG argument, the name of a file");
-  std::vector<GatewayPort> ports(port_texts.size());
-  bool parsed = true;
-  for (size_t i = 0; i < ports.size(); ++i) parsed &= read_port(port_texts[i], i, ports[i], errors).ok();
-  const auto inside = [](const GatewayPort& port) { return port.inside; };
-  const size_t protected_ports = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), inside));
-  if (parsed && (protected_ports == 0 || protected_ports == ports.size()))
+  Status status = args.read_all("CONFIG", files, AnyArg()).consume();
+  if (files.empty()) status &= errors.error("missing mandatory CONFIG argument");
+  const Status read = args.read_all("PORT", ports, PortArg())
+                          .read("MTU", mtu, Between{kSmallestMtu6, 65535})
+                          .read("TUNNEL_MTU", tunnel_mtu, Between{68, 65535})
+                          .consume_rest(rest)
+                          .complete();
+  if (!read.ok()) return read;
+  const auto n = static_cast<int>(ports.size());
+  const auto inside = std::count_if(ports.begin(), ports.end(), [](const GatewayPort& port) { return port.inside; });
+  if (inside == 0 || inside == n)
     status &= errors.error("PORT: expected a protected port and an unprotected one at least");
-  const int n = static_cast<int>(ports.size());
   const int inputs = args.scope()->ninputs(), outputs = args.scope()->noutputs();
   const auto fits = [n](int connected) { return connected == n || connected == n + 1; };
-  if (parsed && (!fits(inputs) || !fits(outputs)))
-    status &= errors.error("expected {} or {} inputs and outputs, for each PORT and the host; {} and {} are connected",
-                           n, n + 1, inputs, outputs);
+  if (!fits(inputs) || !fits(outputs)) {
+    status &= errors.error(
+        "expected {} inputs and outputs, one for each PORT, or one more for the host; {} and {} are connected", n,
+        inputs, outputs);
+  }
   if (tunnel_mtu && *tunnel_mtu > mtu) status &= errors.error("TUNNEL_MTU: expected at most MTU {}", mtu);
-  if (!parsed || !status.ok()) return Status::failed();
+  if (!status.ok()) return status;
 
   std::string database;
   for (const std::string& file : files) database += (database.empty() ? "CONFIG " : ", CONFIG ") + file;

@@ -126,7 +126,9 @@ TEST_F(SecgwFile, MistakesOfAFileAreSaidAtOnce) {
            "sa in 2000 cipher_algo null auth_algo null mode transport\n"
            "rt ipv4 port 4\n"
            "rt\n"
-           "neigh port x 1:2:3:4:5\n"));
+           "neigh port x 1:2:3:4:5\n"
+           "neigh port 1 01:00:5e:00:00:01\n"
+           "neigh port 1 00:00:00:00:00:00\n"));
   EXPECT_EQ(messages_,
             "1: '10.0.0.0': expected an IPv4 address and the length of its prefix, as 10.0.0.0/8\n"
             "1: '5:4': expected ports FIRST:LAST, each 0 to 65535\n"
@@ -145,6 +147,8 @@ TEST_F(SecgwFile, MistakesOfAFileAreSaidAtOnce) {
             "13: 'rt': expected ipv4 or ipv6 after it\n"
             "14: 'x': expected the number of a port\n"
             "14: '1:2:3:4:5': expected an Ethernet address\n"
+            "15: '01:00:5e:00:00:01': expected the Ethernet address of a neighbor, not of a group or of nobody\n"
+            "16: '00:00:00:00:00:00': expected the Ethernet address of a neighbor, not of a group or of nobody\n"
             "11: '2000': line 10 has an association 'in' with this SPI already\n"
             "9: '1000': there is no association 'in' with this SPI\n");
 }

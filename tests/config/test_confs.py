@@ -67,7 +67,7 @@ def test_configuration_runs(headrace, conf):
     variables = []
     if "$IN" in text:
         variables = ["IN=in.pcap", "OUT0=out0.pcap", "OUT1=out1.pcap"]
-    elif conf.name in ("nat.click", "ipsec-gateway.click"):
+    elif conf.name in ("nat.click", "ipsec-gateway.click", "ipsec-secgw.click"):
         write_capture(headrace.folder / "wan-in.pcap", [ARP_REPLY])
         variables = NAT_VARIABLES
     elif "$FILE" in text:

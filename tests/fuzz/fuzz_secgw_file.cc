@@ -40,8 +40,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const AssociationProblem& problem : check_association(association)) require(!problem.fatal);
     require(!association.unparse().empty());
   }
-  for (const auto& route : config.routes) check_line(route.line);
-  for (const auto& neighbor : config.neighbors) check_line(neighbor.line);
+  for (const auto& route : config.routes) {
+    check_line(route.line);
+    require(route.prefix.length >= (route.v6 ? 0 : 96) && route.prefix.length <= 128);
+  }
+  for (const auto& neighbor : config.neighbors) {
+    check_line(neighbor.line);
+    require(!neighbor.address.is_group() && neighbor.address != EtherAddress());
+  }
   (void)check_secgw(config, "fuzz.cfg", errors);
 
   SecgwConfig again;
