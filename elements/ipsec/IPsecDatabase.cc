@@ -92,6 +92,7 @@ Status IPsecDatabase::configure(Args& args) {
     for (const SecgwConfig::Neighbor& neighbor : config.neighbors)
       neighbors_.push_back({neighbor, {file, neighbor.line}});
   }
+  files_are_whole_ = status.ok();
   return status;
 }
 

@@ -103,6 +103,8 @@ class IPsecDatabase : public Element {
   /// The `rt` and `neigh` lines of all files, in order; from configure() on.
   const std::vector<RouteLine>& routes() const { return routes_; }
   const std::vector<NeighborLine>& neighbors() const { return neighbors_; }
+  /// Whether the files had no mistakes, so that no line is missing.
+  bool files_are_whole() const { return files_are_whole_; }
 
   /// What shaders look up.
   struct View {
@@ -126,6 +128,7 @@ class IPsecDatabase : public Element {
   PolicyTable policies_;
   std::vector<RouteLine> routes_;
   std::vector<NeighborLine> neighbors_;
+  bool files_are_whole_ = false;
   std::unique_ptr<AssociationTable> table_;
   mutable PerThread<std::unique_ptr<ESPLibrary>> libraries_;
   Timer again_{this};

@@ -64,34 +64,42 @@ std::string hexadecimal(const Ip6Address& address) {
   return out;
 }
 
+/// What the arguments say.
+struct GatewayConfig {
+  std::vector<GatewayPort> ports;
+  int mtu = 1500, tunnel_mtu = 0;
+  std::string database;  ///< arguments of IPsecDatabase
+  std::string lookup;    ///< further arguments of IPsecESPLookup
+  bool from_host = false, to_host = false;
+};
+
 /// Writes the configuration.
 class GatewayText {
  public:
-  GatewayText(const std::vector<GatewayPort>& ports, int mtu, int tunnel_mtu, bool from_host, bool to_host)
-      : ports_(ports), mtu_(mtu), tunnel_mtu_(tunnel_mtu), from_host_(from_host), to_host_(to_host) {
-    for (const GatewayPort& port : ports) {
+  explicit GatewayText(const GatewayConfig& config) : config_(config) {
+    for (const GatewayPort& port : config.ports) {
       auto& [v4, v6] = port.inside ? inside_ : outside_;
       v4.insert(v4.end(), port.own4.begin(), port.own4.end());
       v6.insert(v6.end(), port.own6.begin(), port.own6.end());
     }
   }
 
-  std::string write(const std::string& database) {
-    declare("db", "IPsecDatabase({})", database);
+  std::string write() {
+    declare("db", "IPsecDatabase({})", config_.database);
     std::string ethers;
-    for (const GatewayPort& port : ports_) ethers += ", " + port.ether;
+    for (const GatewayPort& port : config_.ports) ethers += ", " + port.ether;
     declare("route", "IPsecRoute(db{})", ethers);
     declare("protected", "IPsecESPEncap(db)");
     connect("protected -> IPsecAES(db, ENCRYPT true) -> IPsecAuthHMACSHA1(db, VERIFY false) -> route");
     declare("authentic", "IPsecAuthHMACSHA1(db, VERIFY true)");
     declare("decrypted", "Classifier(0/40%f0, 0/60%f0)");
     connect("authentic -> IPsecAES(db, ENCRYPT false) -> IPsecESPUnencap(db) -> decrypted");
-    for (size_t i = 0; i < ports_.size(); ++i) write_port(i);
+    for (size_t i = 0; i < config_.ports.size(); ++i) write_port(i);
     write_ip4();
     write_ip6();
-    declare("for_host", "{}", to_host_ ? "Null" : "Discard");
-    if (to_host_) connect("for_host -> [{}] output", ports_.size());
-    if (from_host_) write_host();
+    declare("for_host", "{}", config_.to_host ? "Null" : "Discard");
+    if (config_.to_host) connect("for_host -> [{}] output", config_.ports.size());
+    if (config_.from_host) write_host();
     return declarations_ + connections_;
   }
 
@@ -132,7 +140,7 @@ class GatewayText {
 
   /// Frames of a port, by what they carry.
   void write_port(size_t i) {
-    const GatewayPort& port = ports_[i];
+    const GatewayPort& port = config_.ports[i];
     const std::string side = port.inside ? "inside" : "outside";
     Branches branches;
     std::string own4, own6;
@@ -180,19 +188,19 @@ class GatewayText {
     declare("ttl_out4", "DecIPTTL");
     declare("out4", "IPsecPolicy(db, out)");
     connect("ttl_out4 -> out4");
-    declare("tunnel4", "IPFragmenter({})", tunnel_mtu_);
+    declare("tunnel4", "IPFragmenter({})", config_.tunnel_mtu);
     connect("out4[0] -> tunnel4 -> protected");
-    declare("link_out4", "IPFragmenter({})", mtu_);
+    declare("link_out4", "IPFragmenter({})", config_.mtu);
     connect("out4[1] -> link_out4 -> route");
     error4("ttl_out4[1]", "timeexceeded", "route");
-    error4("tunnel4[1]", fmt::format("unreachable, needfrag, PMTU {}", tunnel_mtu_), "route");
-    error4("link_out4[1]", fmt::format("unreachable, needfrag, PMTU {}", mtu_), "route");
+    error4("tunnel4[1]", fmt::format("unreachable, needfrag, PMTU {}", config_.tunnel_mtu), "route");
+    error4("link_out4[1]", fmt::format("unreachable, needfrag, PMTU {}", config_.mtu), "route");
     // From outside to inside. Errors go through the policies.
     declare("outside4", "Strip(14)");
     connect("outside4 -> {} -> own_outside4", check4(outside_));
     branch("own_outside4", "IPClassifier",
            {{"ip proto 50 or " + to_hosts(outside_.v4), "IPReassembler -> esp4"}, {groups, "Discard"}, {"-", "in4"}});
-    declare("esp4", "IPsecESPLookup(db)");
+    declare("esp4", "IPsecESPLookup(db{})", config_.lookup);
     connect("esp4 -> authentic");
     connect("esp4[1] -> for_gateway4");
     declare("in4", "IPsecPolicy(db, in)");
@@ -200,12 +208,12 @@ class GatewayText {
     connect("in4[1], decrypted[0] -> own4");
     branch("own4", "IPClassifier", {{to_hosts(own), "for_gateway_by_policy4"}, {"-", "ttl_in4"}});
     declare("ttl_in4", "DecIPTTL");
-    declare("link_in4", "IPFragmenter({})", mtu_);
+    declare("link_in4", "IPFragmenter({})", config_.mtu);
     connect("ttl_in4 -> link_in4 -> route");
     error4("ttl_in4[1]", "timeexceeded", "out4");
-    error4("link_in4[1]", fmt::format("unreachable, needfrag, PMTU {}", mtu_), "out4");
+    error4("link_in4[1]", fmt::format("unreachable, needfrag, PMTU {}", config_.mtu), "out4");
     // The gateway itself. An answer takes the way that the question has come.
-    if (to_host_) {
+    if (config_.to_host) {
       for (const char* name : {"for_gateway4", "for_gateway_by_policy4"}) {
         declare(name, "Null");
         connect("{} -> for_host", name);
@@ -218,7 +226,7 @@ class GatewayText {
   }
 
   void write_ip6() {
-    const int tunnel_mtu = std::max(tunnel_mtu_, kSmallestMtu6);
+    const int tunnel_mtu = std::max(config_.tunnel_mtu, kSmallestMtu6);
     // Groups, and addresses of the link, are not forwarded (RFC 4291, 2.5.6).
     const Branches on_link = {{"24/ff", "Discard"}, {"24/fe80%ffc0", "Discard"}, {"8/fe80%ffc0", "Discard"}};
     Branches from_inside, from_outside{{"6/32", "esp6"}}, by_policy;
@@ -241,16 +249,16 @@ class GatewayText {
     connect("hlim_out6 -> out6");
     declare("tunnel6", "CheckLength({})", tunnel_mtu);
     connect("out6[0] -> tunnel6 -> protected");
-    declare("link_out6", "CheckLength({})", mtu_);
+    declare("link_out6", "CheckLength({})", config_.mtu);
     connect("out6[1] -> link_out6 -> route");
     error6("hlim_out6[1]", "timeexceeded", "route");
     error6("tunnel6[1]", fmt::format("packettoobig, PMTU {}", tunnel_mtu), "route");
-    error6("link_out6[1]", fmt::format("packettoobig, PMTU {}", mtu_), "route");
+    error6("link_out6[1]", fmt::format("packettoobig, PMTU {}", config_.mtu), "route");
 
     declare("outside6", "Strip(14)");
     connect("outside6 -> CheckIP6Header(DETAILS true) -> own_outside6");
     branch("own_outside6", "Classifier", from_outside);
-    declare("esp6", "IPsecESPLookup(db)");
+    declare("esp6", "IPsecESPLookup(db{})", config_.lookup);
     connect("esp6 -> authentic");
     connect("esp6[1] -> for_host");
     declare("in6", "IPsecPolicy(db, in)");
@@ -258,16 +266,16 @@ class GatewayText {
     connect("in6[1], decrypted[1] -> own6");
     branch("own6", "Classifier", by_policy);
     declare("hlim_in6", "DecIP6HLIM");
-    declare("link_in6", "CheckLength({})", mtu_);
+    declare("link_in6", "CheckLength({})", config_.mtu);
     connect("hlim_in6 -> link_in6 -> route");
     error6("hlim_in6[1]", "timeexceeded", "out6");
-    error6("link_in6[1]", fmt::format("packettoobig, PMTU {}", mtu_), "out6");
+    error6("link_in6[1]", fmt::format("packettoobig, PMTU {}", config_.mtu), "out6");
   }
 
   /// What the host sends: IKE leaves as it is (RFC 4301, 4.4.1), all else by the policies.
   void write_host() {
     declare("from_host", "Classifier(0/40%f0, 0/60%f0)");
-    connect("input[{}] -> from_host", ports_.size());
+    connect("input[{}] -> from_host", config_.ports.size());
     declare("ike4", "IPClassifier(src udp port 500 or src udp port 4500, -)");
     connect("from_host[0] -> MarkIPHeader -> ike4");
     connect("ike4[0] -> route");
@@ -278,9 +286,7 @@ class GatewayText {
     connect("ike6[2] -> out6");
   }
 
-  const std::vector<GatewayPort>& ports_;
-  int mtu_, tunnel_mtu_;
-  bool from_host_, to_host_;
+  const GatewayConfig& config_;
   Own inside_, outside_;
   std::string declarations_, connections_;
 };
@@ -288,21 +294,23 @@ class GatewayText {
 }  // namespace
 
 Status IPsecGateway::expand(Args& args, std::string& body) {
+  GatewayConfig config;
   std::vector<std::string> files, rest;
-  std::vector<GatewayPort> ports;
-  int mtu = 1500;
   std::optional<int> tunnel_mtu;
+  std::string encap_ports;
   Errors& errors = args.errors();
   Status status = args.read_all("CONFIG", files, AnyArg()).consume();
   if (files.empty()) status &= errors.error("missing mandatory CONFIG argument");
-  const Status read = args.read_all("PORT", ports, PortArg())
-                          .read("MTU", mtu, Between{kSmallestMtu6, 65535})
+  const Status read = args.read_all("PORT", config.ports, PortArg())
+                          .read("MTU", config.mtu, Between{kSmallestMtu6, 65535})
                           .read("TUNNEL_MTU", tunnel_mtu, Between{68, 65535})
+                          .read("ENCAP_PORTS", encap_ports, AnyArg())
                           .consume_rest(rest)
                           .complete();
   if (!read.ok()) return read;
-  const auto n = static_cast<int>(ports.size());
-  const auto inside = std::count_if(ports.begin(), ports.end(), [](const GatewayPort& port) { return port.inside; });
+  const auto n = static_cast<int>(config.ports.size());
+  const auto inside =
+      std::count_if(config.ports.begin(), config.ports.end(), [](const GatewayPort& port) { return port.inside; });
   if (inside == 0 || inside == n)
     status &= errors.error("PORT: expected a protected port and an unprotected one at least");
   const int inputs = args.scope()->ninputs(), outputs = args.scope()->noutputs();
@@ -312,13 +320,16 @@ Status IPsecGateway::expand(Args& args, std::string& body) {
         "expected {} inputs and outputs, one for each PORT, or one more for the host; {} and {} are connected", n,
         inputs, outputs);
   }
-  if (tunnel_mtu && *tunnel_mtu > mtu) status &= errors.error("TUNNEL_MTU: expected at most MTU {}", mtu);
+  if (tunnel_mtu && *tunnel_mtu > config.mtu) status &= errors.error("TUNNEL_MTU: expected at most MTU {}", config.mtu);
   if (!status.ok()) return status;
 
-  std::string database;
-  for (const std::string& file : files) database += (database.empty() ? "CONFIG " : ", CONFIG ") + file;
-  for (const std::string& argument : rest) database += ", " + argument;
-  body = GatewayText(ports, mtu, tunnel_mtu.value_or(mtu - kMostOverhead), inputs > n, outputs > n).write(database);
+  config.tunnel_mtu = tunnel_mtu.value_or(config.mtu - kMostOverhead);
+  config.from_host = inputs > n;
+  config.to_host = outputs > n;
+  for (const std::string& file : files) config.database += (config.database.empty() ? "CONFIG " : ", CONFIG ") + file;
+  for (const std::string& argument : rest) config.database += ", " + argument;
+  if (!encap_ports.empty()) config.lookup = ", ENCAP_PORTS " + encap_ports;
+  body = GatewayText(config).write();
   return {};
 }
 

@@ -178,6 +178,13 @@ def test_offload_page(prefix, tmp_path):
     assert not walk.problems, "\n".join(walk.problems)
 
 
+def test_ipsec_page(prefix, tmp_path):
+    walk = Walk("ipsec.md", tmp_path, prefix).walk()
+    status, output = walk.run("echo 'neigh port 1 02:00:00:00:01:10' >> gateway.cfg; headrace check with-host.click")
+    assert status == 0 and "no errors" in output
+    assert not walk.problems, "\n".join(walk.problems)
+
+
 def test_control_page(prefix, tmp_path):
     if not shutil.which("nc"):
         pytest.skip("nc is not installed (netcat-openbsd)")

@@ -57,7 +57,7 @@ class Pair:
     def router(self, i):
         return ("192.168.115.1", "192.168.105.1")[i]
 
-    def start(self, i):
+    def start(self, i, *arguments):
         end, gateway = self.ends[i], self.gateways[i]
         (self.folder / f"ep{i}.cfg").write_text(self.files[i])
         neighbors = [f"02:00:00:00:0{1 - i}:00", "02:00:00:00:ff:01", end.mac("eth0"), "02:00:00:00:ff:03"]
@@ -75,8 +75,8 @@ class Pair:
             Idle -> [3] gw [3] -> Discard;
             gw [4] -> host :: KernelTun(172.16.{i + 1}.5/32, DEVNAME own) -> [4] gw;
             """)
-        process = gateway.start(BINARY, "run", self.folder / f"gw{i}.click", "--mode", "cpu", "-w", "1", "--compile", "off",
-                                "--read", "gw/db.counts", cwd=self.folder)
+        process = gateway.start(BINARY, "run", self.folder / f"gw{i}.click", *(arguments or ("--mode", "cpu")), "-w", "1",
+                                "--compile", "off", "--read", "gw/db.counts", cwd=self.folder)
         for _ in range(100):
             if process.poll() is not None:
                 pytest.fail("".join(process.communicate()))
@@ -115,8 +115,9 @@ def ping(host, *arguments):
     return host.run("ping", *arguments, check=False, timeout=60).stdout
 
 
-def test_real_traffic(pair):
-    gateways = [pair.start(0), pair.start(1)]
+@pytest.mark.parametrize("way", [["--mode", "cpu"], ["--mode", "device", "--backend", "reference"]], ids=["cpu", "device"])
+def test_real_traffic(pair, way):
+    gateways = [pair.start(0, *way), pair.start(1, *way)]
     left, right = pair.ends
     for source, address in (LEFT, RIGHT), (LEFT_TRANSPORT, RIGHT_TRANSPORT), (LEFT6, RIGHT6):
         assert "5 received" in ping(left, "-c5", "-i0.05", "-s1000", "-I", source, address), address
@@ -232,8 +233,10 @@ def test_a_good_file(tmp_path):
     ("neigh port 1 02:00:00:00:01:01\n", "", "gw.cfg:3: '1': port 1 lacks a line 'neigh port 1 ADDRESS'"),
     ("/16 port 1", "/16 port 2", "gw.cfg:3: '2': expected a port from 0 to 1, those that are connected"),
     ("/16 port 1", "/16 port one", "gw.cfg:3: 'one': expected the number of a port"),
-    ("neigh port 1", "neigh port 7", "gw.cfg:5: '7': expected a port from 0 to 1, those that are connected"),
-    ("neigh port 1", "neigh port 0", "gw.cfg:5: '0': line 4 has a neighbor of this port already"),
+    ("neigh port 1 ", "neigh port 7 02:00:00:00:01:07\nneigh port 1 ",
+     "gw.cfg:5: '7': expected a port from 0 to 1, those that are connected"),
+    ("neigh port 1 ", "neigh port 0 02:00:00:00:01:00\nneigh port 1 ",
+     "gw.cfg:5: '0': line 4 has a neighbor of this port already"),
     ("02:00:00:00:01:01", "02:00:00:00:01", "gw.cfg:5: '02:00:00:00:01': expected an Ethernet address"),
     ("02:00:00:00:01:01", "03:00:00:00:01:01",
      "gw.cfg:5: '03:00:00:00:01:01': expected the Ethernet address of a neighbor, not of a group or of nobody"),
@@ -241,7 +244,7 @@ def test_a_good_file(tmp_path):
 ], ids=["no-neigh", "port-beyond", "port-word", "neigh-beyond", "neigh-twice", "mac-short", "mac-group", "route-twice"])
 def test_mistakes_in_the_file(tmp_path, before, after, error):
     assert before in CONFIG
-    assert error in check(tmp_path, CONFIG.replace(before, after)).splitlines()
+    assert check(tmp_path, CONFIG.replace(before, after)).splitlines() == [error, "Router could not be initialized!"]
 
 
 @pytest.mark.parametrize("change, errors", [
@@ -261,6 +264,12 @@ def test_mistakes_in_the_configuration(tmp_path, change, errors):
     shown = check(tmp_path, gateway=GATEWAY.replace(*change)).splitlines()
     assert shown[0] == "gw.click:1: While configuring 'gw :: IPsecGateway':", shown
     assert {f"  {error}" for error in errors} <= set(shown)
+
+
+def test_encapsulation_ports_are_for_the_lookup(tmp_path):
+    assert check(tmp_path, more=", ENCAP_PORTS 4500 4501") == ""
+    assert "IPsecESPLookup(db, ENCAP_PORTS 4501)" in netlab.call(
+        BINARY, "flatten", "-e", GATEWAY.format(more=", ENCAP_PORTS 4501"), cwd=tmp_path).stdout
 
 
 def test_further_arguments_are_for_the_database(tmp_path):
