@@ -184,7 +184,8 @@ class GatewayText {
     // From inside to outside. Errors are for hosts inside.
     declare("inside4", "Strip(14)");
     connect("inside4 -> {} -> own_inside4", check4(inside_));
-    branch("own_inside4", "IPClassifier", {{to_hosts(own), "for_gateway4"}, {groups, "Discard"}, {"-", "ttl_out4"}});
+    branch("own_inside4", "IPClassifier",
+           {{to_hosts(own), "IPReassembler -> for_gateway4"}, {groups, "Discard"}, {"-", "ttl_out4"}});
     declare("ttl_out4", "DecIPTTL");
     declare("out4", "IPsecPolicy(db, out)");
     connect("ttl_out4 -> out4");
@@ -206,7 +207,7 @@ class GatewayText {
     declare("in4", "IPsecPolicy(db, in)");
     connect("in4[0] -> Discard");
     connect("in4[1], decrypted[0] -> own4");
-    branch("own4", "IPClassifier", {{to_hosts(own), "for_gateway_by_policy4"}, {"-", "ttl_in4"}});
+    branch("own4", "IPClassifier", {{to_hosts(own), "IPReassembler -> for_gateway_by_policy4"}, {"-", "ttl_in4"}});
     declare("ttl_in4", "DecIPTTL");
     declare("link_in4", "IPFragmenter({})", config_.mtu);
     connect("ttl_in4 -> link_in4 -> route");
@@ -219,7 +220,7 @@ class GatewayText {
         connect("{} -> for_host", name);
       }
     } else {
-      branch("for_gateway4", "IPClassifier", {{"icmp type echo", "ICMPPingResponder -> route"}, {"-", "for_host"}});
+      branch("for_gateway4", "IPClassifier", {{"icmp type echo", "ICMPPingResponder -> link_out4"}, {"-", "for_host"}});
       branch("for_gateway_by_policy4", "IPClassifier",
              {{"icmp type echo", "ICMPPingResponder -> out4"}, {"-", "for_host"}});
     }
@@ -278,11 +279,11 @@ class GatewayText {
     connect("input[{}] -> from_host", config_.ports.size());
     declare("ike4", "IPClassifier(src udp port 500 or src udp port 4500, -)");
     connect("from_host[0] -> MarkIPHeader -> ike4");
-    connect("ike4[0] -> route");
+    connect("ike4[0] -> link_out4");
     connect("ike4[1] -> out4");
     declare("ike6", "Classifier(6/11 40/01f4, 6/11 40/1194, -)");
     connect("from_host[1] -> MarkIP6Header -> ike6");
-    connect("ike6[0], ike6[1] -> route");
+    connect("ike6[0], ike6[1] -> link_out6");
     connect("ike6[2] -> out6");
   }
 

@@ -22,6 +22,7 @@ struct Shipped {
         (void)errors.error_at(use.landmark, "bad is bad");
         return std::nullopt;
       }
+      if (use.config == "itself") return "input -> Chain(itself) -> output";
       if (use.config == "broken") return "input -> Nonsense -> output";
       std::string body = "// a comment ends the body\ninput -> ";
       for (int i = 0; i < std::stoi(std::string(use.config)); ++i) body += fmt::format("n{} :: Null -> ", i);
@@ -79,6 +80,14 @@ TEST(LangShipped, ErrorsAndWrongPorts) {
   Shipped s;
   EXPECT_EQ(faults("Idle -> Discard;\nIdle -> Chain(bad) -> Discard;", s.options()), "c:2: bad is bad\n");
   EXPECT_EQ(faults("Idle -> c :: Chain(1) -> Discard; c[1] -> Discard;", s.options()), "c:1: 'c' has no output 1\n");
+}
+
+TEST(LangShipped, OneThatContainsItselfIsAnError) {
+  Shipped s;
+  Options options = s.options();
+  options.limits.elements = 1000;
+  EXPECT_NE(faults("Idle -> Chain(itself) -> Discard;", options).find("too many elements: more than 1000"),
+            std::string::npos);
 }
 
 TEST(LangShipped, WhereEveryNameIsAClass) {
