@@ -12,7 +12,7 @@
 // may have several, of IPv4 and IPv6: LAN_ADDR="10.1.0.1/16 2001:db8:1::1/48". Frames that it receives are its own, the
 // kernel does not see them. Switch offloads off at both interfaces: ethtool -K DEV tx off tso off gso off gro off.
 //
-// For IKE, and pings of its IPv6 addresses, connect the host: gw[2] -> KernelTun(192.0.2.1/32) -> [2] gw;
+// For IKE connect the host: gw[2] -> KernelTun(192.0.2.1/32) -> [2] gw;
 //
 // WAN_OUT and LAN_OUT are where packets leave, if not by WAN and LAN: to try it on capture files, say pcap:FILE.
 

@@ -213,16 +213,21 @@ class GatewayText {
     connect("ttl_in4 -> link_in4 -> route");
     error4("ttl_in4[1]", "timeexceeded", "out4");
     error4("link_in4[1]", fmt::format("unreachable, needfrag, PMTU {}", config_.mtu), "out4");
-    // The gateway itself. An answer takes the way that the question has come.
-    if (config_.to_host) {
-      for (const char* name : {"for_gateway4", "for_gateway_by_policy4"}) {
+    write_gateway("4", "IPClassifier(icmp type echo, -)", "ICMPPingResponder");
+  }
+
+  /// The gateway itself: all is for the host, or pings are answered. An answer takes the way that the question has come.
+  void write_gateway(const std::string& family, const char* pings, const char* responder) {
+    for (const bool by_policy : {false, true}) {
+      const std::string name = (by_policy ? "for_gateway_by_policy" : "for_gateway") + family;
+      if (config_.to_host) {
         declare(name, "Null");
         connect("{} -> for_host", name);
+      } else {
+        declare(name, "{}", pings);
+        connect("{}[0] -> {} -> {}{}", name, responder, by_policy ? "out" : "link_out", family);
+        connect("{}[1] -> for_host", name);
       }
-    } else {
-      branch("for_gateway4", "IPClassifier", {{"icmp type echo", "ICMPPingResponder -> link_out4"}, {"-", "for_host"}});
-      branch("for_gateway_by_policy4", "IPClassifier",
-             {{"icmp type echo", "ICMPPingResponder -> out4"}, {"-", "for_host"}});
     }
   }
 
@@ -232,8 +237,8 @@ class GatewayText {
     const Branches on_link = {{"24/ff", "Discard"}, {"24/fe80%ffc0", "Discard"}, {"8/fe80%ffc0", "Discard"}};
     Branches from_inside, from_outside{{"6/32", "esp6"}}, by_policy;
     for (const std::vector<Ip6Address>* own : {&inside_.v6, &outside_.v6}) {
-      to_hosts6(*own, "for_host", from_inside);
-      to_hosts6(*own, "for_host", by_policy);
+      to_hosts6(*own, "for_gateway6", from_inside);
+      to_hosts6(*own, "for_gateway_by_policy6", by_policy);
     }
     to_hosts6(outside_.v6, "esp6", from_outside);
     for (Branches* branches : {&from_inside, &from_outside})
@@ -261,7 +266,7 @@ class GatewayText {
     branch("own_outside6", "Classifier", from_outside);
     declare("esp6", "IPsecESPLookup(db{})", config_.lookup);
     connect("esp6 -> authentic");
-    connect("esp6[1] -> for_host");
+    connect("esp6[1] -> for_gateway6");
     declare("in6", "IPsecPolicy(db, in)");
     connect("in6[0] -> Discard");
     connect("in6[1], decrypted[1] -> own6");
@@ -271,6 +276,8 @@ class GatewayText {
     connect("hlim_in6 -> link_in6 -> route");
     error6("hlim_in6[1]", "timeexceeded", "out6");
     error6("link_in6[1]", fmt::format("packettoobig, PMTU {}", config_.mtu), "out6");
+    write_gateway("6", "Classifier(6/3a 40/80, -)", "ICMP6PingResponder");
+    if (by_policy.size() == 1) connect("Idle -> for_gateway_by_policy6");  // there is no address
   }
 
   /// What the host sends: IKE leaves as it is (RFC 4301, 4.4.1), all else by the policies.

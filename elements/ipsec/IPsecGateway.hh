@@ -23,8 +23,8 @@ namespace headrace {
 ///
 /// The host gets what comes for an ADDRESS: all that inside neighbors send, what policies let pass from outside, and
 /// whatever comes from outside for the ADDRESS of an unprotected port and is not ESP, such as IKE. What the host sends
-/// leaves by the policies, but IKE (UDP ports 500 and 4500) leaves as it is. Without the host, pings of IPv4 ADDRESSes
-/// are answered, and the rest is dropped.
+/// leaves by the policies, but IKE (UDP ports 500 and 4500) leaves as it is. Without the host, pings of ADDRESSes are
+/// answered, and the rest is dropped.
 ///
 /// CONFIG: the file; several: CONFIG once for each.
 /// PORT: which side, the gateway's own Ethernet address (or `DEVICE:eth`), and its IPv4 and IPv6 addresses, each with the

@@ -182,6 +182,20 @@ TEST_F(Gateways, OwnAddressesAreAnswered) {
   ASSERT_EQ(at("out_a").size(), 3u);
   for (size_t i : {1, 2}) EXPECT_EQ(at("out_a")[i].substr(28 + 40, 16), "0000fffe00000001") << i;
   EXPECT_EQ(at("on_wire").size(), 1u) << "the second one in ESP";
+
+  // The same of IPv6: the solicitation for the near address, and pings. The messages are Scapy's.
+  send("in_a",
+       "3333ff00000102000000000186dd6000000000203aff20010db8000a00000000000000000002"
+       "ff0200000000000000000001ff00000187001c140000000020010db8000a000000000000000000010101020000000001");
+  ASSERT_EQ(at("out_a").size(), 4u);
+  EXPECT_EQ(at("out_a")[3].substr(28 + 80, 2), "88");
+  for (const char* ping :
+       {"6000000000083a4020010db8000a0000000000000000000220010db8000a000000000000000000018000243100010002",
+        "6000000000083a4020010db8000a0000000000000000000220010db8000b000000000000000000018000243000010002"})
+    send("in_a", kToA + "86dd" + ping);
+  ASSERT_EQ(at("out_a").size(), 6u);
+  for (size_t i : {4, 5}) EXPECT_EQ(at("out_a")[i].substr(28 + 80, 4), "8100") << i;
+  EXPECT_EQ(at("on_wire").size(), 2u) << "one more in ESP";
 }
 
 TEST(IPsecGateway, IsNoElementOfItsOwn) {

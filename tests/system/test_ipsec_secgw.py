@@ -193,9 +193,12 @@ def test_the_configuration_that_comes_with_the_program(tmp_path):
             for address in f"10.{n}.0.2", f"10.{n}.1.2":
                 end.address("eth0", f"{address}/16")
             end.ip("route", "add", "default", "via", f"10.{n}.0.1")
+            end.sysctl("net.ipv6.conf.eth0.disable_ipv6", 0)
+            end.ip("addr", "add", f"2001:db8:{n}::2/48", "dev", "eth0", "nodad")
+            end.ip("-6", "route", "add", "default", "via", f"2001:db8:{n}::1")
             running.append(gateway.start(
                 BINARY, "run", ROOT / "conf" / "ipsec-secgw.click", f"CONFIG={ROOT}/conf/ipsec-pair/{name}.cfg", "WAN=wan", "LAN=lan",
-                f"WAN_ADDR=192.0.2.{n}/24", f"LAN_ADDR=10.{n}.0.1/16", f"WAN_ETH=02:00:00:00:0{n}:02",
+                f"WAN_ADDR=192.0.2.{n}/24", f"LAN_ADDR=10.{n}.0.1/16 2001:db8:{n}::1/48", f"WAN_ETH=02:00:00:00:0{n}:02",
                 f"LAN_ETH=02:00:00:00:0{n}:01", "--mode", "cpu", "-w", "1", "--compile", "off", "--read", "gw/db.counts"))
         for end, n in zip(ends, (1, 2)):
             assert any("1 received" in ping(end, "-c1", "-W1", f"10.{n}.0.1") for _ in range(30)), n
@@ -203,6 +206,8 @@ def test_the_configuration_that_comes_with_the_program(tmp_path):
             assert "3 received" in ping(ends[0], "-c3", "-i0.05", address), address
         for address in "10.1.0.1", "10.2.0.1":  # also in fragments
             assert "2 received" in ping(ends[0], "-c2", "-i0.05", "-s4000", address), address
+        for address in "2001:db8:1::1", "2001:db8:2::1", "2001:db8:2::2":
+            assert "3 received" in ping(ends[0], "-6", "-c3", "-i0.05", address), address
         printed = [counts(stop(gateway)) for gateway in running]
     # The far gateway's own address is in the first network.
     assert printed[0]["out", 1001]["packets"] == printed[1]["in", 1001]["packets"] >= 6
