@@ -31,6 +31,8 @@ int Parser::parse_body(const std::string& body, const std::string& class_name, c
   const size_t first = program_.definitions.size();
   Token end;
   parse_overload(class_name, end);
+  if (!end.is('}') || !lexer.next().is(TokenKind::kEnd))
+    (void)errors_.error_at(landmark, "the body of compound element '{}' ends too early", class_name);
   lexer_ = nullptr;
   for (size_t i = first; i < program_.definitions.size(); ++i) {
     Definition& definition = program_.definitions[i];

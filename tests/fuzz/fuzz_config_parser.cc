@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <headrace/error.hh>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -48,6 +49,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   lang::Options options;
   options.limits = {.elements = 4096, .connections = 16384, .text_bytes = size_t{1} << 20};
   options.variables = {{"cmd", "1, \"x\""}};
+  // A compound element that comes with the program, with any body at all.
+  options.shipped = [](const lang::ElementUse& use, Errors& errors) -> std::optional<std::string> {
+    if (use.class_name != "Shipped") return std::nullopt;
+    if (use.inputs < 0 || use.outputs < 0 || use.name.empty()) abort();
+    if (use.config == "bad") (void)errors.error_at(use.landmark, "bad");
+    return use.config == "bad" ? std::nullopt : std::optional<std::string>(use.config);
+  };
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::string once, twice, thrice;
   for (const bool known : {false, true}) {
