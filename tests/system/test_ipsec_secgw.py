@@ -143,11 +143,15 @@ def test_real_traffic(pair, way):
         assert "receiver" in done.stdout
         time.sleep(0.3)
 
-    printed = [counts(stop(gateway)) for gateway in gateways]
+    texts = [stop(gateway) for gateway in gateways]
+    printed = [counts(text) for text in texts]
     for spi in 5, 10, 25:  # and back: 105, 110, 125
         for sender, receiver, number in (0, 1, spi), (1, 0, spi + 100):
             sent, came = printed[sender][("out", number)], printed[receiver][("in", number)]
-            assert sent["packets"] >= 5 and came == sent, (number, sent, came)
+            # Nothing is replayed, too old or otherwise wrong. Queues may overflow where TCP is faster than the link.
+            assert came.keys() == sent.keys() == {"packets", "bytes"}, texts
+            assert 5 <= came["packets"] <= sent["packets"], texts
+            assert spi != 10 or came == sent, texts
 
 
 def test_ike_reaches_the_host_and_leaves_it(pair):
