@@ -30,7 +30,7 @@ int Parser::parse_body(const std::string& body, const std::string& class_name, c
   lexer_ = &lexer;
   const size_t first = program_.definitions.size();
   Token end;
-  parse_overload(class_name, end);
+  parse_overload(class_name, Formals::kNone, end);
   if (!end.is('}') || !lexer.next().is(TokenKind::kEnd))
     (void)errors_.error_at(landmark, "the body of compound element '{}' ends too early", class_name);
   lexer_ = nullptr;
@@ -249,14 +249,14 @@ ClassId Parser::parse_compound(const std::string& name) {
       continue;
     }
     Token end;
-    compound.overloads.push_back(parse_overload(name, end));
+    compound.overloads.push_back(parse_overload(name, Formals::kMaybe, end));
     if (!end.is(TokenKind::kDoubleBar)) break;
   }
   --nesting_;
   return add_class(std::move(compound));
 }
 
-int Parser::parse_overload(const std::string& name, Token& end) {
+int Parser::parse_overload(const std::string& name, Formals formals, Token& end) {
   const int outer = current_;
   const int depth = current().depth + 1;
   current_ = static_cast<int>(program_.definitions.size());
@@ -270,7 +270,7 @@ int Parser::parse_overload(const std::string& name, Token& end) {
   definition.uncounted = 2;
   scopes_.emplace_back();
 
-  parse_formals();
+  if (formals == Formals::kMaybe) parse_formals();
   end = parse_block(Block::kCompound);
 
   scopes_.pop_back();

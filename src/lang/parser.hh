@@ -98,7 +98,8 @@ class Parser {
 
   // Compound elements and groups.
   ClassId parse_compound(const std::string& name);
-  int parse_overload(const std::string& name, Token& end);
+  enum class Formals { kNone, kMaybe };
+  int parse_overload(const std::string& name, Formals formals, Token& end);
   void parse_formals();
   void parse_group(ElementText& element);
   void skip_nested(char open, char close);

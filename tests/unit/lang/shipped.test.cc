@@ -23,6 +23,7 @@ struct Shipped {
         return std::nullopt;
       }
       if (use.config == "itself") return "input -> Chain(itself) -> output";
+      if (use.config == "formals") return "$a | input -> output";
       if (use.config == "early") return "input -> output } input -> output";
       if (use.config == "broken") return "input -> Nonsense -> output";
       std::string body = "// a comment ends the body\ninput -> ";
@@ -80,6 +81,7 @@ TEST(LangShipped, BodyDoesNotSeeClassesOfTheText) {
 TEST(LangShipped, ErrorsAndWrongPorts) {
   Shipped s;
   EXPECT_EQ(faults("Idle -> Discard;\nIdle -> Chain(bad) -> Discard;", s.options()), "c:2: bad is bad\n");
+  EXPECT_NE(faults("Idle -> Chain(formals) -> Discard;", s.options()).find("syntax error near 'a'"), std::string::npos);
   EXPECT_EQ(faults("Idle -> Chain(early) -> Discard;", s.options()),
             "c:1: the body of compound element 'Chain' ends too early\n");
   EXPECT_EQ(faults("Idle -> c :: Chain(1) -> Discard; c[1] -> Discard;", s.options()), "c:1: 'c' has no output 1\n");
