@@ -137,11 +137,13 @@ def test_real_traffic(pair, way):
             socket.AF_INET6, router6)
 
     for address in RIGHT, RIGHT6:
-        right.start("iperf3", "-s", "-1", "-B", address, "-p", "5201")
-        time.sleep(0.3)
+        server = right.start("iperf3", "-s", "-1", "-B", address, "-p", "5201")
+        while not right.run("ss", "-Htln", "sport = :5201").stdout:
+            assert server.poll() is None, server.communicate()
+            time.sleep(0.05)
         done = left.run("iperf3", "-c", address, "-t", "2", "-p", "5201", timeout=40)
         assert "receiver" in done.stdout
-        time.sleep(0.3)
+        server.wait(10)
 
     texts = [stop(gateway) for gateway in gateways]
     printed = [counts(text) for text in texts]
