@@ -47,17 +47,26 @@ void AclTable::make_room() {
   rcu::reclaim();
 }
 
-AclGroups::Entry AclTable::make_entry(uint32_t number, const AclRule& rule) const {
-  const uint32_t words = options_.words;
-  AclGroups::Entry entry{};
-  std::copy_n(rule.value.begin(), words, entry.begin());
-  std::copy_n(rule.mask.begin(), words, entry.begin() + words);
-  // What all ports of a range have in common can be hashed.
+AclRule AclTable::tightened(const AclRule& rule) {
+  AclRule tight = rule;
   const uint32_t ports =
       common_mask(rule.low >> 16, rule.high >> 16) << 16 | common_mask(rule.low & 0xffff, rule.high & 0xffff);
-  entry[kAclPortWord] |= rule.low & ports & ~rule.mask[kAclPortWord];
-  entry[words + kAclPortWord] |= ports;
-  for (uint32_t i = 0; i < words; ++i) entry[i] &= entry[words + i];
+  // A value that contradicts the bounds matches nothing, with the mask as it is.
+  if (((rule.value[kAclPortWord] ^ rule.low) & rule.mask[kAclPortWord] & ports) == 0) {
+    tight.value[kAclPortWord] |= rule.low & ports;
+    tight.mask[kAclPortWord] |= ports;
+  }
+  for (uint32_t i = 0; i < AclRule::kMostWords; ++i) tight.value[i] &= tight.mask[i];
+  return tight;
+}
+
+AclGroups::Entry AclTable::make_entry(uint32_t number, const AclRule& rule) const {
+  const uint32_t words = options_.words;
+  // What all ports of a range have in common can be hashed.
+  const AclRule tight = tightened(rule);
+  AclGroups::Entry entry{};
+  std::copy_n(tight.value.begin(), words, entry.begin());
+  std::copy_n(tight.mask.begin(), words, entry.begin() + words);
   uint32_t* const more = &entry[2 * words];
   more[kAclLow] = rule.low;
   more[kAclHigh] = rule.high;

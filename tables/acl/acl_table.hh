@@ -53,7 +53,10 @@ class AclTable {
   /// the last call.
   std::vector<uint32_t> settle();
 
-  /// An entry's rule, with the mask of its ports widened to all that the bounds have in common.
+  /// The same rule as rule() returns it: the mask of ports has all that their bounds have in common, and the value has no
+  /// bits beside the mask.
+  static AclRule tightened(const AclRule& rule);
+  /// An entry's rule, tightened().
   std::optional<AclRule> rule(uint32_t number) const;
   /// Entries as of the last change, and without those that are removed.
   size_t size() const { return size_; }
