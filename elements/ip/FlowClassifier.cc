@@ -44,7 +44,7 @@ void FlowClassifier::add_handlers(Handlers& handlers, Owner& owner, Element& ele
   owner.add_handlers(handlers, element);
 }
 
-std::string FlowClassifier::note(const Owner& owner) const { return owner.note(); }
+auto FlowClassifier::note(const Owner& owner) const { return owner.note(); }
 
 void FlowClassifier::refresh(const Owner& owner) {
   renew(table, owner.view());

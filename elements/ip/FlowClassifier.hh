@@ -72,7 +72,7 @@ struct FlowClassifier : Shader<FlowClassifier> {
 
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner, Element& element);
-  std::string note(const Owner& owner) const;
+  auto note(const Owner& owner) const;
   void refresh(const Owner& owner);
   void mirror(Mirror& mirror, const Owner& owner);
   Extent extent(Anchor anchor) const {

@@ -85,7 +85,7 @@ TEST(FlowClassifier, MatchesWholeFrames) {
       "priority=8,dl_vlan=10,tcp6,ipv6_dst=2001:db8::/32,tp_dst=80 actions=2\n"
       "priority=7,in_port=3,arp,arp_op=1 actions=3\n"
       "priority=0 actions=0\n");
-  TestRouter r("p :: Paint(3) -> m; " + graph_of(file.path(), 4, "MarkMACHeader"));
+  TestRouter r(graph_of(file.path(), 4, "MarkMACHeader") + "Idle -> p :: Paint(3) -> m;");
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("p", from_hex("ffffffffffff 0a0b0c0d0e0f 0806 00010800060400010a0b0c0d0e0fc0000201000000000000c0000202"));
   r.push("p", from_hex("020304050607 0a0b0c0d0e0f 0806 00010800060400010a0b0c0d0e0fc0000201000000000000c0000202"));

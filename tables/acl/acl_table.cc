@@ -57,6 +57,13 @@ AclRule AclTable::tightened(const AclRule& rule) {
     tight.mask[kAclPortWord] |= ports;
   }
   for (uint32_t i = 0; i < AclRule::kMostWords; ++i) tight.value[i] &= tight.mask[i];
+  // One port, however it is given.
+  for (const uint32_t half : {0xffffu, 0xffff0000u}) {
+    const uint32_t port = tight.value[kAclPortWord] & half;
+    if ((tight.mask[kAclPortWord] & half) != half || port < (rule.low & half) || port > (rule.high & half)) continue;
+    tight.low = (tight.low & ~half) | port;
+    tight.high = (tight.high & ~half) | port;
+  }
   return tight;
 }
 
@@ -68,8 +75,8 @@ AclGroups::Entry AclTable::make_entry(uint32_t number, const AclRule& rule) cons
   std::copy_n(tight.value.begin(), words, entry.begin());
   std::copy_n(tight.mask.begin(), words, entry.begin() + words);
   uint32_t* const more = &entry[2 * words];
-  more[kAclLow] = rule.low;
-  more[kAclHigh] = rule.high;
+  more[kAclLow] = tight.low;
+  more[kAclHigh] = tight.high;
   more[kAclPriority] = rule.priority;
   more[kAclNumber] = number;
   more[kAclLife] = born_with(groups_->version() + 1);

@@ -53,8 +53,8 @@ class AclTable {
   /// the last call.
   std::vector<uint32_t> settle();
 
-  /// The same rule as rule() returns it: the mask of ports has all that their bounds have in common, and the value has no
-  /// bits beside the mask.
+  /// The same rule as rule() returns it: the mask of ports has all that their bounds have in common, the value has no bits
+  /// beside the mask, and the bounds of a port whose mask is full are that port.
   static AclRule tightened(const AclRule& rule);
   /// An entry's rule, tightened().
   std::optional<AclRule> rule(uint32_t number) const;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/text.hh"
 #include "support/source_dir.hh"
-#include "support/test_router.hh"
 #include "tables/acl/rule_file.hh"
 #include "tables/key/key_fields.hh"
 #include "tables/key/key_match.hh"
@@ -41,8 +42,10 @@ TEST(KeyFields, AreThoseOfOpenFlow) {
   wildcards.erase(std::unique(wildcards.begin(), wildcards.end()), wildcards.end());
   in_1_0 = static_cast<int>(wildcards.size());
   EXPECT_EQ(in_1_0, 12);
-  for (const KeyField& field : fields)
-    if (field.wildcard_1_0 >= 0) EXPECT_LT(field.place + field.bits, 12 * 32) << field.name;
+  for (const KeyField& field : fields) {
+    if (field.wildcard_1_0 < 0) continue;
+    EXPECT_LT(field.place + field.bits, 12 * 32) << field.name;
+  }
 }
 
 /// Fields that have bits in common require different values of something.
@@ -89,6 +92,19 @@ TEST(KeyFields, GetWhatWasSet) {
   }
 }
 
+/// Blanks between digits mean nothing.
+std::string frame_of_hex(std::string_view text) {
+  std::string bytes;
+  int high = -1;
+  for (const char c : text) {
+    const int digit = hex_digit(c);
+    if (digit < 0) continue;
+    if (high >= 0) bytes += static_cast<char>(high << 4 | digit);
+    high = high >= 0 ? -1 : digit;
+  }
+  return bytes;
+}
+
 PacketKey key_of(const std::string& frame, const PacketKeyContext& context = {}) {
   PacketBytes bytes;
   bytes.data = reinterpret_cast<const uint8_t*>(frame.data());
@@ -103,10 +119,10 @@ std::string field_of(const PacketKey& key, const char* name) {
 }
 
 TEST(PacketKey, OfTCPBehindATag) {
-  const PacketKey key = key_of(
-      testing::from_hex("020304050607 0a0b0c0d0e0f 8100a00a 0800"
-                        "45b80028 00000000 40060000 c0000201 c6336401 0050 1f90 000000000000000050000000 00000000"),
-      {7, 9, 0x1122334455667788, 0x99aabbccddeeff00});
+  const PacketKey key =
+      key_of(frame_of_hex("020304050607 0a0b0c0d0e0f 8100a00a 0800"
+                          "45b80028 00000000 40060000 c0000201 c6336401 0050 1f90 000000000000000050000000 00000000"),
+             {7, 9, 0x1122334455667788, 0x99aabbccddeeff00});
   const std::pair<const char*, const char*> expected[] = {{"in_port", "7"},
                                                           {"in_phy_port", "9"},
                                                           {"metadata", "0x1122334455667788"},
@@ -127,15 +143,15 @@ TEST(PacketKey, OfTCPBehindATag) {
 }
 
 TEST(PacketKey, OfLaterFragmentsHasNoPorts) {
-  const PacketKey key = key_of(testing::from_hex(
-      "020304050607 0a0b0c0d0e0f 0800 4500001c 00000010 40110000 c0000201 c6336401 0050 1f90 00080000"));
+  const PacketKey key = key_of(
+      frame_of_hex("020304050607 0a0b0c0d0e0f 0800 4500001c 00000010 40110000 c0000201 c6336401 0050 1f90 00080000"));
   EXPECT_EQ(field_of(key, "nw_proto"), "17");
   EXPECT_EQ(key.w[key_word::kPorts], 0u);
 }
 
 TEST(PacketKey, OfARP) {
-  const PacketKey key = key_of(testing::from_hex(
-      "ffffffffffff 0a0b0c0d0e0f 0806 0001 0800 06 04 0002 0a0b0c0d0e0f c0000201 020304050607 c0000202"));
+  const PacketKey key = key_of(
+      frame_of_hex("ffffffffffff 0a0b0c0d0e0f 0806 0001 0800 06 04 0002 0a0b0c0d0e0f c0000201 020304050607 c0000202"));
   const std::pair<const char*, const char*> expected[] = {{"dl_type", "0x806"},
                                                           {"arp_op", "2"},
                                                           {"arp_spa", "192.0.2.1"},
@@ -147,9 +163,9 @@ TEST(PacketKey, OfARP) {
 
 TEST(PacketKey, OfNeighborSolicitationBehindHopByHop) {
   const PacketKey key =
-      key_of(testing::from_hex("3333ff000002 0a0b0c0d0e0f 86dd 6e054321 0028 00 ff 20010db8000000000000000000000001"
-                               "ff0200000000000000000001ff000002 3a00000000000000"
-                               "8700 0000 00000000 20010db8000000000000000000000002 0101 0a0b0c0d0e0f"));
+      key_of(frame_of_hex("3333ff000002 0a0b0c0d0e0f 86dd 6e054321 0028 00 ff 20010db8000000000000000000000001"
+                          "ff0200000000000000000001ff000002 3a00000000000000"
+                          "8700 0000 00000000 20010db8000000000000000000000002 0101 0a0b0c0d0e0f"));
   const std::pair<const char*, const char*> expected[] = {{"dl_type", "0x86dd"},
                                                           {"ip_dscp", "56"},
                                                           {"nw_ecn", "0"},
@@ -166,17 +182,17 @@ TEST(PacketKey, OfNeighborSolicitationBehindHopByHop) {
 }
 
 TEST(PacketKey, OfMPLSAndPBB) {
-  const PacketKey mpls = key_of(testing::from_hex("020304050607 0a0b0c0d0e0f 8847 12345b40 45000014"));
+  const PacketKey mpls = key_of(frame_of_hex("020304050607 0a0b0c0d0e0f 8847 12345b40 45000014"));
   EXPECT_EQ(field_of(mpls, "mpls_label"), std::to_string(0x12345));
   EXPECT_EQ(field_of(mpls, "mpls_tc"), "5");
   EXPECT_EQ(field_of(mpls, "mpls_bos"), "1");
-  const PacketKey pbb = key_of(testing::from_hex("020304050607 0a0b0c0d0e0f 88e7 00abcdef 020304050607"));
+  const PacketKey pbb = key_of(frame_of_hex("020304050607 0a0b0c0d0e0f 88e7 00abcdef 020304050607"));
   EXPECT_EQ(field_of(pbb, "pbb_isid"), "0xabcdef");
 }
 
 /// Whatever the bytes are, nothing behind the end is read: AddressSanitizer sees to that.
 TEST(PacketKey, OfTruncatedFrames) {
-  const std::string whole = testing::from_hex(
+  const std::string whole = frame_of_hex(
       "3333ff000002 0a0b0c0d0e0f 81000001 86dd 6e054321 0028 00 ff 20010db8000000000000000000000001"
       "ff0200000000000000000001ff000002 3a00000000000000"
       "8700 0000 00000000 20010db8000000000000000000000002 0101 0a0b0c0d0e0f");
