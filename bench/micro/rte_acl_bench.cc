@@ -81,7 +81,7 @@ void acl_rte(benchmark::State& state) {
   if (rules.empty()) return;
   rte_acl_ctx* const table = start_dpdk() ? build(rules) : nullptr;
   if (table == nullptr) return state.SkipWithError("rte_acl has no table");
-  if (rte_acl_set_ctx_classify(table, static_cast<rte_acl_classify_alg>(state.range(2))) != 0) {
+  if (rte_acl_set_ctx_classify(table, static_cast<enum rte_acl_classify_alg>(state.range(2))) != 0) {
     rte_acl_free(table);
     return state.SkipWithError("this processor does not have the method");
   }

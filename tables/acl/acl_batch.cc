@@ -235,33 +235,35 @@ struct Avx512AclSteps {
   /// The places of a block with up to 4 entries that match.
   template <uint32_t kWords>
   HEADRACE_AVX512 static uint32_t few(const uint32_t* words, uint32_t shift, const uint32_t* key) {
-    const auto load = [&](uint32_t word) HEADRACE_AVX512_LAMBDA {
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words + (word << shift)));
-    };
-    auto equal = static_cast<__mmask8>((1u << (1u << shift)) - 1);
-    for (uint32_t i = 0; i < kWords; ++i) {
-      const __m128i masked = _mm_and_si128(load(kWords + i), _mm_set1_epi32(static_cast<int>(key[i])));
-      equal = _mm_mask_cmpeq_epi32_mask(equal, masked, load(i));
-    }
+    const size_t stride = size_t{1} << shift;
+    const uint32_t* value = words;
+    const uint32_t* more = words + (size_t{kWords} << shift);
+    const auto load = [](const uint32_t* from)
+                          HEADRACE_AVX512_LAMBDA { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); };
+    auto equal = static_cast<__mmask8>((1u << stride) - 1);
+    for (uint32_t i = 0; i < kWords; ++i, value += stride, more += stride)
+      equal = _mm_mask_cmpeq_epi32_mask(equal, _mm_and_si128(_mm_set1_epi32(static_cast<int>(key[i])), load(more)),
+                                        load(value));
     const __m128i ports = _mm_set1_epi32(static_cast<int>(key[kAclPortWord]));
-    const __mmask8 above = _mm_cmpge_epu16_mask(ports, load(2 * kWords + kAclLow));
-    const uint32_t within = _mm_mask_cmple_epu16_mask(above, ports, load(2 * kWords + kAclHigh));
+    const __mmask8 above = _mm_cmpge_epu16_mask(ports, load(more));
+    const uint32_t within = _mm_mask_cmple_epu16_mask(above, ports, load(more + stride));
     return equal & _pext_u32(within & within >> 1, 0x55);
   }
   /// The same of one with 8 or 16.
   template <uint32_t kWords>
   HEADRACE_AVX512 static uint32_t many(const uint32_t* words, uint32_t shift, const uint32_t* key) {
-    const auto places = static_cast<__mmask16>((1u << (1u << shift)) - 1);
-    const auto load = [&](uint32_t word)
-                          HEADRACE_AVX512_LAMBDA { return _mm512_maskz_loadu_epi32(places, words + (word << shift)); };
-    __mmask16 equal = places;
-    for (uint32_t i = 0; i < kWords; ++i) {
-      const __m512i masked = _mm512_and_si512(load(kWords + i), _mm512_set1_epi32(static_cast<int>(key[i])));
-      equal = _mm512_mask_cmpeq_epi32_mask(equal, masked, load(i));
-    }
+    const size_t stride = size_t{1} << shift;
+    const uint32_t* value = words;
+    const uint32_t* more = words + (size_t{kWords} << shift);
+    auto equal = static_cast<__mmask16>((1u << stride) - 1);
+    const __mmask16 places = equal;
+    for (uint32_t i = 0; i < kWords; ++i, value += stride, more += stride)
+      equal = _mm512_mask_cmpeq_epi32_mask(
+          equal, _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(key[i])), _mm512_maskz_loadu_epi32(places, more)),
+          _mm512_maskz_loadu_epi32(places, value));
     const __m512i ports = _mm512_set1_epi32(static_cast<int>(key[kAclPortWord]));
-    const __mmask32 above = _mm512_cmpge_epu16_mask(ports, load(2 * kWords + kAclLow));
-    const uint32_t within = _mm512_mask_cmple_epu16_mask(above, ports, load(2 * kWords + kAclHigh));
+    const __mmask32 above = _mm512_cmpge_epu16_mask(ports, _mm512_maskz_loadu_epi32(places, more));
+    const uint32_t within = _mm512_mask_cmple_epu16_mask(above, ports, _mm512_maskz_loadu_epi32(places, more + stride));
     return equal & _pext_u32(within & within >> 1, 0x55555555);
   }
 };

@@ -188,13 +188,16 @@ class AclLookup {
   /// Makes an entry that matches the best one, if it is. False if the entry is not in the table; the group's others may
   /// match then. Else none of them is better.
   HEADRACE_SHADER bool take(const uint32_t* entry, uint32_t shift, AclMatch& found) const {
-    const uint32_t* const more = entry + ((2 * kWords) << shift);
-    const uint32_t life = load_shared(more + (kAclLife << shift));
+    static_assert(kAclNumber == kAclPriority + 1 && kAclLife == kAclNumber + 1 && kAclData == kAclLife + 1);
+    const size_t stride = size_t{1} << shift;
+    const uint32_t* const at = entry + (size_t{2 * kWords + kAclPriority} << shift);
+    const uint32_t* const changing = at + 2 * stride;
+    const uint32_t life = load_shared(changing);
     if (life != 0 && !acl_alive(life, version_)) [[unlikely]]
       return false;
-    const uint32_t priority = more[kAclPriority << shift], number = more[kAclNumber << shift];
+    const uint32_t priority = at[0], number = at[stride];
     if (priority > found.priority || (priority == found.priority && number < found.number))
-      found = {number, load_shared(more + (kAclData << shift)), priority};
+      found = {number, load_shared(changing + stride), priority};
     return true;
   }
 

@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -306,6 +308,30 @@ TEST(AclTable, DecidesAsALinearListOnClassBenchSamples) {
   check_set(folder + "acl1_sample.rules", 118, 2000);
   check_set(folder + "fw1_sample.rules", 108, 2000);
   check_set(folder + "ipc1_sample.rules", 120, 2000);
+}
+
+/// The sets of an archive, as long as it lives.
+struct UnpackedSets {
+  explicit UnpackedSets(const std::string& archive)
+      : folder(std::filesystem::temp_directory_path() / fmt::format("headrace-sets-{}", ::getpid())) {
+    std::filesystem::create_directories(folder);
+    good = std::system(fmt::format("tar -xf '{}' -C '{}'", archive, folder.string()).c_str()) == 0;
+  }
+  ~UnpackedSets() { std::filesystem::remove_all(folder); }
+
+  std::filesystem::path folder;
+  bool good = false;
+};
+
+TEST(AclTable, DecidesAsALinearListOnClassBench) {
+  const std::string archive =
+      kSourceDir + "/../shared/data/classbench/classbench-acl1-fw1-ipc1_1k_10k_neurocuts.tar.xz";
+  if (!std::filesystem::exists(archive)) GTEST_SKIP() << archive << " is not there";
+  const UnpackedSets sets(archive);
+  ASSERT_TRUE(sets.good);
+  constexpr std::pair<const char*, size_t> kSets[] = {{"acl1_1k", 942},   {"fw1_1k", 857},   {"ipc1_1k", 974},
+                                                      {"acl1_10k", 9774}, {"fw1_10k", 9379}, {"ipc1_10k", 9518}};
+  for (const auto& [set, rules] : kSets) check_set(sets.folder / set, rules, 600);
 }
 
 /// A copy that follows by changed pages, as that of a device does.
