@@ -294,7 +294,10 @@ void FlowRules::add_handlers(Handlers& handlers, Element&) {
           const std::lock_guard guard(lock_);
           std::vector<Change> changes;
           Status status;
-          for (std::string_view text = value; !text.empty();) {
+          // Quotation marks only keep commas from parting arguments of a script.
+          std::string plain = value;
+          std::erase(plain, '"');
+          for (std::string_view text = plain; !text.empty();) {
             const size_t end = text.find('\n');
             std::string_view line = trimmed(text.substr(0, end));
             text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
@@ -321,7 +324,9 @@ void FlowRules::add_handlers(Handlers& handlers, Element&) {
   handlers.read_with("lookup", [this](const std::string& text, std::string& value, Errors& errors) {
     const std::lock_guard guard(lock_);
     const int before = errors.error_count();
-    value = lookup(text, errors);
+    std::string plain = text;
+    std::erase(plain, '"');
+    value = lookup(plain, errors);
     return errors.error_count() == before ? Status() : Status::failed();
   });
   handlers.read(
