@@ -138,8 +138,7 @@ Next FlowClassifier::escape(Packet*& p, Emitter& emit, Owner& owner) const {
 }
 
 void FlowClassifier::release(Packet* const*, const Result* results, int n, Owner& owner) const {
-  for (int i = 0; i < n; ++i)
-    if (results[i].number != AclMatch::kNone) owner.count(results[i].number, results[i].length);
+  owner.count(results, n);
 }
 
 HEADRACE_ELEMENT(FlowClassifier)
