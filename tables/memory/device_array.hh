@@ -15,8 +15,8 @@
 
 namespace headrace {
 
-/// An array of zeros to be filled before it is mirrored for the first time; a device then copies it once and never
-/// looks at it again. Large ones lie on huge pages where the kernel agrees.
+/// An array of zeros to be filled before it is mirrored for the first time; a device then copies it once, and later only
+/// what changed() names. Large ones lie on huge pages where the kernel agrees.
 template <typename T>
 class DeviceArray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -42,6 +42,9 @@ class DeviceArray {
   size_t bytes() const { return size_ * sizeof(T); }
   T& operator[](size_t i) { return data_.get()[i]; }
   const T& operator[](size_t i) const { return data_.get()[i]; }
+
+  /// Elements have changed, or are about to, since the array was mirrored. Not while it is.
+  void changed(size_t first, size_t count) { changes_->mark(first * sizeof(T), (first + count) * sizeof(T)); }
 
   /// The address of a device's copy.
   const T* mirror(Mirror& mirror) const { return mirror.array(data_.get(), size_, changes_.get()); }

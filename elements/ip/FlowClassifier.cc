@@ -1,0 +1,146 @@
+#include "elements/ip/FlowClassifier.hh"
+
+#include <headrace/element.hh>
+
+#include "elements/ip/flow_rules.hh"
+#include "tables/acl/acl_batch.hh"
+
+namespace headrace {
+
+namespace {
+
+uint32_t load_big_endian32(const uint8_t* at) {
+  uint32_t word;
+  std::memcpy(&word, at, sizeof word);
+  return __builtin_bswap32(word);
+}
+
+/// The first four words of an IPv4 packet's key, as parse_ip() makes them. False: it is none, or invalid.
+bool read_ip4_packet(const Packet& p, uint32_t* key) {
+  if (!p.has_network_header()) return false;
+  const uint8_t* const h = p.network_header();
+  const int length = p.network_length();
+  if (length < 20 || h[0] >> 4 != 4) return false;
+  const int header = (h[0] & 15) * 4;
+  if (header < 20 || header > length) return false;
+  const int total = h[2] << 8 | h[3];
+  const int end = total >= header && total < length ? total : length;
+  const uint32_t protocol = h[9];
+  key[key_word::kIp4Src] = load_big_endian32(h + 12);
+  key[key_word::kIp4Dst] = load_big_endian32(h + 16);
+  key[key_word::kTypes] = 0x08000000 | protocol << 8 | h[1];
+  uint32_t ports = 0;
+  if (((h[6] & 0x1f) | h[7]) == 0) {
+    const bool has_ports =
+        protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp || protocol == ip_protocol::kSctp;
+    if (has_ports && header + 4 <= end) {
+      ports = load_big_endian32(h + header);
+    } else if ((protocol == ip_protocol::kIcmp || protocol == ip_protocol::kIcmp6) && header + 2 <= end) {
+      ports = uint32_t{h[header]} << 16 | h[header + 1];
+    }
+  }
+  key[key_word::kPorts] = ports;
+  return true;
+}
+
+/// What a packet in memory is matched by. False: it has no header that FIELDS needs.
+bool read_packet(const Packet& p, uint32_t words, PacketKey& key) {
+  if (words == 4) {
+    if (!p.has_network_header() || p.network_length() < 20) return false;
+    PacketBytes bytes;
+    bytes.data = p.network_header();
+    const int32_t end = p.network_length();
+    bytes.length = static_cast<uint32_t>(end);
+    key = parse_ip(bytes, 0, end);
+    return true;
+  }
+  if (!p.has_mac_header()) return false;
+  const int32_t end = static_cast<int32_t>(p.end_data() - p.mac_header());
+  if (end < 14) return false;
+  PacketBytes bytes;
+  bytes.data = p.mac_header();
+  bytes.length = static_cast<uint32_t>(end);
+  PacketKeyContext context;
+  context.in_port = p.anno()[anno_offset::kPaint];
+  key = parse_frame(bytes, end, context);
+  return true;
+}
+
+}  // namespace
+
+Status FlowClassifier::configure(Args& args, Owner& owner) {
+  const Status status = owner.configure(args);
+  words = owner.words();
+  return status;
+}
+
+void FlowClassifier::add_handlers(Handlers& handlers, Owner& owner, Element& element) {
+  owner.add_handlers(handlers, element);
+}
+
+auto FlowClassifier::note(const Owner& owner) const { return owner.note(); }
+
+void FlowClassifier::refresh(const Owner& owner) {
+  renew(table, owner.view());
+  renew(words, owner.words());
+}
+
+void FlowClassifier::mirror(Mirror& mirror, const Owner& owner) {
+  table = owner.mirror(mirror);
+  words = owner.words();
+}
+
+void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
+  uint32_t keys[Batch::kCapacity * key_word::kCount];
+  AclMatch matches[Batch::kCapacity];
+  bool read[Batch::kCapacity];
+  for (int i = 0; i < n; ++i) {
+    read[i] = words == 4 && read_ip4_packet(*packets[i], keys + i * 4);
+    if (read[i]) [[likely]]
+      continue;
+    PacketKey key;
+    read[i] = read_packet(*packets[i], words, key);
+    if (!read[i]) key = PacketKey{};
+    std::memcpy(keys + static_cast<uint32_t>(i) * words, key.w, words * sizeof(uint32_t));
+  }
+  acl_find_batch(table, keys, matches, static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    if (!read[i]) [[unlikely]] {
+      ++events[kNoHeader];
+      nexts[i] = kDrop;
+      results[i] = {AclMatch::kNone, 0};
+      continue;
+    }
+    results[i] = {matches[i].number, packets[i]->length()};
+    if (matches[i].number == AclMatch::kNone) {
+      ++events[kNoRule];
+      nexts[i] = kDrop;
+    } else if (matches[i].data == kDropPort) {
+      ++events[kDropped];
+      nexts[i] = kDrop;
+    } else {
+      nexts[i] = static_cast<Next>(matches[i].data);
+    }
+  }
+}
+
+Next FlowClassifier::escape(Packet*& p, Emitter& emit, Owner& owner) const {
+  FlowClassifier now = *this;
+  now.refresh(owner);
+  Next next = kDrop;
+  uint64_t events[kCounters.kCount] = {};
+  Result result;
+  now.shade_batch(&p, 1, &next, events, &result);
+  now.release(&p, &result, 1, owner);
+  for (int i = 0; i < kCounters.kCount; ++i)
+    if (events[i] != 0) static_cast<ShaderElementBase&>(emit.element()).count_event(i);
+  return next;
+}
+
+void FlowClassifier::release(Packet* const*, const Result* results, int n, Owner& owner) const {
+  owner.count(results, n);
+}
+
+HEADRACE_ELEMENT(FlowClassifier)
+
+}  // namespace headrace

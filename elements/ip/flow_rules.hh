@@ -1,0 +1,116 @@
+#pragma once
+/// \file
+/// The rules of a FlowClassifier, on the host.
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <headrace/element.hh>
+#include <headrace/mirror.hh>
+#include <headrace/worker.hh>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "elements/ip/FlowClassifier.hh"
+#include "tables/acl/acl_table.hh"
+#include "tables/acl/rule_file.hh"
+#include "tables/files/file_stamp.hh"
+
+namespace headrace {
+
+/// Packets and bytes of entries by number, counted by each worker for itself.
+class EntryCounts {
+ public:
+  /// Entries that can be counted.
+  static constexpr uint32_t kMost = 1u << 22;
+
+  ~EntryCounts();
+  /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
+  void reserve(uint32_t count);
+  /// Counts packets on the worker that has them; those without an entry are left out.
+  void add(const FlowClassifier::Result* results, int n);
+  /// Not while a worker may count for the number.
+  void clear(uint32_t number);
+  struct Sum {
+    uint64_t packets = 0, bytes = 0;
+  };
+  Sum sum(uint32_t number) const;
+
+ private:
+  static constexpr uint32_t kPart = 4096;
+  struct Parts {
+    std::atomic<Sum*> parts[kMost / kPart] = {};
+  };
+  PerThread<Parts> threads_;
+  uint32_t reserved_ = 0;
+};
+
+class FlowRules {
+ public:
+  FlowRules() = default;
+  FlowRules(const FlowRules&) = delete;
+  FlowRules& operator=(const FlowRules&) = delete;
+
+  Status configure(Args& args);
+  void add_handlers(Handlers& handlers, Element& element);
+  std::string note() const;
+  bool current() const { return file_.path.empty() || file_.unchanged(); }
+
+  AclView view() const { return table_->view(); }
+  AclView mirror(Mirror& mirror) const {
+    const std::lock_guard guard(lock_);
+    return table_->mirror(mirror);
+  }
+  uint32_t words() const { return words_; }
+  void count(const FlowClassifier::Result* results, int n) const { counts_.add(results, n); }
+
+ private:
+  enum class Command { kAdd, kModify, kRemove };
+  struct Change {
+    Command command;
+    FlowRule rule;
+  };
+  using Clock = std::chrono::steady_clock;
+  /// A number that a packet of a late job may still bring back.
+  struct Resting {
+    Clock::time_point since;
+    uint32_t number;
+  };
+
+  /// The words that a rule matches on, as FIELDS has them.
+  static uint32_t words_for(const FlowRule& rule);
+  std::string why_not(const FlowRule& rule) const;
+  /// The number of the entry with this match and priority; kNone if there is none.
+  uint32_t find(const AclRule& rule) const;
+  static uint64_t name_of(const AclRule& rule);
+  uint32_t take_number();
+  static uint32_t data_of(const FlowRule& rule);
+  /// Returns the number of the new entry.
+  uint32_t insert(const FlowRule& rule);
+  /// No rule is known by this number any more.
+  void forget(uint32_t number);
+  Status parse(std::string_view text, Command command, std::vector<Change>& changes, Errors& errors) const;
+  /// Makes all changes or none.
+  Status apply(const std::vector<Change>& changes, Errors& errors);
+  std::string text_of(uint32_t number) const;
+  std::string lookup(std::string_view text, Errors& errors) const;
+  std::string list_counts() const;
+  std::string describe() const;
+
+  mutable std::mutex lock_;  // among those who change or list the table
+  std::unique_ptr<AclTable> table_;
+  uint32_t words_ = 4;
+  int outputs_ = 0;
+  FileStamp file_;
+  size_t bad_lines_ = 0;
+  std::unordered_multimap<uint64_t, uint32_t> numbers_;  // by what an entry is known by
+  mutable EntryCounts counts_;
+  uint32_t next_number_ = 0;
+  std::deque<Resting> resting_;
+};
+
+}  // namespace headrace

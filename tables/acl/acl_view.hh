@@ -1,0 +1,267 @@
+#pragma once
+/// \file
+/// The view of a table of masked entries with priorities, for both processors. Includes no standard header.
+///
+/// The structure is that of TupleMerge (J. Daly et al., "TupleMerge: Fast Software Packet Processing for Online Packet
+/// Classification", IEEE/ACM Transactions on Networking 27(4), 2019): entries whose masks contain a common coarser mask, a
+/// *tuple*, are in one hash table under their masked values; entries with one masked value, a *group*, are compared in
+/// order of priority. Tuples are asked in the order of their best priorities, until what is found is
+/// better than what the others have; and, by tuple pruning
+/// (V. Srinivasan, S. Suri, G. Varghese, "Packet Classification using Tuple Space Search", SIGCOMM 1999), those are
+/// skipped that have no entry for one of the key's first two words, which are IPv4 addresses.
+
+#include <headrace/shader_types.hh>
+
+#include "tables/hash/hash_view.hh"
+
+namespace headrace {
+
+/// Most tuples of a table: a bit each of a word.
+inline constexpr uint32_t kAclTuples = 64;
+
+/// The tuples with entries for an address: a trie whose first level has a word for each value of the upper 16 bits, and
+/// whose nodes, behind it, have one for each value of the next 8 bits. A word is the number of a set of tuples, or, with
+/// its highest bit set, that of a node. Sets may name tuples that have no such entry, but miss none.
+class AclTrieView {
+ public:
+  static constexpr uint32_t kNode = 1u << 15;
+  static constexpr uint32_t kFirst = 65536;
+  static constexpr uint32_t kNodeWords = 256;
+
+  AclTrieView() = default;
+  bool operator==(const AclTrieView&) const = default;
+  HEADRACE_SHADER AclTrieView(const uint16_t* words, const uint64_t* sets) : words_(words), sets_(sets) {}
+
+  HEADRACE_SHADER uint64_t tuples(uint32_t address) const {
+    uint32_t word = load_shared(words_ + (address >> 16));
+    if (word & kNode) word = load_shared(words_ + at(word, address >> 8 & 0xff));
+    if (word & kNode) word = load_shared(words_ + at(word, address & 0xff));
+    return set(word);
+  }
+  HEADRACE_SHADER uint64_t set(uint32_t number) const { return load_shared(sets_ + number); }
+  /// The index of a node's word.
+  HEADRACE_SHADER static size_t at(uint32_t node, uint32_t byte) {
+    return kFirst + (size_t{node & (kNode - 1)} * kNodeWords | byte);
+  }
+  HEADRACE_SHADER const uint16_t* words() const { return words_; }
+
+ private:
+  const uint16_t* words_ = nullptr;
+  const uint64_t* sets_ = nullptr;
+};
+
+/// Words of an entry behind its value and its mask, which have as many words as a key.
+enum AclWord : uint32_t {
+  kAclLow,   ///< the two halves of a key's word kAclPortWord are not below those of this word,
+  kAclHigh,  ///< and not above those of this one
+  kAclPriority,
+  kAclNumber,
+  kAclLife,  ///< see acl_alive(); changed in place
+  kAclData,  ///< what the table's user wants of a match; changed in place
+  kAclMoreWords
+};
+
+/// Source and destination port in one word of a key.
+inline constexpr uint32_t kAclPortWord = 2;
+
+/// A block holds 1, 2, 4, 8 or 16 entries, by word: word w of entry i is at w * entries + i, so that a CPU compares all
+/// at a time. A place without an entry has mask 0 and value 1, which no key matches. Behind the words of a block of 16
+/// there is one more: the block with which the group goes on, with entries of no better rank; 0: none. Blocks are named
+/// by their first cell * 8 + the logarithm of their entries.
+struct AclBlock {
+  static constexpr uint32_t kLargest = 4;
+
+  HEADRACE_SHADER static uint32_t cell(uint32_t block) { return block >> 3; }
+  HEADRACE_SHADER static uint32_t shift(uint32_t block) { return block & 7; }
+};
+
+/// The unit of memory for blocks: a cache line.
+struct alignas(64) AclCell {
+  uint32_t w[16];
+};
+
+/// What changes in place beside blocks and groups.
+struct alignas(64) AclIndex {
+  /// No entry of the tuple, or of one with a higher number, has a better priority.
+  uint32_t best[kAclTuples];
+  /// Tuples with entries that are for a large part of all values of word 0 or 1: never pruned by that word.
+  uint64_t wide[2];
+  /// The number of the last commit.
+  uint32_t version;
+};
+
+/// Where the parts of a table are.
+struct AclGeneration {
+  const AclIndex* index = nullptr;
+  /// For words 0 and 1 of a key.
+  AclTrieView tries[2];
+  /// The tuples' masks, each of `words` words.
+  const uint32_t* masks = nullptr;
+  const AclCell* cells = nullptr;
+  HashView groups;
+  uint64_t seed = 0;
+  uint32_t words = 0;
+};
+
+/// What a lookup found.
+struct AclMatch {
+  static constexpr uint32_t kNone = 0xffffffffu;
+
+  uint32_t number = kNone;  ///< of the entry; kNone: none matches
+  uint32_t data = 0;
+  uint32_t priority = 0;
+};
+
+/// Whether an entry is in the table as of a commit. An entry that is settled has life 0. Before, the lower half says with
+/// which commit it appeared, the upper half with which one it went, in 15 bits above a bit that is set if it has been so.
+HEADRACE_SHADER bool acl_alive(uint32_t life, uint32_t version) {
+  const auto passed = [version](uint32_t half) { return (((version << 1) - (half & 0xfffe)) & 0xffff) < 0x8000; };
+  const bool born = (life & 1) == 0 || passed(life);
+  const bool dead = (life >> 16 & 1) != 0 && passed(life >> 16);
+  return born && !dead;
+}
+
+HEADRACE_SHADER uint32_t lowest_bit(uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<uint32_t>(__ffsll(static_cast<long long>(bits)) - 1);
+#else
+  return static_cast<uint32_t>(__builtin_ctzll(bits));
+#endif
+}
+
+/// Two words of a table at an address that 8 divides; the first in the lower half.
+HEADRACE_SHADER uint64_t acl_load_pair(const uint32_t* words) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  return uint64_t{load_shared(words + 1)} << 32 | load_shared(words);
+#else
+  using Pair [[gnu::may_alias]] = uint64_t;
+  return load_shared(reinterpret_cast<const Pair*>(words));
+#endif
+}
+
+/// The hash of a key under a tuple's mask.
+template <uint32_t kWords>
+HEADRACE_SHADER uint32_t acl_hash(const uint32_t* key, const uint32_t* mask, uint64_t seed) {
+  static_assert(kWords % 4 == 0);
+  uint64_t h = seed;
+  for (uint32_t i = 0; i < kWords; i += 4) {
+    const uint64_t a = (uint64_t{key[i + 1]} << 32 | key[i]) & acl_load_pair(mask + i);
+    const uint64_t b = (uint64_t{key[i + 3]} << 32 | key[i + 2]) & acl_load_pair(mask + i + 2);
+    h = fold_multiply(a ^ h, b ^ 0x9e3779b97f4a7c15ull);
+  }
+  return static_cast<uint32_t>(h ^ h >> 32);
+}
+
+/// Looks keys of `kWords` words up: see AclView.
+template <uint32_t kWords>
+class AclLookup {
+ public:
+  HEADRACE_SHADER explicit AclLookup(const AclGeneration& table) : table_(table), version_(load_version(table.index)) {}
+
+  HEADRACE_SHADER AclMatch find(const uint32_t* key) const {
+    AclMatch found;
+    for (uint64_t left = tuples_of(key); left != 0; left &= left - 1) {
+      const uint32_t tuple = lowest_bit(left);
+      if (load_shared(&table_.index->best[tuple]) < found.priority) break;
+      const uint32_t hash = hash_of(key, tuple);
+      table_.groups.each(hash, [&](uint32_t block) {
+        compare(block, key, found);
+        return false;
+      });
+    }
+    return found;
+  }
+
+  /// The tuples that may have an entry for a key.
+  HEADRACE_SHADER uint64_t tuples_of(const uint32_t* key) const {
+    return (table_.tries[0].tuples(key[0]) | load_shared(&table_.index->wide[0])) &
+           (table_.tries[1].tuples(key[1]) | load_shared(&table_.index->wide[1]));
+  }
+  HEADRACE_SHADER uint32_t hash_of(const uint32_t* key, uint32_t tuple) const {
+    return acl_hash<kWords>(key, table_.masks + tuple * kWords, table_.seed + tuple);
+  }
+
+  /// Compares a key with the entries of a group from `block` on; improves `found`.
+  HEADRACE_SHADER void compare(uint32_t block, const uint32_t* key, AclMatch& found) const {
+    do {
+      const uint32_t shift = AclBlock::shift(block);
+      const uint32_t* const words = words_of(block);
+      for (uint32_t i = 0; i < 1u << shift; ++i)
+        if (matches(words + i, shift, key) && take(words + i, shift, found)) return;
+      block = shift == AclBlock::kLargest ? next_of(words) : 0;
+    } while (block != 0);
+  }
+  HEADRACE_SHADER const uint32_t* words_of(uint32_t block) const { return table_.cells[AclBlock::cell(block)].w; }
+  HEADRACE_SHADER static uint32_t next_of(const uint32_t* words) {
+    return load_shared(words + ((2 * kWords + kAclMoreWords) << AclBlock::kLargest));
+  }
+  /// Makes an entry that matches the best one, if it is. False if the entry is not in the table; the group's others may
+  /// match then. Else none of them is better.
+  HEADRACE_SHADER bool take(const uint32_t* entry, uint32_t shift, AclMatch& found) const {
+    static_assert(kAclNumber == kAclPriority + 1 && kAclLife == kAclNumber + 1 && kAclData == kAclLife + 1);
+    const size_t stride = size_t{1} << shift;
+    const uint32_t* const at = entry + (size_t{2 * kWords + kAclPriority} << shift);
+    const uint32_t* const changing = at + 2 * stride;
+    const uint32_t life = load_shared(changing);
+    if (life != 0 && !acl_alive(life, version_)) [[unlikely]]
+      return false;
+    const uint32_t priority = load_shared(at), number = load_shared(at + stride);
+    if (priority > found.priority || (priority == found.priority && number < found.number))
+      found = {number, load_shared(changing + stride), priority};
+    return true;
+  }
+
+  HEADRACE_SHADER const AclGeneration& table() const { return table_; }
+
+ private:
+  HEADRACE_SHADER static uint32_t load_version(const AclIndex* index) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+    return index->version;
+#else
+    // What was stored before this commit is seen by all later loads.
+    return __atomic_load_n(&index->version, __ATOMIC_ACQUIRE);
+#endif
+  }
+
+  HEADRACE_SHADER static bool matches(const uint32_t* entry, uint32_t shift, const uint32_t* key) {
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < kWords; ++i)
+      different |= (key[i] & load_shared(entry + ((kWords + i) << shift))) ^ load_shared(entry + (i << shift));
+    if (different != 0) return false;
+    const uint32_t low = load_shared(entry + ((2 * kWords + kAclLow) << shift));
+    const uint32_t high = load_shared(entry + ((2 * kWords + kAclHigh) << shift));
+    const uint32_t ports = key[kAclPortWord];
+    return in_range(ports >> 16, low >> 16, high >> 16) && in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
+  }
+  HEADRACE_SHADER static bool in_range(uint32_t value, uint32_t low, uint32_t high) {
+    return value - low <= high - low;
+  }
+
+  const AclGeneration& table_;
+  uint32_t version_;
+};
+
+/// Finds the entry of the best priority that matches a key; of several with one priority, that with the lowest number.
+/// Trivially copyable, one pointer; valid until the reader's next quiescent state (headrace/rcu.hh).
+///
+/// A lookup, and a batch of them, sees the table as of one commit: all of a group of changes or none.
+class AclView {
+ public:
+  AclView() = default;
+  bool operator==(const AclView&) const = default;
+  HEADRACE_SHADER explicit AclView(const AclGeneration* generation) : generation_(generation) {}
+
+  /// `key`: as many words as the table has.
+  HEADRACE_SHADER AclMatch find(const uint32_t* key) const {
+    return generation_->words == 4    ? AclLookup<4>(*generation_).find(key)
+           : generation_->words == 12 ? AclLookup<12>(*generation_).find(key)
+                                      : AclLookup<32>(*generation_).find(key);
+  }
+  HEADRACE_SHADER uint32_t words() const { return generation_->words; }
+  HEADRACE_SHADER const AclGeneration* generation() const { return generation_; }
+
+ private:
+  const AclGeneration* generation_ = nullptr;
+};
+
+}  // namespace headrace

@@ -1,0 +1,121 @@
+#include "tables/hash/hash_table.hh"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "headrace/rcu.hh"
+
+namespace headrace {
+
+namespace {
+
+uint64_t make_pair_word(uint32_t hash, uint32_t value) { return uint64_t{value} << 32 | hash; }
+
+}  // namespace
+
+size_t HashTable::home_count(size_t pairs) { return std::bit_ceil(std::max<size_t>(pairs * 2 / 7, 8)); }
+
+HashTable::HashTable(size_t pairs) {
+  const size_t home = home_count(pairs);
+  // A quarter for continuations: more than twice of what evenly spread hashes need.
+  buckets_ = std::make_unique<Buckets>(home + home / 4 + 1);
+  mask_ = static_cast<uint32_t>(home - 1);
+  next_spare_ = static_cast<uint32_t>(home);
+}
+
+HashTable::~HashTable() {
+  rcu::retire([old = std::shared_ptr<Buckets>(std::move(buckets_))] {});
+}
+
+template <typename Word>
+void HashTable::publish(Word& word, Word value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+  const size_t at =
+      static_cast<size_t>(reinterpret_cast<const char*>(&word) - reinterpret_cast<const char*>(buckets_->data()));
+  buckets_->changed(at / sizeof(HashBucket), 1);
+}
+
+uint64_t* HashTable::find(uint32_t hash, uint32_t value) const {
+  const uint64_t wanted = make_pair_word(hash, value);
+  for (uint32_t at = hash & mask_;;) {
+    HashBucket& bucket = (*buckets_)[at];
+    for (uint64_t& pair : bucket.pairs)
+      if (pair == wanted) return &pair;
+    if (bucket.next == 0) return nullptr;
+    at = bucket.next;
+  }
+}
+
+bool HashTable::full() const { return size_ * 2 >= (size_t{mask_} + 1) * 7 || next_spare_ + 1 >= buckets_->size(); }
+
+void HashTable::put(uint32_t hash, uint32_t value) {
+  uint32_t at = hash & mask_;
+  for (;;) {
+    HashBucket& bucket = (*buckets_)[at];
+    for (uint64_t& pair : bucket.pairs) {
+      if (pair >> 32 != 0) continue;
+      publish(pair, make_pair_word(hash, value));
+      ++size_;
+      return;
+    }
+    if (bucket.next == 0) break;
+    at = bucket.next;
+  }
+  // The new bucket is complete before it can be reached.
+  HashBucket& fresh = (*buckets_)[next_spare_];
+  publish(fresh.pairs[0], make_pair_word(hash, value));
+  publish((*buckets_)[at].next, next_spare_);
+  ++next_spare_;
+  ++size_;
+}
+
+void HashTable::renew() {
+  // Hashes may be spread so unevenly that it is not home buckets that are missing.
+  const size_t continued = next_spare_ - (size_t{mask_} + 1);
+  const size_t home = (size_t{mask_} + 1) * (size_ >= size_t{mask_} + 1 ? 2 : 1);
+  for (size_t spare = std::max(home / 4, 2 * continued);; spare *= 2) {
+    auto larger = std::make_unique<Buckets>(home + spare + 1);
+    std::swap(buckets_, larger);
+    const uint32_t old_mask = std::exchange(mask_, static_cast<uint32_t>(home - 1));
+    const uint32_t old_next = std::exchange(next_spare_, static_cast<uint32_t>(home));
+    const size_t old_size = std::exchange(size_, 0);
+    for (size_t i = 0; i < larger->size() && size_ < old_size; ++i) {
+      for (const uint64_t pair : (*larger)[i].pairs) {
+        if (pair >> 32 == 0) continue;
+        if (next_spare_ + 1 >= buckets_->size()) break;
+        put(static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32));
+      }
+    }
+    if (size_ == old_size && next_spare_ + 1 < buckets_->size()) {
+      rcu::retire([old = std::shared_ptr<Buckets>(std::move(larger))] {});
+      return;
+    }
+    std::swap(buckets_, larger);
+    mask_ = old_mask;
+    next_spare_ = old_next;
+    size_ = old_size;
+  }
+}
+
+void HashTable::insert(uint32_t hash, uint32_t value) {
+  if (full()) renew();
+  put(hash, value);
+}
+
+bool HashTable::erase(uint32_t hash, uint32_t value) {
+  uint64_t* const pair = find(hash, value);
+  if (pair == nullptr) return false;
+  publish(*pair, uint64_t{0});
+  --size_;
+  return true;
+}
+
+bool HashTable::replace(uint32_t hash, uint32_t value, uint32_t new_value) {
+  uint64_t* const pair = find(hash, value);
+  if (pair == nullptr) return false;
+  publish(*pair, make_pair_word(hash, new_value));
+  return true;
+}
+
+}  // namespace headrace
