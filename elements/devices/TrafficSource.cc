@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "elements/devices/frame_stamp.hh"
+#include "headrace/checksum.hh"
+#include "headrace/ip_protocol.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "headrace/text.hh"
@@ -42,6 +44,14 @@ struct PayloadArg {
   }
 };
 
+struct ProtocolArg {
+  bool parse(std::string_view text, uint8_t& protocol, const ArgContext& context) const {
+    if (text != "tcp" && text != "udp") return context.error("expected tcp or udp");
+    protocol = text == "tcp" ? ip_protocol::kTcp : ip_protocol::kUdp;
+    return true;
+  }
+};
+
 /// Positive numbers, blanks between.
 struct WeightsArg {
   bool parse(std::string_view text, std::vector<double>& weights, const ArgContext& context) const {
@@ -59,17 +69,21 @@ constexpr size_t kPayloadBytes = size_t{8} << 20;
 }  // namespace
 
 uint32_t TrafficSource::shortest() const {
+  // Frames inside rules have the room that they need, whatever is asked for.
+  if (!spec_.rules.empty()) return 60;
   const bool ip6 = !spec_.prefixes.empty();
-  const uint32_t written = (stamp_ ? FrameStamp::kSize : 0) + (numbers_ ? FrameSequence::kSize : 0);
-  return std::max(60u, (ip6 ? FrameStamp::kAtIp6 : FrameStamp::kAtIp4) + written);
+  return std::max(60u, (ip6 ? FrameStamp::kAtIp6 : FrameStamp::kAtIp4) + spec_.payload);
 }
 
 Status TrafficSource::configure(Args& args) {
   TrafficSpec traffic;
-  std::string prefixes;
+  std::string prefixes, rules;
   bool active = true;
   Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
                       .read("PREFIXES", prefixes, InputFile{})
+                      .read("RULES", rules, InputFile{})
+                      .read("MISS", spec_.miss, Between{0.0, 1.0})
+                      .read("PROTOCOL", spec_.protocol, ProtocolArg{})
                       .read("LENGTH", spec_.length, Between{60, 1514})
                       .read("PAYLOAD", payload_, PayloadArg{})
                       .read("FLOWS", spec_.flows, Between{1, 1 << 26})
@@ -95,8 +109,14 @@ Status TrafficSource::configure(Args& args) {
   const bool replay = spec_.kind == TrafficSpec::Kind::kReplay;
   if (replay && numbers_) status = args.errors().error("SEQUENCE: TRAFFIC is a file of frames");
   if (replay && !prefixes.empty()) status = args.errors().error("PREFIXES: TRAFFIC is a file of frames");
+  if (replay && !rules.empty()) status = args.errors().error("RULES: TRAFFIC is a file of frames");
+  if (replay && spec_.protocol != 0) status = args.errors().error("PROTOCOL: TRAFFIC is a file of frames");
+  if (!prefixes.empty() && !rules.empty()) status = args.errors().error("RULES: PREFIXES are given, too");
+  if (spec_.miss != 0 && rules.empty()) status = args.errors().error("MISS: there are no RULES");
   if (!status.ok()) return status;
+  spec_.payload = (stamp_ ? FrameStamp::kSize : 0) + (numbers_ ? FrameSequence::kSize : 0);
   if (!prefixes.empty() && !read_prefixes(prefixes, args.errors())) return Status::failed();
+  if (!rules.empty() && !read_traffic_rules(rules, spec_, args.errors())) return Status::failed();
   spec_.shortest = shortest();
   if (!replay && spec_.length < spec_.shortest)
     return args.errors().error("LENGTH: out of range, bound {}", spec_.shortest);
@@ -120,6 +140,7 @@ Status TrafficSource::initialize(Errors& errors) {
   const int before = errors.error_count();
   std::vector<TrafficShare> shares = make_traffic(spec_, workers, errors);
   if (errors.error_count() != before) return Status::failed();
+  spec_.rules = {};  // of a million they take 300 MB
   weights_.resize(static_cast<size_t>(workers), 1);
   double all = 0;
   int last = 0;  // the last worker with any flow gets what rounding leaves
@@ -219,21 +240,24 @@ void TrafficSource::adopt_changes(Sender& sender) {
 }
 
 // As they are sent, since a pass over all of them would take too long for a round.
-void TrafficSource::resize(Sender& sender, size_t frames) {
+void TrafficSource::resize(Sender& sender, size_t frames) const {
   TrafficShare& share = sender.share;
   const auto length = static_cast<uint16_t>(sender.length);
   size_t at = sender.next;
   for (frames = std::min(frames, sender.unsized); frames > 0; --frames, --sender.unsized) {
-    if (share.records6.empty())
-      set_length(share.records[at], share.header, length);
-    else
+    if (!share.narrow.empty())
+      set_length(share.narrow[at], std::max<uint32_t>(length, share.narrow[at].size + spec_.payload));
+    else if (!share.wide.empty())
+      set_length(share.wide[at], std::max<uint32_t>(length, share.wide[at].size + spec_.payload));
+    else if (!share.records6.empty())
       share.records6[at].length = length;
+    else
+      set_length(share.records[at], share.header, length);
     if (++at == share.size()) at = 0;
   }
 }
 
 void TrafficSource::refill(Sender& sender, Batch& batch) {
-  const uint32_t header = spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6;
   const std::string& content = *content_now_.load(std::memory_order_relaxed);
   const PacketPool& pool = PacketPool::instance();
   const auto* const base = static_cast<const uint8_t*>(pool.base());
@@ -246,6 +270,7 @@ void TrafficSource::refill(Sender& sender, Batch& batch) {
       payload_of_buffer_[place] = sender.payload;
       sender.unfilled = pool.buffers();
     }
+    const uint32_t header = std::min<uint32_t>(FrameStamp::place(p->data()), sizeof(WideHeader));
     const uint32_t room = p->capacity() - Packet::kDefaultHeadroom - header;
     // Steps by a prime, so that buffers begin at all places of the content.
     std::memcpy(p->data() + header, content.data() + place * 7919 % (content.size() - room), room);
@@ -253,11 +278,11 @@ void TrafficSource::refill(Sender& sender, Batch& batch) {
 }
 
 void TrafficSource::number_frames(Sender& sender, Batch& batch, size_t first) const {
-  const uint32_t at =
-      (spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6) + (stamp_ ? FrameStamp::kSize : 0);
   for (Packet* p : batch) {
     const uint32_t flow = sender.flows.of_frame[first];
     if (++first == sender.share.size()) first = 0;
+    const uint32_t at = FrameStamp::place(p->data()) + (stamp_ ? FrameStamp::kSize : 0);
+    if (at + FrameSequence::kSize > p->length()) continue;
     FrameSequence{number_, sender.first_flow + flow, sender.sent[flow]++}.write(p->data() + at);
   }
 }
@@ -298,9 +323,7 @@ bool TrafficSource::send(Task& task, int worker) {
   const size_t first = sender.next;
   if (sender.unsized > 0) [[unlikely]]
     resize(sender, static_cast<size_t>(got));
-  const uint64_t bytes = !sender.share.frames.empty()     ? fill_frames(sender, batch)
-                         : !sender.share.records6.empty() ? fill_records6(sender, batch)
-                                                          : fill_records(sender, batch);
+  const uint64_t bytes = fill(sender, batch);
   if (sender.unfilled > 0) [[unlikely]]
     refill(sender, batch);
   if (numbers_) [[unlikely]]
@@ -312,10 +335,12 @@ bool TrafficSource::send(Task& task, int worker) {
     for (int i = 0; i < batch.size(); ++i)
       batch[i]->set_anno_u64(anno_offset::kFirstTimestamp, static_cast<uint64_t>(first_due + i * sender.interval_ns));
   if (stamp_) {
-    const double first = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
+    const double time = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
     for (int i = 0; i < batch.size(); ++i)
-      FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(first + i * sender.interval_ns));
+      FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(time + i * sender.interval_ns));
   }
+  if (!sender.share.narrow.empty()) add_payloads(sender.share.narrow, sender, batch, first);
+  if (!sender.share.wide.empty()) add_payloads(sender.share.wide, sender, batch, first);
   task.received(got, burst_);
   output(0).push(batch);
   return true;
@@ -340,7 +365,7 @@ uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& se
   uint64_t bytes = 0;
   const int n = batch.size();
   uint8_t header[64];
-  std::memcpy(header, sender.share.header, 64);
+  if constexpr (kHeader > 0) std::memcpy(header, sender.share.header, 64);
   for (int i = 0; i < n; ++i) {
     if (i + kAhead < n) {
       __builtin_prefetch(batch[i + kAhead], 1);
@@ -353,7 +378,7 @@ uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& se
     p->reset(r.length);
     p->set_rx_hash(r.hash);
     uint8_t* d = p->data();
-    std::memcpy(d, header, kHeader);
+    if constexpr (kHeader > 0) std::memcpy(d, header, kHeader);
     write(d, r);
     bytes += r.length;
   }
@@ -387,6 +412,47 @@ uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
   };
   return sender.keeps_payload ? fill_from<kShortestIp6>(sender.share.records6, sender, batch, write)
                               : fill_from<kWholeLine>(sender.share.records6, sender, batch, write);
+}
+
+template <size_t kRoom>
+uint64_t TrafficSource::fill_headers(const std::vector<TrafficHeader<kRoom>>& headers, Sender& sender, Batch& batch) {
+  return sender.keeps_payload ? fill_from<0>(headers, sender, batch,
+                                             [](uint8_t* d, const TrafficHeader<kRoom>& h) {
+                                               std::memcpy(d, h.bytes, h.size);
+                                               // Behind what is not IP there is padding.
+                                               if (h.size < 60 && FrameStamp::place(d) == FrameStamp::kNowhere)
+                                                 std::memset(d + h.size, 0, 60u - h.size);
+                                             })
+                              : fill_from<0>(headers, sender, batch, [](uint8_t* d, const TrafficHeader<kRoom>& h) {
+                                  std::memcpy(d, h.bytes, kRoom);
+                                  std::memset(d + kRoom, 0, sizeof h - kRoom);
+                                });
+}
+
+template <size_t kRoom>
+void TrafficSource::add_payloads(const std::vector<TrafficHeader<kRoom>>& headers, const Sender& sender, Batch& batch,
+                                 size_t first) const {
+  const bool written = stamp_ || numbers_ || sender.keeps_payload;
+  for (Packet* p : batch) {
+    const TrafficHeader<kRoom>& h = headers[first];
+    if (++first == headers.size()) first = 0;
+    // Without these, zeros are behind the headers up to the end of a whole line.
+    if (h.checksum == 0 || (!written && h.length <= sizeof h)) continue;
+    uint8_t* const at = p->data() + (h.checksum & ~kNeverZero);
+    const auto sum = static_cast<uint16_t>(~(at[0] << 8 | at[1]));
+    uint16_t checksum = ChecksumSum().add16(sum).add(p->data() + h.size, h.length - h.size).checksum();
+    if (checksum == 0 && (h.checksum & kNeverZero) != 0) checksum = 0xffff;
+    at[0] = static_cast<uint8_t>(checksum >> 8);
+    at[1] = static_cast<uint8_t>(checksum);
+  }
+}
+
+uint64_t TrafficSource::fill(Sender& sender, Batch& batch) {
+  const TrafficShare& share = sender.share;
+  if (!share.frames.empty()) return fill_frames(sender, batch);
+  if (!share.narrow.empty()) return fill_headers(share.narrow, sender, batch);
+  if (!share.wide.empty()) return fill_headers(share.wide, sender, batch);
+  return share.records6.empty() ? fill_records(sender, batch) : fill_records6(sender, batch);
 }
 
 uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {
