@@ -7,7 +7,7 @@
 // It needs no network: a TrafficSource draws headers inside the rules, and a TrafficSink stands for each interface. RULES: a
 // file of ClassBench's filters, all of which permit, or of flows as ovs-ofctl writes them: `actions=output:0` permits,
 // `actions=output:1` denies, `actions=drop` does, too. What no rule matches is dropped. MISS: share of frames that no rule
-// matches. ROUTES: a file of prefixes, one a line; each gets one of the four interfaces by a hash.
+// matches but one of everything. ROUTES: a file of prefixes, one a line; each gets one of the four interfaces by a hash.
 
 define($ROUTES data/bgp-full-ipv4.txt.xz, $RULES data/acl1_10k.rules.xz, $TRAFFIC uniform, $MISS 0, $LENGTH 64,
 	$MTU 1500);

@@ -1,4 +1,4 @@
-// Snap's SDN forwarder: a classifier chooses the port of each frame by thousands of rules, and the frame goes to the next switch.
+// Snap's SDN forwarder: a classifier chooses the port of each frame by thousands of rules; the frame goes to the next switch.
 //
 //     headrace run conf/sdn-forwarder.click
 //     headrace run conf/sdn-forwarder.click RULES=my.flows
@@ -7,7 +7,7 @@
 // It needs no network: a TrafficSource draws headers inside the rules, so that all of the table is used, and a TrafficSink
 // stands for each port. RULES: a file of ClassBench's filters, which are spread over the ports, or of flows as ovs-ofctl
 // writes them, about IPv4. Rules change while packets flow: `headrace elements FlowClassifier` tells of the handlers of
-// `flows`. MISS: share of frames that no rule matches.
+// `flows`. MISS: share of frames that no rule matches but one of everything, as ClassBench's sets have at their end.
 
 define($RULES data/acl1_10k.rules.xz, $TRAFFIC uniform, $MISS 0, $LENGTH 64);
 

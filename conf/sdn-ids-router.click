@@ -7,9 +7,10 @@
 // All of it is one chain, from the classifier to the encapsulation; on a device only the packets that the classifier sends
 // there are searched. It needs no network: a TrafficSource draws headers inside the rules, and a TrafficSink stands for each
 // interface. RULES: a file of flows as ovs-ofctl writes them, about IPv4: `actions=output:0` has packets searched,
-// `actions=output:1` trusts them, `actions=drop` drops them; or of ClassBench's filters, every other one of which trusts. IDS: a
-// file of rules of Snort or Suricata. Each alert is one line of JSON on standard output, at most RATE a second for each rule.
-// ROUTES: a file of prefixes, one a line; each gets one of the four interfaces by a hash.
+// `actions=output:1` trusts them, `actions=drop` drops them; or of ClassBench's filters, every other one of which trusts. MISS:
+// share of frames that no rule matches but one of everything. IDS: a file of rules of Snort or Suricata. Each alert is one line
+// of JSON on standard output, at most RATE a second for each rule. ROUTES: a file of prefixes, one a line; each gets one of the
+// four interfaces by a hash.
 
 define($ROUTES data/bgp-full-ipv4.txt.xz, $RULES data/acl1_10k.rules.xz, $IDS data/sample.rules, $TRAFFIC uniform, $MISS 0,
 	$LENGTH 1024, $PAYLOAD text, $ALERTS -, $RATE 1);

@@ -40,7 +40,8 @@ namespace headrace {
 /// right checksums. (A checksum covers what the frame carries, so frames of more than 64 bytes, or 128 where some rules are
 /// not about untagged IPv4, are read when they are sent.) Bad lines, and rules in which there are no frames, are named and
 /// left out.
-/// MISS: share of frames that no rule matches: addresses, ports and protocol (TCP or UDP) are random. Default 0.
+/// MISS: share of frames that no rule matches, unless it is one of everything, as filter sets have at their end: addresses,
+/// ports and protocol (TCP or UDP) are random. Default 0.
 /// PROTOCOL: `tcp` or `udp`: of all frames, or with RULES of those whose rule leaves the protocol open. Default: `udp`; with
 /// RULES one or the other at random. TCP segments have the ACK flag, and random numbers.
 /// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64. Frames of RULES, and with TCP, have

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Draws the headers of frames inside rules, and outside of all.
+/// Draws the headers of frames inside rules, and outside of all but those of everything.
 
 #include <memory>
 #include <optional>

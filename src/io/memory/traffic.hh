@@ -30,7 +30,7 @@ struct TrafficSpec {
   /// Not empty: each frame is inside one of these, a random one or, for kZipf, one with probability 1/rank^skew, where the
   /// first one has rank 1. `flows` frames are drawn.
   std::vector<KeyMatch> rules;
-  double miss = 0;       // share of frames that are outside of all rules
+  double miss = 0;       // share of frames that are outside of all rules but those of everything
   uint8_t protocol = 0;  // of IP frames: TCP or UDP; 0: UDP, or what a rule leaves open at random
   uint32_t payload = 0;  // bytes that frames inside rules have room for behind the headers
 };

@@ -168,11 +168,21 @@ TEST_F(RuleTraffic, MissesAreOutside) {
   }
   EXPECT_NEAR(outside, 5000, 250);
   spec_.miss = 0;
-  ASSERT_TRUE(read("ip actions=drop\ntcp,tp_dst=80 actions=drop\n"));
+  ASSERT_TRUE(read("tcp actions=drop\nudp actions=drop\nip actions=drop\n"));
   spec_.miss = 0.1;
   EXPECT_EQ(errors_.str(), "");
   frames();
   EXPECT_NE(errors_.str().find("MISS: no frame is outside of the rules"), std::string::npos);
+}
+
+TEST_F(RuleTraffic, RulesOfEverythingAreNotMissed) {
+  ASSERT_TRUE(read("ip actions=drop\ntcp,tp_dst=80 actions=drop\n"));
+  spec_.flows = 20000;
+  spec_.miss = 0.5;
+  int web = 0;
+  for (const WideHeader& h : frames()) web += h.bytes[23] == 6 && be(h.bytes + 36, 2) == 80;
+  EXPECT_NEAR(web, 5000, 300);
+  EXPECT_EQ(errors_.str(), "");
 }
 
 TEST_F(RuleTraffic, TheSeedDecides) {
