@@ -11,7 +11,8 @@
 
 define($RULES data/acl1_10k.rules.xz, $TRAFFIC uniform, $MISS 0, $LENGTH 64);
 
-TrafficSource($TRAFFIC, RULES $RULES, MISS $MISS, LENGTH $LENGTH)
+// Nothing here looks at checksums of TCP.
+TrafficSource($TRAFFIC, RULES $RULES, MISS $MISS, CHECKSUM false, LENGTH $LENGTH)
 	-> c0 :: Classifier(12/0800, -);
 
 // What is not IPv4.

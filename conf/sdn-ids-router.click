@@ -15,7 +15,8 @@
 define($ROUTES data/bgp-full-ipv4.txt.xz, $RULES data/acl1_10k.rules.xz, $IDS data/sample.rules, $TRAFFIC uniform, $MISS 0,
 	$LENGTH 1024, $PAYLOAD text, $ALERTS -, $RATE 1);
 
-TrafficSource($TRAFFIC, RULES $RULES, MISS $MISS, LENGTH $LENGTH, PAYLOAD $PAYLOAD)
+// Nothing here looks at checksums of TCP.
+TrafficSource($TRAFFIC, RULES $RULES, MISS $MISS, CHECKSUM false, LENGTH $LENGTH, PAYLOAD $PAYLOAD)
 	-> c0 :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
 
 // ARP requests for our own address, ARP replies (nobody asks here), what is neither ARP nor IP.

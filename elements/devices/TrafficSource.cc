@@ -84,6 +84,7 @@ Status TrafficSource::configure(Args& args) {
                       .read("RULES", rules, InputFile{})
                       .read("MISS", spec_.miss, Between{0.0, 1.0})
                       .read("PROTOCOL", spec_.protocol, ProtocolArg{})
+                      .read("CHECKSUM", sums_payload_)
                       .read("LENGTH", spec_.length, Between{60, 1514})
                       .read("PAYLOAD", payload_, PayloadArg{})
                       .read("FLOWS", spec_.flows, Between{1, 1 << 26})
@@ -339,8 +340,10 @@ bool TrafficSource::send(Task& task, int worker) {
     for (int i = 0; i < batch.size(); ++i)
       FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(time + i * sender.interval_ns));
   }
-  if (!sender.share.narrow.empty()) add_payloads(sender.share.narrow, sender, batch, first);
-  if (!sender.share.wide.empty()) add_payloads(sender.share.wide, sender, batch, first);
+  if (sums_payload_) {
+    if (!sender.share.narrow.empty()) add_payloads(sender.share.narrow, sender, batch, first);
+    if (!sender.share.wide.empty()) add_payloads(sender.share.wide, sender, batch, first);
+  }
   task.received(got, burst_);
   output(0).push(batch);
   return true;

@@ -15,8 +15,8 @@ namespace headrace {
 
 /// Sends Ethernet frames generated in memory: a device port without a device.
 ///
-///     TrafficSource([TRAFFIC, keywords PREFIXES, RULES, MISS, PROTOCOL, LENGTH, PAYLOAD, FLOWS, SKEW, SEED, TTL, LIMIT,
-///                   RATE, WEIGHTS, BURST, BUFFERS, STOP, ACTIVE, STAMP, SEQUENCE])
+///     TrafficSource([TRAFFIC, keywords PREFIXES, RULES, MISS, PROTOCOL, CHECKSUM, LENGTH, PAYLOAD, FLOWS, SKEW, SEED,
+///                   TTL, LIMIT, RATE, WEIGHTS, BURST, BUFFERS, STOP, ACTIVE, STAMP, SEQUENCE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
@@ -32,18 +32,19 @@ namespace headrace {
 /// PREFIXES: a text file of IPv6 prefixes, one per line, as LookupIP6Route reads them. Frames are IPv6, and each flow
 /// goes to a random address of a random one of these prefixes: random addresses from the whole space would almost never
 /// have a route.
-/// RULES: a file of rules, as FlowClassifier reads it. Each frame is inside a random rule: bits beside the masks, ports
-/// within their ranges, and so on, are random; addresses are unicast ones where the rule leaves a choice. FLOWS frames are
-/// drawn. With `zipf` the rule at place N of the file is drawn with probability 1/N^SKEW, else each with the same. A rule in
-/// front of the drawn one may match the frame as well. Frames may be of any kind that rules are about: IPv4, IPv6, ARP,
-/// MPLS, with a VLAN tag; `in_port`, `metadata` and `tun_id` are left to the configuration. TCP, ICMP, and UDP over IPv6 have
-/// right checksums. (A checksum covers what the frame carries, so frames of more than 64 bytes, or 128 where some rules are
-/// not about untagged IPv4, are read when they are sent.) Bad lines, and rules in which there are no frames, are named and
-/// left out.
+/// RULES: a file of rules, as FlowClassifier reads it. Each frame is inside a random rule: bits beside the masks,
+/// ports within their ranges, and so on, are random; addresses are unicast ones where the rule leaves a choice.
+/// FLOWS frames are drawn. With `zipf` the rule at place N of the file is drawn with probability 1/N^SKEW, else
+/// each with the same. A rule in front of the drawn one may match the frame as well. Frames may be of any kind that
+/// rules are about: IPv4, IPv6, ARP, MPLS, with a VLAN tag; `in_port`, `metadata` and `tun_id` are left to the
+/// configuration. Bad lines, and rules in which there are no frames, are named and left out.
 /// MISS: share of frames that no rule matches, unless it is one of everything, as filter sets have at their end: addresses,
 /// ports and protocol (TCP or UDP) are random. Default 0.
 /// PROTOCOL: `tcp` or `udp`: of all frames, or with RULES of those whose rule leaves the protocol open. Default: `udp`; with
 /// RULES one or the other at random. TCP segments have the ACK flag, and random numbers.
+/// CHECKSUM: TCP, ICMP, and UDP over IPv6 have the checksum of what the frame carries, so frames beyond their first cache
+/// lines are read when they are sent. false: the checksum of as many zeros, which costs nothing. For frames of RULES, and with
+/// TCP. Default true.
 /// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64. Frames of RULES, and with TCP, have
 /// at least the bytes of their headers.
 /// PAYLOAD: what generated frames carry: `text`, requests and responses of HTTP as browsers and servers write them, or
@@ -167,6 +168,7 @@ class TrafficSource final : public Element, public DevicePort {
   bool stop_ = false;
   bool stamp_ = false;
   bool numbers_ = false;
+  bool sums_payload_ = true;
   uint32_t number_ = 0;  // see FrameSequence
   std::unique_ptr<FlowSequence> sequence_;
   std::atomic<bool> active_{true};

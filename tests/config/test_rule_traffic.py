@@ -173,6 +173,19 @@ def test_changes_of_length_and_payload_keep_checksums_right(headrace):
     assert sum(kinds.values()) == 900 and len(kinds) == 10
 
 
+def test_checksums_may_leave_the_payload_out(headrace):
+    """Then they are right for a payload of zeros."""
+    text = "uniform, LENGTH 400, PAYLOAD random, RULES my.rules, CHECKSUM false"
+    sizes = {6: 20, 17: 8, 1: 8, 58: 32, 47: 8}
+    for frame in dumped(headrace, text):
+        at = 18 if frame[12:14] == b"\x81\0" else 14
+        if frame[at] >> 4 not in (4, 6) or frame[at - 2:at] == b"\x08\x06":
+            continue
+        end = at + (20 + sizes[frame[at + 9]] if frame[at] >> 4 == 4 else 40 + sizes[frame[at + 6]])
+        assert any(frame[end:])
+        checked(frame[:end] + bytes(len(frame) - end))
+
+
 def test_numbers_of_a_sequence_arrive(headrace):
     (headrace.folder / "my.rules").write_text(RULES.replace("arp,", "#"))
     (headrace.folder / "sequence.click").write_text(
