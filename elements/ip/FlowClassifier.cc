@@ -9,6 +9,40 @@ namespace headrace {
 
 namespace {
 
+uint32_t load_big_endian32(const uint8_t* at) {
+  uint32_t word;
+  std::memcpy(&word, at, sizeof word);
+  return __builtin_bswap32(word);
+}
+
+/// The first four words of an IPv4 packet's key, as parse_ip() makes them. False: it is none, or invalid.
+bool read_ip4_packet(const Packet& p, uint32_t* key) {
+  if (!p.has_network_header()) return false;
+  const uint8_t* const h = p.network_header();
+  const int length = p.network_length();
+  if (length < 20 || h[0] >> 4 != 4) return false;
+  const int header = (h[0] & 15) * 4;
+  if (header < 20 || header > length) return false;
+  const int total = h[2] << 8 | h[3];
+  const int end = total >= header && total < length ? total : length;
+  const uint32_t protocol = h[9];
+  key[key_word::kIp4Src] = load_big_endian32(h + 12);
+  key[key_word::kIp4Dst] = load_big_endian32(h + 16);
+  key[key_word::kTypes] = 0x08000000 | protocol << 8 | h[1];
+  uint32_t ports = 0;
+  if (((h[6] & 0x1f) | h[7]) == 0) {
+    const bool has_ports =
+        protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp || protocol == ip_protocol::kSctp;
+    if (has_ports && header + 4 <= end) {
+      ports = load_big_endian32(h + header);
+    } else if ((protocol == ip_protocol::kIcmp || protocol == ip_protocol::kIcmp6) && header + 2 <= end) {
+      ports = uint32_t{h[header]} << 16 | h[header + 1];
+    }
+  }
+  key[key_word::kPorts] = ports;
+  return true;
+}
+
 /// What a packet in memory is matched by. False: it has no header that FIELDS needs.
 bool read_packet(const Packet& p, uint32_t words, PacketKey& key) {
   if (words == 4) {
@@ -61,6 +95,9 @@ void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uin
   AclMatch matches[Batch::kCapacity];
   bool read[Batch::kCapacity];
   for (int i = 0; i < n; ++i) {
+    read[i] = words == 4 && read_ip4_packet(*packets[i], keys + i * 4);
+    if (read[i]) [[likely]]
+      continue;
     PacketKey key;
     read[i] = read_packet(*packets[i], words, key);
     if (!read[i]) key = PacketKey{};
@@ -101,8 +138,7 @@ Next FlowClassifier::escape(Packet*& p, Emitter& emit, Owner& owner) const {
 }
 
 void FlowClassifier::release(Packet* const*, const Result* results, int n, Owner& owner) const {
-  for (int i = 0; i < n; ++i)
-    if (results[i].number != AclMatch::kNone) owner.count(results[i].number, results[i].length);
+  owner.count(results, n);
 }
 
 HEADRACE_ELEMENT(FlowClassifier)

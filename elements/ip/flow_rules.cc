@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <headrace/batch.hh>
 #include <headrace/grouped.hh>
 #include <headrace/text.hh>
 #include <random>
@@ -29,13 +30,23 @@ void EntryCounts::reserve(uint32_t count) {
       threads_[thread].parts[reserved_ / kPart].store(new Sum[kPart], std::memory_order_release);
 }
 
-void EntryCounts::add(uint32_t number, uint32_t bytes) {
-  Sum* const part = threads_.local().parts[number / kPart].load(std::memory_order_acquire);
-  if (part == nullptr) return;
-  // Atomic for those who sum; one thread writes.
-  Sum& sum = part[number % kPart];
-  __atomic_store_n(&sum.packets, sum.packets + 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&sum.bytes, sum.bytes + bytes, __ATOMIC_RELAXED);
+void EntryCounts::add(const FlowClassifier::Result* results, int n) {
+  std::atomic<Sum*>* const parts = threads_.local().parts;
+  Sum* sums[Batch::kCapacity];
+  int m = 0;
+  for (int i = 0; i < n; ++i) {
+    if (results[i].number == AclMatch::kNone) continue;
+    Sum* const part = parts[results[i].number / kPart].load(std::memory_order_acquire);
+    sums[m] = part + results[i].number % kPart;
+    __builtin_prefetch(sums[m++], 1);
+  }
+  for (int i = 0, j = 0; j < m; ++i) {
+    if (results[i].number == AclMatch::kNone) continue;
+    // Atomic for those who sum; one thread writes.
+    Sum& sum = *sums[j++];
+    __atomic_store_n(&sum.packets, sum.packets + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&sum.bytes, sum.bytes + results[i].length, __ATOMIC_RELAXED);
+  }
 }
 
 void EntryCounts::clear(uint32_t number) {
@@ -294,7 +305,10 @@ void FlowRules::add_handlers(Handlers& handlers, Element&) {
           const std::lock_guard guard(lock_);
           std::vector<Change> changes;
           Status status;
-          for (std::string_view text = value; !text.empty();) {
+          // Quotation marks only keep commas from parting arguments of a script.
+          std::string plain = value;
+          std::erase(plain, '"');
+          for (std::string_view text = plain; !text.empty();) {
             const size_t end = text.find('\n');
             std::string_view line = trimmed(text.substr(0, end));
             text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
@@ -321,7 +335,9 @@ void FlowRules::add_handlers(Handlers& handlers, Element&) {
   handlers.read_with("lookup", [this](const std::string& text, std::string& value, Errors& errors) {
     const std::lock_guard guard(lock_);
     const int before = errors.error_count();
-    value = lookup(text, errors);
+    std::string plain = text;
+    std::erase(plain, '"');
+    value = lookup(plain, errors);
     return errors.error_count() == before ? Status() : Status::failed();
   });
   handlers.read(

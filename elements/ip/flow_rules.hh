@@ -31,7 +31,8 @@ class EntryCounts {
   ~EntryCounts();
   /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
   void reserve(uint32_t count);
-  void add(uint32_t number, uint32_t bytes);
+  /// Counts packets on the worker that has them; those without an entry are left out.
+  void add(const FlowClassifier::Result* results, int n);
   /// Not while a worker may count for the number.
   void clear(uint32_t number);
   struct Sum {
@@ -65,7 +66,7 @@ class FlowRules {
     return table_->mirror(mirror);
   }
   uint32_t words() const { return words_; }
-  void count(uint32_t number, uint32_t bytes) const { counts_.add(number, bytes); }
+  void count(const FlowClassifier::Result* results, int n) const { counts_.add(results, n); }
 
  private:
   enum class Command { kAdd, kModify, kRemove };

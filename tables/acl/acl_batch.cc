@@ -4,6 +4,11 @@
 
 #include "tables/acl/acl_batch.hh"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -273,7 +278,8 @@ struct Avx512AclSteps {
 using FindBatch = void (*)(const AclView&, const uint32_t*, AclMatch*, size_t);
 
 FindBatch best_find_batch() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+  // A sanitizer would take words that are loaded together for races.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("bmi2"))
     return find_with<Avx512AclSteps>;

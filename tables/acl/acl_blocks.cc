@@ -32,9 +32,11 @@ uint32_t AclBlocks::take(uint32_t entries) {
     block = free.back();
     free.pop_back();
   }
-  std::fill_n(words(block), entry_words() << shift, 0);
-  std::fill_n(words(block), size_t{1} << shift, 1);
-  if (shift == AclBlock::kLargest) words(block)[entry_words() << shift] = 0;
+  // Readers come to the block by loads that order nothing but what depends on them.
+  uint32_t* const word = words(block);
+  for (uint32_t i = 0; i < entry_words() << shift; ++i)
+    __atomic_store_n(word + i, i < 1u << shift ? 1 : 0, __ATOMIC_RELAXED);
+  if (shift == AclBlock::kLargest) __atomic_store_n(word + (entry_words() << shift), 0, __ATOMIC_RELAXED);
   changed(block);
   return block;
 }

@@ -21,18 +21,20 @@ void discard(std::unique_ptr<T>& part) {
 
 }  // namespace
 
-AclGroups::AclGroups(const AclOptions& options, const std::vector<Entry>& entries, std::vector<Handle>& handles)
+AclGroups::AclGroups(const AclOptions& options, size_t count, const std::function<Entry(size_t)>& entry_of,
+                     std::vector<Handle>& handles)
     : words_(options.words),
       collisions_(options.collisions),
       seed_(options.seed),
-      groups_(entries.size()),
+      groups_(count),
       blocks_(options.words),
       index_(std::make_unique<DeviceArray<AclIndex>>(1)),
       masks_(std::make_unique<DeviceArray<uint32_t>>(size_t{kAclTuples} * options.words)) {
   handles.clear();
-  handles.reserve(entries.size());
+  handles.reserve(count);
   std::vector<AclTrie::Item> items[2];
-  for (const Entry& entry : entries) {
+  for (size_t i = 0; i < count; ++i) {
+    const Entry entry = entry_of(i);
     make_room();
     const uint32_t tuple = choose_tuple(entry);
     handles.push_back({hash_of(entry.data(), tuple), static_cast<uint8_t>(tuple)});
@@ -94,7 +96,7 @@ bool AclGroups::have_tuple(const Mask& mask) const {
 
 uint32_t AclGroups::add_tuple(const Mask& mask) {
   const uint32_t tuple = tuple_count_++;
-  std::copy_n(mask.begin(), words_, &(*masks_)[size_t{tuple} * words_]);
+  for (uint32_t i = 0; i < words_; ++i) publish((*masks_)[size_t{tuple} * words_ + i], mask[i]);
   masks_->changed(size_t{tuple} * words_, words_);
   ++coarsenings_;
   return tuple;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,8 +41,10 @@ class AclGroups {
     uint8_t tuple = 0;
   };
 
-  /// \param entries sorted by rank; handles gets their handles. Tuples are made in the order of their best priorities.
-  AclGroups(const AclOptions& options, const std::vector<Entry>& entries, std::vector<Handle>& handles);
+  /// \param entry makes the i-th of `count` entries, which are sorted by rank, so that tuples are made in the order of their
+  /// best priorities. `handles` gets their handles.
+  AclGroups(const AclOptions& options, size_t count, const std::function<Entry(size_t)>& entry,
+            std::vector<Handle>& handles);
   ~AclGroups();
   AclGroups(const AclGroups&) = delete;
   AclGroups& operator=(const AclGroups&) = delete;

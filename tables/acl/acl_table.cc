@@ -26,7 +26,8 @@ uint32_t common_mask(uint32_t low, uint32_t high) {
 
 AclTable::AclTable(const AclOptions& options) : options_(options) {
   std::vector<AclGroups::Handle> handles;
-  groups_ = std::make_unique<AclGroups>(options_, std::vector<AclGroups::Entry>(), handles);
+  groups_ = std::make_unique<AclGroups>(
+      options_, 0, [](size_t) { return AclGroups::Entry(); }, handles);
   publish_generation();
 }
 
@@ -138,20 +139,17 @@ void AclTable::commit() {
 
 /// Makes the structure of all entries, which are settled.
 void AclTable::make_anew() {
-  std::vector<AclGroups::Entry> all;
-  all.reserve(size_);
-  for (uint32_t number = 0; number < entries_.size(); ++number) {
-    if (entries_[number].state != Entry::State::kThere) continue;
-    all.push_back(groups_->find(number, entries_[number].handle));
-  }
-  const uint32_t words = 2 * options_.words;
-  std::stable_sort(all.begin(), all.end(), [words](const AclGroups::Entry& a, const AclGroups::Entry& b) {
-    return a[words + kAclPriority] > b[words + kAclPriority];
-  });
+  std::vector<std::pair<uint32_t, uint32_t>> order;  // ~priority, number
+  order.reserve(size_);
+  for (uint32_t number = 0; number < entries_.size(); ++number)
+    if (entries_[number].state == Entry::State::kThere)
+      order.emplace_back(~groups_->get(number, entries_[number].handle, kAclPriority), number);
+  std::sort(order.begin(), order.end());
   std::vector<AclGroups::Handle> handles;
-  auto made = std::make_unique<AclGroups>(options_, all, handles);
+  const auto entry = [&](size_t i) { return groups_->find(order[i].second, entries_[order[i].second].handle); };
+  auto made = std::make_unique<AclGroups>(options_, order.size(), entry, handles);
   made->publish_version(groups_->version());
-  for (size_t i = 0; i < all.size(); ++i) entries_[all[i][words + kAclNumber]].handle = handles[i];
+  for (size_t i = 0; i < order.size(); ++i) entries_[order[i].second].handle = handles[i];
   std::swap(groups_, made);
   made_with_ = size_;
   publish_generation();

@@ -129,14 +129,24 @@ HEADRACE_SHADER uint32_t lowest_bit(uint64_t bits) {
 #endif
 }
 
+/// Two words of a table at an address that 8 divides; the first in the lower half.
+HEADRACE_SHADER uint64_t acl_load_pair(const uint32_t* words) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  return uint64_t{load_shared(words + 1)} << 32 | load_shared(words);
+#else
+  using Pair [[gnu::may_alias]] = uint64_t;
+  return load_shared(reinterpret_cast<const Pair*>(words));
+#endif
+}
+
 /// The hash of a key under a tuple's mask.
 template <uint32_t kWords>
 HEADRACE_SHADER uint32_t acl_hash(const uint32_t* key, const uint32_t* mask, uint64_t seed) {
   static_assert(kWords % 4 == 0);
   uint64_t h = seed;
   for (uint32_t i = 0; i < kWords; i += 4) {
-    const uint64_t a = uint64_t{key[i + 1] & mask[i + 1]} << 32 | (key[i] & mask[i]);
-    const uint64_t b = uint64_t{key[i + 3] & mask[i + 3]} << 32 | (key[i + 2] & mask[i + 2]);
+    const uint64_t a = (uint64_t{key[i + 1]} << 32 | key[i]) & acl_load_pair(mask + i);
+    const uint64_t b = (uint64_t{key[i + 3]} << 32 | key[i + 2]) & acl_load_pair(mask + i + 2);
     h = fold_multiply(a ^ h, b ^ 0x9e3779b97f4a7c15ull);
   }
   return static_cast<uint32_t>(h ^ h >> 32);
@@ -195,7 +205,7 @@ class AclLookup {
     const uint32_t life = load_shared(changing);
     if (life != 0 && !acl_alive(life, version_)) [[unlikely]]
       return false;
-    const uint32_t priority = at[0], number = at[stride];
+    const uint32_t priority = load_shared(at), number = load_shared(at + stride);
     if (priority > found.priority || (priority == found.priority && number < found.number))
       found = {number, load_shared(changing + stride), priority};
     return true;
@@ -215,9 +225,11 @@ class AclLookup {
 
   HEADRACE_SHADER static bool matches(const uint32_t* entry, uint32_t shift, const uint32_t* key) {
     uint32_t different = 0;
-    for (uint32_t i = 0; i < kWords; ++i) different |= (key[i] & entry[(kWords + i) << shift]) ^ entry[i << shift];
+    for (uint32_t i = 0; i < kWords; ++i)
+      different |= (key[i] & load_shared(entry + ((kWords + i) << shift))) ^ load_shared(entry + (i << shift));
     if (different != 0) return false;
-    const uint32_t low = entry[(2 * kWords + kAclLow) << shift], high = entry[(2 * kWords + kAclHigh) << shift];
+    const uint32_t low = load_shared(entry + ((2 * kWords + kAclLow) << shift));
+    const uint32_t high = load_shared(entry + ((2 * kWords + kAclHigh) << shift));
     const uint32_t ports = key[kAclPortWord];
     return in_range(ports >> 16, low >> 16, high >> 16) && in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
   }

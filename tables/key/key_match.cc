@@ -153,9 +153,7 @@ std::string check_match(const KeyMatch& match, std::string_view text) {
       left |= (match.low >> 16 != 0 || match.high >> 16 != 0xffff ? kUpper : 0) |
               ((match.low & kLower) != 0 || (match.high & kLower) != kLower ? kLower : 0);
     // Ports of any protocol, as ClassBench's rules have them.
-    if (word == key_word::kPorts && (match.mask[key_word::kTypes] & 0xff00) == 0 &&
-        satisfied(match, find_key_field("tcp_src")->prerequisites[0]))
-      left = 0;
+    if (word == key_word::kPorts && satisfied(match, find_key_field("tcp_src")->prerequisites[0])) left = 0;
     if (left == 0) continue;
     const KeyField* wanting = nullptr;
     for (const KeyField& field : key_fields()) {

@@ -25,8 +25,8 @@ struct KeyMatch {
 /// Adds one word of a match, which is between commas in ovs-fields(7): `nw_src=10.0.0.0/8`, `tcp`, `tp_dst=80`,
 /// `dl_vlan=10`, `vlan_vid=0x1000/0x1000`. Names are those of key_fields(), and `tp_src`, `tp_dst`, `nw_tos`, `dl_vlan`,
 /// `vlan_tci` and the protocols `ip`, `icmp`, `tcp`, `udp`, `sctp`, `arp`, `rarp`, `ipv6`, `icmp6`, `tcp6`, `udp6`,
-/// `sctp6`, `mpls` and `mplsm`. Ours is that ports may be ranges, `tp_dst=1024-65535`, and that they may be matched without a
-/// protocol, `ip,tp_dst=80`, as ClassBench's rules do; what has no ports then has ICMP's type and code, or zeros. Returns
+/// `sctp6`, `mpls` and `mplsm`. Ours is that ports may be ranges, `tp_dst=1024-65535`, and that they may be matched with any
+/// protocol or none, `ip,tp_dst=80`, as ClassBench's rules do; what has no ports has ICMP's type and code, or zeros. Returns
 /// what is wrong, or an empty text.
 std::string add_to_match(KeyMatch& match, std::string_view word);
 
