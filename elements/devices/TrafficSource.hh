@@ -154,6 +154,7 @@ class TrafficSource final : public Element, public DevicePort {
   uint64_t fill(Sender& sender, Batch& batch);
   /// Adds what frames carry to the checksums in their headers.
   /// \param first the record of the first frame
+  void add_payloads(const Sender& sender, Batch& batch, size_t first) const;
   template <size_t kRoom>
   void add_payloads(const std::vector<TrafficHeader<kRoom>>& headers, const Sender& sender, Batch& batch,
                     size_t first) const;
