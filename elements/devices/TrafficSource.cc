@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "elements/devices/frame_stamp.hh"
+#include "headrace/ip_protocol.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/router.hh"
 #include "headrace/text.hh"
@@ -12,9 +13,6 @@
 namespace headrace {
 
 namespace {
-
-/// What is written of each frame's header: with a whole cache line, one store does.
-constexpr size_t kWholeLine = 64;
 
 struct TrafficArg {
   bool parse(std::string_view text, TrafficSpec& spec, const ArgContext& context) const {
@@ -42,6 +40,14 @@ struct PayloadArg {
   }
 };
 
+struct ProtocolArg {
+  bool parse(std::string_view text, uint8_t& protocol, const ArgContext& context) const {
+    if (text != "tcp" && text != "udp") return context.error("expected tcp or udp");
+    protocol = text == "tcp" ? ip_protocol::kTcp : ip_protocol::kUdp;
+    return true;
+  }
+};
+
 /// Positive numbers, blanks between.
 struct WeightsArg {
   bool parse(std::string_view text, std::vector<double>& weights, const ArgContext& context) const {
@@ -59,17 +65,22 @@ constexpr size_t kPayloadBytes = size_t{8} << 20;
 }  // namespace
 
 uint32_t TrafficSource::shortest() const {
+  // Frames inside rules have the room that they need, whatever is asked for.
+  if (!spec_.rules.empty()) return 60;
   const bool ip6 = !spec_.prefixes.empty();
-  const uint32_t written = (stamp_ ? FrameStamp::kSize : 0) + (numbers_ ? FrameSequence::kSize : 0);
-  return std::max(60u, (ip6 ? FrameStamp::kAtIp6 : FrameStamp::kAtIp4) + written);
+  return std::max(60u, (ip6 ? FrameStamp::kAtIp6 : FrameStamp::kAtIp4) + spec_.payload);
 }
 
 Status TrafficSource::configure(Args& args) {
   TrafficSpec traffic;
-  std::string prefixes;
+  std::string prefixes, rules;
   bool active = true;
   Status status = args.read_p("TRAFFIC", traffic, TrafficArg{})
                       .read("PREFIXES", prefixes, InputFile{})
+                      .read("RULES", rules, InputFile{})
+                      .read("MISS", spec_.miss, Between{0.0, 1.0})
+                      .read("PROTOCOL", spec_.protocol, ProtocolArg{})
+                      .read("CHECKSUM", sums_payload_)
                       .read("LENGTH", spec_.length, Between{60, 1514})
                       .read("PAYLOAD", payload_, PayloadArg{})
                       .read("FLOWS", spec_.flows, Between{1, 1 << 26})
@@ -95,8 +106,14 @@ Status TrafficSource::configure(Args& args) {
   const bool replay = spec_.kind == TrafficSpec::Kind::kReplay;
   if (replay && numbers_) status = args.errors().error("SEQUENCE: TRAFFIC is a file of frames");
   if (replay && !prefixes.empty()) status = args.errors().error("PREFIXES: TRAFFIC is a file of frames");
+  if (replay && !rules.empty()) status = args.errors().error("RULES: TRAFFIC is a file of frames");
+  if (replay && spec_.protocol != 0) status = args.errors().error("PROTOCOL: TRAFFIC is a file of frames");
+  if (!prefixes.empty() && !rules.empty()) status = args.errors().error("RULES: PREFIXES are given, too");
+  if (spec_.miss != 0 && rules.empty()) status = args.errors().error("MISS: there are no RULES");
   if (!status.ok()) return status;
+  spec_.payload = (stamp_ ? FrameStamp::kSize : 0) + (numbers_ ? FrameSequence::kSize : 0);
   if (!prefixes.empty() && !read_prefixes(prefixes, args.errors())) return Status::failed();
+  if (!rules.empty() && !read_traffic_rules(rules, spec_, args.errors())) return Status::failed();
   spec_.shortest = shortest();
   if (!replay && spec_.length < spec_.shortest)
     return args.errors().error("LENGTH: out of range, bound {}", spec_.shortest);
@@ -120,6 +137,7 @@ Status TrafficSource::initialize(Errors& errors) {
   const int before = errors.error_count();
   std::vector<TrafficShare> shares = make_traffic(spec_, workers, errors);
   if (errors.error_count() != before) return Status::failed();
+  spec_.rules = {};  // of a million they take 300 MB
   weights_.resize(static_cast<size_t>(workers), 1);
   double all = 0;
   int last = 0;  // the last worker with any flow gets what rounding leaves
@@ -219,21 +237,24 @@ void TrafficSource::adopt_changes(Sender& sender) {
 }
 
 // As they are sent, since a pass over all of them would take too long for a round.
-void TrafficSource::resize(Sender& sender, size_t frames) {
+void TrafficSource::resize(Sender& sender, size_t frames) const {
   TrafficShare& share = sender.share;
   const auto length = static_cast<uint16_t>(sender.length);
   size_t at = sender.next;
   for (frames = std::min(frames, sender.unsized); frames > 0; --frames, --sender.unsized) {
-    if (share.records6.empty())
-      set_length(share.records[at], share.header, length);
-    else
+    if (!share.narrow.empty())
+      set_length(share.narrow[at], std::max<uint32_t>(length, share.narrow[at].size + spec_.payload));
+    else if (!share.wide.empty())
+      set_length(share.wide[at], std::max<uint32_t>(length, share.wide[at].size + spec_.payload));
+    else if (!share.records6.empty())
       share.records6[at].length = length;
+    else
+      set_length(share.records[at], share.header, length);
     if (++at == share.size()) at = 0;
   }
 }
 
 void TrafficSource::refill(Sender& sender, Batch& batch) {
-  const uint32_t header = spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6;
   const std::string& content = *content_now_.load(std::memory_order_relaxed);
   const PacketPool& pool = PacketPool::instance();
   const auto* const base = static_cast<const uint8_t*>(pool.base());
@@ -246,6 +267,7 @@ void TrafficSource::refill(Sender& sender, Batch& batch) {
       payload_of_buffer_[place] = sender.payload;
       sender.unfilled = pool.buffers();
     }
+    const uint32_t header = std::min<uint32_t>(FrameStamp::place(p->data()), sizeof(WideHeader));
     const uint32_t room = p->capacity() - Packet::kDefaultHeadroom - header;
     // Steps by a prime, so that buffers begin at all places of the content.
     std::memcpy(p->data() + header, content.data() + place * 7919 % (content.size() - room), room);
@@ -253,11 +275,11 @@ void TrafficSource::refill(Sender& sender, Batch& batch) {
 }
 
 void TrafficSource::number_frames(Sender& sender, Batch& batch, size_t first) const {
-  const uint32_t at =
-      (spec_.prefixes.empty() ? FrameStamp::kAtIp4 : FrameStamp::kAtIp6) + (stamp_ ? FrameStamp::kSize : 0);
   for (Packet* p : batch) {
     const uint32_t flow = sender.flows.of_frame[first];
     if (++first == sender.share.size()) first = 0;
+    const uint32_t at = FrameStamp::place(p->data()) + (stamp_ ? FrameStamp::kSize : 0);
+    if (at + FrameSequence::kSize > p->length()) continue;
     FrameSequence{number_, sender.first_flow + flow, sender.sent[flow]++}.write(p->data() + at);
   }
 }
@@ -298,9 +320,7 @@ bool TrafficSource::send(Task& task, int worker) {
   const size_t first = sender.next;
   if (sender.unsized > 0) [[unlikely]]
     resize(sender, static_cast<size_t>(got));
-  const uint64_t bytes = !sender.share.frames.empty()     ? fill_frames(sender, batch)
-                         : !sender.share.records6.empty() ? fill_records6(sender, batch)
-                                                          : fill_records(sender, batch);
+  const uint64_t bytes = fill(sender, batch);
   if (sender.unfilled > 0) [[unlikely]]
     refill(sender, batch);
   if (numbers_) [[unlikely]]
@@ -312,10 +332,11 @@ bool TrafficSource::send(Task& task, int worker) {
     for (int i = 0; i < batch.size(); ++i)
       batch[i]->set_anno_u64(anno_offset::kFirstTimestamp, static_cast<uint64_t>(first_due + i * sender.interval_ns));
   if (stamp_) {
-    const double first = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
+    const double time = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
     for (int i = 0; i < batch.size(); ++i)
-      FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(first + i * sender.interval_ns));
+      FrameStamp::write(batch[i]->data(), batch[i]->length(), static_cast<uint64_t>(time + i * sender.interval_ns));
   }
+  if (sums_payload_) add_payloads(sender, batch, first);
   task.received(got, burst_);
   output(0).push(batch);
   return true;
@@ -327,96 +348,6 @@ int TrafficSource::due_frames(Sender& sender, int most) {
   if (now < sender.due) return 0;
   const double frames = (now - sender.due) / sender.interval_ns + 1;
   return frames < most ? static_cast<int>(frames) : most;
-}
-
-template <size_t kHeader, typename Record, typename Write>
-uint64_t TrafficSource::fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write) {
-  constexpr int kAhead = 16;
-  // Records come one after the other, but hardware alone does not ask for them early enough.
-  constexpr size_t kRecordsAhead = 2048 / sizeof(Record);
-  const Record* const all = records.data();
-  const size_t count = records.size();
-  size_t at = sender.next;
-  uint64_t bytes = 0;
-  const int n = batch.size();
-  uint8_t header[64];
-  std::memcpy(header, sender.share.header, 64);
-  for (int i = 0; i < n; ++i) {
-    if (i + kAhead < n) {
-      __builtin_prefetch(batch[i + kAhead], 1);
-      __builtin_prefetch(batch[i + kAhead]->buffer() + Packet::kDefaultHeadroom, 1);
-    }
-    __builtin_prefetch(all + at + kRecordsAhead);
-    Packet* p = batch[i];
-    const Record& r = all[at];
-    if (++at == count) at = 0;
-    p->reset(r.length);
-    p->set_rx_hash(r.hash);
-    uint8_t* d = p->data();
-    std::memcpy(d, header, kHeader);
-    write(d, r);
-    bytes += r.length;
-  }
-  sender.next = at;
-  return bytes;
-}
-
-uint64_t TrafficSource::fill_records(Sender& sender, Batch& batch) {
-  const auto write = [](uint8_t* d, const TrafficRecord& r) {
-    const uint16_t ip_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 14));
-    const uint16_t udp_length = __builtin_bswap16(static_cast<uint16_t>(r.length - 34));
-    std::memcpy(d + 16, &ip_length, 2);
-    std::memcpy(d + 24, &r.checksum, 2);
-    std::memcpy(d + 30, &r.dst, 4);
-    std::memcpy(d + 34, &r.src_port, 2);
-    std::memcpy(d + 38, &udp_length, 2);
-  };
-  constexpr size_t kHeaders = 14 + 20 + 8;
-  return sender.keeps_payload ? fill_from<kHeaders>(sender.share.records, sender, batch, write)
-                              : fill_from<kWholeLine>(sender.share.records, sender, batch, write);
-}
-
-uint64_t TrafficSource::fill_records6(Sender& sender, Batch& batch) {
-  const auto write = [](uint8_t* d, const TrafficRecord6& r) {
-    // What follows the IPv6 header: its payload, and all of the UDP packet.
-    const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(r.length - 54));
-    std::memcpy(d + 18, &length, 2);
-    std::memcpy(d + 38, r.dst, 16);
-    std::memcpy(d + 54, &r.src_port, 2);
-    std::memcpy(d + 58, &length, 2);
-  };
-  return sender.keeps_payload ? fill_from<kShortestIp6>(sender.share.records6, sender, batch, write)
-                              : fill_from<kWholeLine>(sender.share.records6, sender, batch, write);
-}
-
-uint64_t TrafficSource::fill_frames(Sender& sender, Batch& batch) {
-  const std::vector<TrafficShare::Frame>& frames = sender.share.frames;
-  uint64_t bytes = 0;
-  for (int i = 0; i < batch.size(); ++i) {
-    const TrafficShare::Frame& f = frames[sender.next];
-    if (++sender.next == frames.size()) sender.next = 0;
-    Packet* p = batch[i];
-    const auto length = static_cast<uint32_t>(f.bytes.size());
-    if (length > p->capacity() - Packet::kDefaultHeadroom) [[unlikely]] {
-      // A jumbo frame: this buffer is too small for it.
-      p->kill();
-      p = Packet::make(f.bytes.data(), length);
-      if (!p) {
-        batch[i] = batch[batch.size() - 1];
-        batch.resize(batch.size() - 1);
-        --i;
-        counters_.add(kMissed, 1);
-        continue;
-      }
-      batch[i] = p;
-    } else {
-      p->reset(length);
-      std::memcpy(p->data(), f.bytes.data(), length);
-    }
-    p->set_rx_hash(f.hash);
-    bytes += length;
-  }
-  return bytes;
 }
 
 PortTotals TrafficSource::totals(Direction, int thread) const {

@@ -15,13 +15,14 @@ namespace headrace {
 
 /// Sends Ethernet frames generated in memory: a device port without a device.
 ///
-///     TrafficSource([TRAFFIC, keywords PREFIXES, LENGTH, PAYLOAD, FLOWS, SKEW, SEED, TTL, LIMIT, RATE, WEIGHTS, BURST,
-///                   BUFFERS, STOP, ACTIVE, STAMP, SEQUENCE])
+///     TrafficSource([TRAFFIC, keywords PREFIXES, RULES, MISS, PROTOCOL, CHECKSUM, LENGTH, PAYLOAD, FLOWS, SKEW, SEED,
+///                   TTL, LIMIT, RATE, WEIGHTS, BURST, BUFFERS, STOP, ACTIVE, STAMP, SEQUENCE])
 ///
 /// Every worker runs the source and sends only the flows that a network card would give it (Toeplitz hash, 128-entry
 /// indirection table); the hash is set as the packet's RX_HASH annotation. Frames are IPv4 and UDP, from 198.18.1.1,
-/// with a right checksum; with PREFIXES they are IPv6 and UDP, from 2001:2::1, without a UDP checksum. All headers are
-/// rewritten each time a frame is sent; buffers are used in turn as in a network card's ring.
+/// with a right checksum; with PREFIXES they are IPv6 and UDP, from 2001:2::1, without a UDP checksum. With RULES, headers
+/// are drawn inside the rules of a classifier. All headers are rewritten each time a frame is sent; buffers are used in turn
+/// as in a network card's ring.
 ///
 /// TRAFFIC: `uniform` (default): destinations uniform over the unicast addresses, a new one for each of FLOWS flows in
 /// turn; `imix`: the same with frames of 60, 566 and 1514 bytes, 7 : 4 : 1 (64, 570 and 1518 with check sequence);
@@ -31,7 +32,21 @@ namespace headrace {
 /// PREFIXES: a text file of IPv6 prefixes, one per line, as LookupIP6Route reads them. Frames are IPv6, and each flow
 /// goes to a random address of a random one of these prefixes: random addresses from the whole space would almost never
 /// have a route.
-/// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64.
+/// RULES: a file of rules, as FlowClassifier reads it. Each frame is inside a random rule: bits beside the masks,
+/// ports within their ranges, and so on, are random; addresses are unicast ones where the rule leaves a choice.
+/// FLOWS frames are drawn. With `zipf` the rule at place N of the file is drawn with probability 1/N^SKEW, else
+/// each with the same. A rule in front of the drawn one may match the frame as well. Frames may be of any kind that
+/// rules are about: IPv4, IPv6, ARP, MPLS, with a VLAN tag; `in_port`, `metadata` and `tun_id` are left to the
+/// configuration. Bad lines, and rules in which there are no frames, are named and left out.
+/// MISS: share of frames that no rule matches, unless it is one of everything, as filter sets have at their end: addresses,
+/// ports and protocol (TCP or UDP) are random. Default 0.
+/// PROTOCOL: `tcp` or `udp`: of all frames, or with RULES of those whose rule leaves the protocol open. Default: `udp`; with
+/// RULES one or the other at random. TCP segments have the ACK flag, and random numbers.
+/// CHECKSUM: TCP, ICMP, and UDP over IPv6 have the checksum of what the frame carries, so frames beyond their first cache
+/// lines are read when they are sent. false: the checksum of as many zeros, which costs nothing. For frames of RULES, and with
+/// TCP. Default true.
+/// LENGTH: bytes of a frame without check sequence, 60 (IPv6: 62) to 1514, default 64. Frames of RULES, and with TCP, have
+/// at least the bytes of their headers.
 /// PAYLOAD: what generated frames carry: `text`, requests and responses of HTTP as browsers and servers write them, or
 /// `random` bytes. All buffers of the pool are filled with it before the router runs, and sending a frame needs no
 /// copy; changes made by elements that write payloads, or by another source, remain. Default `any`: whatever the
@@ -52,11 +67,11 @@ namespace headrace {
 /// BUFFERS: buffers that each worker cycles through, at least 8192.
 /// STOP true: stops the router at the end of LIMIT.
 /// ACTIVE: default true.
-/// STAMP true: also writes the due time behind the UDP header, for a TrafficSink with STAMP at the other end of devices
+/// STAMP true: also writes the due time behind the headers, for a TrafficSink with STAMP at the other end of devices
 /// on the same machine. IPv6 frames then have at least 74 bytes. Default false.
-/// SEQUENCE true: writes the number of its flow, and its own number in its flow, behind the UDP header of each frame, or
+/// SEQUENCE true: writes the number of its flow, and its own number in its flow, behind the headers of each frame, or
 /// behind what STAMP writes there. A TrafficSink with SEQUENCE in the same router checks them. Frames then have at least
-/// 60 bytes (IPv6: 78), with STAMP 70 (IPv6: 90), those of `imix`, too. Not for a file of frames. Default false.
+/// 60 bytes (IPv6: 78), with STAMP 70 (IPv6: 90), those of `imix`, too. Not for a file of frames. Default false. Frames that are not IP get neither stamp nor number.
 ///
 /// Handlers: `count`, `byte_count`, `missed` (r; frames not sent for lack of a buffer), `active` (rw), `reset_counts`
 /// (w), and three (rw) that change what is sent while packets flow: `rate`, as RATE; frames that were due before are
@@ -117,7 +132,7 @@ class TrafficSource final : public Element, public DevicePort {
   uint32_t shortest() const;
   /// Notes what handlers have changed.
   void adopt_changes(Sender& sender);
-  static void resize(Sender& sender, size_t frames);
+  void resize(Sender& sender, size_t frames) const;
   void refill(Sender& sender, Batch& batch);
   /// \param first the record of the first frame
   void number_frames(Sender& sender, Batch& batch, size_t first) const;
@@ -133,7 +148,16 @@ class TrafficSource final : public Element, public DevicePort {
   static uint64_t fill_from(const std::vector<Record>& records, Sender& sender, Batch& batch, Write&& write);
   uint64_t fill_records(Sender& sender, Batch& batch);
   uint64_t fill_records6(Sender& sender, Batch& batch);
+  template <size_t kRoom>
+  uint64_t fill_headers(const std::vector<TrafficHeader<kRoom>>& headers, Sender& sender, Batch& batch);
   uint64_t fill_frames(Sender& sender, Batch& batch);
+  uint64_t fill(Sender& sender, Batch& batch);
+  /// Adds what frames carry to the checksums in their headers.
+  /// \param first the record of the first frame
+  void add_payloads(const Sender& sender, Batch& batch, size_t first) const;
+  template <size_t kRoom>
+  void add_payloads(const std::vector<TrafficHeader<kRoom>>& headers, const Sender& sender, Batch& batch,
+                    size_t first) const;
 
   TrafficSpec spec_;
   int64_t limit_ = -1;
@@ -145,6 +169,7 @@ class TrafficSource final : public Element, public DevicePort {
   bool stop_ = false;
   bool stamp_ = false;
   bool numbers_ = false;
+  bool sums_payload_ = true;
   uint32_t number_ = 0;  // see FrameSequence
   std::unique_ptr<FlowSequence> sequence_;
   std::atomic<bool> active_{true};

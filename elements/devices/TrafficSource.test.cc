@@ -5,6 +5,7 @@
 #include "headrace/flow_hash.hh"
 #include "support/element_test.hh"
 #include "support/source_dir.hh"
+#include "support/temporary_file.hh"
 
 namespace headrace::testing {
 namespace {
@@ -112,6 +113,47 @@ TEST(TrafficSource, SequencesNumberTheFramesOfEachFlow) {
       EXPECT_EQ(addresses.emplace(s.flow, where).first->second, where) << "two flows";
     }
   }
+}
+
+TEST(TrafficSource, FramesOfRulesAreInsideThem) {
+  const TemporaryFile rules("tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=drop\nipv6,nw_proto=17 actions=drop\n");
+  for (const char* more : {"", ", LENGTH 200, PAYLOAD text", ", STAMP true, SEQUENCE true", ", CHECKSUM false"}) {
+    TestRouter r("TrafficSource(RULES " + rules.path() + ", FLOWS 300, LIMIT 300, STOP true" + more +
+                 ") -> c :: Capture;");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    r.run();
+    int tcp = 0;
+    for (size_t i = 0; i < 300; ++i) {
+      const uint8_t* f = frame_of(r, i);
+      const bool ip6 = f[12] == 0x86;
+      tcp += !ip6;
+      ASSERT_EQ(f[ip6 ? 20 : 23], ip6 ? 17 : 6);
+      if (ip6) {
+        ASSERT_EQ(f[18] << 8 | f[19], static_cast<int>(length_of(r, i)) - 54);
+        continue;
+      }
+      ASSERT_TRUE(f[30] == 10 && f[36] == 0 && f[37] == 80);
+      ASSERT_EQ(f[16] << 8 | f[17], static_cast<int>(length_of(r, i)) - 14);
+    }
+    EXPECT_NEAR(tcp, 150, 50);
+  }
+}
+
+TEST(TrafficSource, NamesMistakesAboutRules) {
+  const TemporaryFile rules("tcp actions=drop\nnonsense\n"), all("tcp actions=drop\nudp actions=drop\n");
+  const auto error_of = [](const std::string& arguments) {
+    TestRouter r("TrafficSource(" + arguments + ") -> Discard;");
+    return r.errors();
+  };
+  EXPECT_NE(
+      error_of("RULES " + rules.path()).find("warning: RULES: " + rules.path() + ":2: expected a ClassBench rule"),
+      std::string::npos);
+  EXPECT_NE(error_of("MISS 0.1").find("MISS: there are no RULES"), std::string::npos);
+  EXPECT_NE(error_of("PROTOCOL icmp").find("PROTOCOL: expected tcp or udp"), std::string::npos);
+  EXPECT_NE(error_of("RULES " + all.path() + ", MISS 2").find("MISS: out of range"), std::string::npos);
+  EXPECT_NE(error_of("RULES " + all.path() + ", MISS 0.5").find("MISS: no frame is outside of the rules"),
+            std::string::npos);
+  EXPECT_NE(error_of("RULES /nonexistent").find("/nonexistent: No such file"), std::string::npos);
 }
 
 TEST(TrafficSource, SequencesNeedRoom) {

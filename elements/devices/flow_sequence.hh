@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-/// Behind the UDP header of a frame, or behind a FrameStamp that is there: four bytes that mark it, of which one is the
+/// Behind the headers of an IP frame, or behind a FrameStamp that is there: four bytes that mark it, of which one is the
 /// number of its source, four for the number of its flow, eight for its own number, in the machine's own order.
 struct FrameSequence {
   static constexpr uint32_t kMark = 0x00515348;  // "HSQ"

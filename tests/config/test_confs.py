@@ -102,6 +102,28 @@ def test_nat_rewrites(headrace):
         assert (total & 0xffff) + (total >> 16) == 0xffff
 
 
+@pytest.mark.parametrize("conf", ["sdn-forwarder", "acl-router", "sdn-ids-router"])
+def test_headers_are_drawn_inside_the_rules(headrace, conf):
+    """With the sample, every packet has a rule; with rules that leave something out, the share that was asked for has none."""
+    def run(*variables):
+        text = headrace("run", "-q", "--duration", "1", "-w", 1, CONF / f"{conf}.click", *variables).stdout
+        ports, _, drops = closing_table(re.sub(r"^\{.*\n", "", text, flags=re.M))
+        received = ports.pop("in TrafficSource@1")
+        kept = sum(number(n) for n in re.findall(r"^\S+ +([\d,]+)  discarded$", text, re.M))
+        assert received == sum(ports.values()) + sum(drops.values()) + kept
+        return received, ports, drops
+
+    received, ports, drops = run()
+    assert received > 10000 and not any("rule" in reason for _, reason in drops)
+    assert all(n > received / 1000 for n in ports.values()) and len(ports) == 4
+    (headrace.folder / "my.flows").write_text("tcp,nw_dst=10.0.0.0/8 actions=output:0\nudp,nw_src=20.0.0.0/8 actions=output:1\n"
+                                              "priority=1,udp,nw_dst=20.0.0.0/8 actions=drop\n")
+    received, _, drops = run("RULES=my.flows", "MISS=0.3")
+    missed = sum(n for (_, reason), n in drops.items() if reason == "no rule matches")
+    dropped = sum(n for (_, reason), n in drops.items() if reason == "dropped by a rule")
+    assert abs(missed / received - 0.3) < 0.02 and abs(dropped / received - 0.7 / 3) < 0.02
+
+
 @pytest.mark.parametrize("conf, prefixes", [("ipv4-router", 901899), ("ipv6-forward", 160147)], ids=["ipv4", "ipv6"])
 def test_router_on_a_full_table(headrace, conf, prefixes):
     text = headrace("run", "--duration", "2", "--interval", "0.5", CONF / f"{conf}.click").stdout

@@ -114,6 +114,14 @@ def table_part(family):
     return lzma.open(DATA / f"bgp-full-{family}.txt.xz", "rt").read().splitlines()[::50]
 
 
+def rules_part():
+    """Some rules of the sample, its rule of everything, and rules about addresses and ports that frames have."""
+    sample = lzma.open(DATA / "acl1_10k.rules.xz", "rt").read().splitlines()
+    return [*sample[:-1:50], sample[-1], "priority=3000000000,udp,tp_dst=0-1023 actions=output:1",
+            "priority=3000000000,ip,nw_src=10.0.0.0/25,nw_proto=6 actions=output:1", "priority=3000000000,icmp,icmp_type=8 actions=drop",
+            "priority=2999999999,ip,nw_dst=10.0.1.0/255.255.255.3 actions=output:1"]
+
+
 def checksum(data):
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     total = (total & 0xffff) + (total >> 16)
@@ -268,6 +276,10 @@ class Scene:
             if name in text:
                 (folder / f"{family}.txt").write_text("\n".join(table_part(family)) + "\n")
                 text = text.replace(str(DATA / name), f"{folder}/{family}.txt")
+        # All counts of its rules are compared.
+        if "acl1_10k.rules.xz" in text:
+            (folder / "some.rules").write_text("\n".join(rules_part()) + "\n")
+            text = text.replace(str(DATA / "acl1_10k.rules.xz"), f"{folder}/some.rules")
         text = re.sub(r"\bTrafficSource\([^)]*\)", "Frames(eth0)", text)
         text = re.sub(r"\bFromDevice\((?:pcap:)?(\$\w+)[^)]*\)", r"Frames(\1)", text)
         text = re.sub(r"\bQueue(?:\(\d+\))? -> ToDevice\((\$\w+)\)", r"ToDump(\1.out.pcap, SNAPLEN 0)", text)
@@ -437,6 +449,14 @@ VALUES = {
     "count_call": ["100 $source.reset_counts"],
     "byte_count_call": ["100000 $source.reset_counts"],
 }
+# The rule of everything is the last one of the sample's, of which there are 197.
+RULE_VALUES = {
+    "add": ["priority=3000000001,udp,tp_dst=1000-60000 actions=output:$last"],
+    "modify": ["priority=2147483452,ip actions=drop"],
+    "remove": ["priority=2147483452,ip"],
+    "ctrl": ["add priority=3000000002,tcp,nw_dst=64.0.0.0/2 actions=drop\n"
+             "modify priority=3000000002,tcp,nw_dst=64.0.0.0/2 actions=output:0"],
+}
 # The same as another one, by another name.
 ALIASES = {"etht"}
 
@@ -448,8 +468,9 @@ def values_for(router, name, handler, shader):
         return ["udp" if "udp" not in router.client.read(f"{name}.{handler}") else "tcp"]
     if handler == "config":
         return configurations(router.classes[name], router.client.read(f"{name}.config"))
-    assert handler in VALUES, f"no value to write to {router.classes[name]}.{handler}"
-    values = VALUES[handler]
+    known = RULE_VALUES if router.classes[name] == "FlowClassifier" else VALUES
+    assert handler in known, f"no value to write to {router.classes[name]}.{handler}"
+    values = known[handler]
     if isinstance(values, dict):
         values = values["6" if "IP6" in router.classes[name] else "4"]
     last = re.search(r"^(\d+) outputs?$", router.client.read(f"{name}.ports"), re.M)

@@ -193,6 +193,14 @@ def test_control_page(prefix, tmp_path):
     assert not walk.problems, "\n".join(walk.problems)
 
 
+def test_classifier_page(prefix, tmp_path):
+    if not shutil.which("nc"):
+        pytest.skip("nc is not installed (netcat-openbsd)")
+    walk = Walk("classifier.md", tmp_path, prefix).walk()
+    walk.run("kill $(cat router.pid)")
+    assert not walk.problems, "\n".join(walk.problems)
+
+
 def test_balancing_page(prefix, tmp_path):
     problems = Walk("balancing.md", tmp_path, prefix).walk().problems
     assert not problems, "\n".join(problems)

@@ -3,12 +3,13 @@
 #include <pcap/pcap.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
 
 #include "headrace/flow_hash.hh"
+#include "headrace/ip_protocol.hh"
+#include "io/memory/rule_draw.hh"
 
 namespace headrace {
 
@@ -27,27 +28,8 @@ void put16(uint8_t* at, uint16_t value) {
 }
 uint16_t get16(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 8 | at[1]); }
 
-/// xorshift64* (G. Marsaglia, S. Vigna): fast, seeded, the same everywhere.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 88172645463325252u) {
-    if (state_ == 0) state_ = 88172645463325252u;
-  }
-  uint64_t next() {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return state_ * 0x2545f4914f6cdd1du;
-  }
-  uint32_t next32() { return static_cast<uint32_t>(next() >> 32); }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
- private:
-  uint64_t state_;
-};
-
 /// A unicast address outside of 0/8 and 127/8.
-uint32_t random_destination(Random& random) {
+uint32_t random_destination(TrafficRandom& random) {
   for (;;) {
     const uint32_t a = random.next32();
     const uint32_t top = a >> 24;
@@ -111,28 +93,11 @@ TrafficRecord6 make_record6(const Ip6Address& dst, uint16_t src_port, uint16_t l
 }
 
 /// A random address of a random prefix.
-Ip6Address random_destination6(const std::vector<Ip6Prefix>& prefixes, Random& random) {
+Ip6Address random_destination6(const std::vector<Ip6Prefix>& prefixes, TrafficRandom& random) {
   const Ip6Prefix& prefix = prefixes[random.next() % prefixes.size()];
   const uint64_t bits[2] = {random.next(), random.next()};
   return prefix.network() | (Ip6Address::from_bytes(bits) & ~prefix.mask());
 }
-
-/// Draws flow numbers with probability proportional to 1/rank^skew, by inverting the distribution.
-class ZipfSampler {
- public:
-  ZipfSampler(uint32_t n, double skew) : cumulative_(n) {
-    double total = 0;
-    for (uint32_t i = 0; i < n; ++i) cumulative_[i] = total += 1 / std::pow(i + 1.0, skew);
-    for (double& c : cumulative_) c /= total;
-  }
-  uint32_t draw(Random& random) const {
-    const auto it = std::upper_bound(cumulative_.begin(), cumulative_.end(), random.unit());
-    return static_cast<uint32_t>(std::min<size_t>(it - cumulative_.begin(), cumulative_.size() - 1));
-  }
-
- private:
-  std::vector<double> cumulative_;
-};
 
 Status load_frames(const TrafficSpec& spec, std::vector<TrafficShare>& shares, Errors& errors) {
   char message[PCAP_ERRBUF_SIZE] = "";
@@ -164,14 +129,15 @@ Status load_frames(const TrafficSpec& spec, std::vector<TrafficShare>& shares, E
 
 /// Fills the shares with records, of which make(length) makes a random one.
 template <typename Record, typename Make>
-void make_records(const TrafficSpec& spec, Random& random, std::vector<TrafficShare>& shares,
+void make_records(const TrafficSpec& spec, TrafficRandom& random, std::vector<TrafficShare>& shares,
                   std::vector<Record> TrafficShare::*records, Make&& make) {
   const int workers = static_cast<int>(shares.size());
   const uint32_t shortest = std::max(spec.shortest, spec.prefixes.empty() ? 0 : kShortestIp6);
   const auto make_long = [&](uint32_t length) { return make(static_cast<uint16_t>(std::max(length, shortest))); };
   for (TrafficShare& share : shares) (share.*records).reserve(spec.flows / shares.size() + spec.flows / 16);
   const auto add = [&](const Record& r) { (shares[rss_worker(r.hash, workers)].*records).push_back(r); };
-  if (spec.kind == TrafficSpec::Kind::kZipf) {
+  // Inside rules these are drawn with such probabilities.
+  if (spec.kind == TrafficSpec::Kind::kZipf && spec.rules.empty()) {
     std::vector<Record> flows(spec.flows);
     for (Record& r : flows) r = make_long(spec.length);
     const ZipfSampler sampler(spec.flows, spec.skew);
@@ -200,7 +166,7 @@ TrafficFlows number_flows(const std::vector<Record>& records) {
 }  // namespace
 
 TrafficFlows find_flows(const TrafficSpec& spec, const TrafficShare& share) {
-  if (spec.kind == TrafficSpec::Kind::kZipf)
+  if (spec.kind == TrafficSpec::Kind::kZipf && share.narrow.empty() && share.wide.empty())
     return share.records6.empty() ? number_flows(share.records) : number_flows(share.records6);
   TrafficFlows flows;
   flows.count = static_cast<uint32_t>(share.size());
@@ -227,7 +193,18 @@ std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Err
     (void)load_frames(spec, shares, errors);
     return shares;
   }
-  Random random(spec.seed);
+  TrafficRandom random(spec.seed);
+  if (!spec.rules.empty() || spec.protocol == ip_protocol::kTcp) {
+    RuleDraw draw(spec, random);
+    if (draw.is_narrow()) {
+      make_records(spec, random, shares, &TrafficShare::narrow,
+                   [&](uint16_t length) { return narrowed(draw.next(length)); });
+    } else {
+      make_records(spec, random, shares, &TrafficShare::wide, [&](uint16_t length) { return draw.next(length); });
+    }
+    if (draw.misses_failed()) (void)errors.error("MISS: no frame is outside of the rules");
+    return shares;
+  }
   if (!spec.prefixes.empty()) {
     make_records(spec, random, shares, &TrafficShare::records6, [&](uint16_t length) {
       const Ip6Address dst = random_destination6(spec.prefixes, random);

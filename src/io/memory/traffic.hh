@@ -9,6 +9,7 @@
 
 #include "headrace/addresses.hh"
 #include "headrace/error.hh"
+#include "src/io/memory/traffic_header.hh"
 
 namespace headrace {
 
@@ -26,6 +27,12 @@ struct TrafficSpec {
   uint32_t shortest = 0;
   /// Not empty: frames are IPv6, each to a random address of a random one of these.
   std::vector<Ip6Prefix> prefixes;
+  /// Not empty: each frame is inside one of these, a random one or, for kZipf, one with probability 1/rank^skew, where the
+  /// first one has rank 1. `flows` frames are drawn.
+  std::vector<KeyMatch> rules;
+  double miss = 0;       // share of frames that are outside of all rules but those of everything
+  uint8_t protocol = 0;  // of IP frames: TCP or UDP; 0: UDP, or what a rule leaves open at random
+  uint32_t payload = 0;  // bytes that frames inside rules have room for behind the headers
 };
 
 /// Bytes of Ethernet, IPv6 and UDP headers: no IPv6 frame is shorter.
@@ -52,6 +59,9 @@ struct TrafficRecord6 {
 struct TrafficShare {
   std::vector<TrafficRecord> records;
   std::vector<TrafficRecord6> records6;
+  /// Frames inside rules, and those with TCP.
+  std::vector<NarrowHeader> narrow;
+  std::vector<WideHeader> wide;
   /// kReplay: frames as recorded.
   struct Frame {
     std::vector<uint8_t> bytes;
@@ -62,13 +72,17 @@ struct TrafficShare {
   /// 5180), UDP to port 53.
   alignas(64) uint8_t header[64];
 
-  /// Only one of the three has any.
-  size_t size() const { return records.size() + records6.size() + frames.size(); }
+  /// Only one of them has any.
+  size_t size() const { return records.size() + records6.size() + narrow.size() + wide.size() + frames.size(); }
 };
 
 /// The shares of all workers, the same for the same `spec` whatever else runs. A worker may get nothing when there are
-/// fewer flows than workers. Reports an unreadable file.
+/// fewer flows than workers. Reports an unreadable file, and `miss` where all is inside the rules.
 std::vector<TrafficShare> make_traffic(const TrafficSpec& spec, int workers, Errors& errors);
+
+/// Reads the rules of a file that may be in any format that read_flow_rules() knows. Lines that cannot be read, and rules in
+/// which no frame can be drawn, are named in warnings and left out. False, with an error, if none is left.
+bool read_traffic_rules(const std::string& path, TrafficSpec& spec, Errors& errors);
 
 /// Which frames of a share belong to one flow.
 struct TrafficFlows {
