@@ -30,6 +30,7 @@ struct IPsecAES : Shader<IPsecAES> {
   static constexpr Processing kProcessing{"h/h"};
   static constexpr auto kRegions = regions(Read{anno::esp_association}, Read{anno::esp_sequence_high});
   static constexpr auto kCounters = ESPCounters::kList;
+  static constexpr uint32_t kBlockBytes = kAESTableBytes;
 
   ESPKeysView associations;
   const Owner* host = nullptr;
@@ -44,26 +45,29 @@ struct IPsecAES : Shader<IPsecAES> {
   void release(Packet* const* packets, const ESPResult* results, int n, Owner& owner) const;
 
   HEADRACE_SHADER ESPAbout about(const auto& p) const {
-    return {p.get(anno::esp_association), p.get(anno::esp_sequence_high)};
+    const uint32_t tag = p.get(anno::esp_association);
+    return {associations.find(tag), tag, p.get(anno::esp_sequence_high)};
   }
+  HEADRACE_SHADER static void prepare_block() { BestAESTable::fill(); }
   struct Found {
     ESPResult result;
     ESPOutcome outcome;
   };
   template <typename Team>
   HEADRACE_SHADER Found rewrite(const Team& team, PacketEdit& packet, const ESPAbout& about) const {
-    const ESPKeys* const keys = associations.find(about.tag);
-    if (keys == nullptr) return {{about.tag, 0}, ESPOutcome::kGone};
+    if (about.keys == nullptr) return {{about.tag, 0}, ESPOutcome::kGone};
+    const TeamKeys<Team> team_keys(*about.keys);
+    const ESPKeys& keys = *team_keys;
     const ESPPlace esp = esp_place(packet.bytes());
-    if (!keys->fits(esp.length)) return {{about.tag, 0}, ESPOutcome::kShort};
-    if (keys->cbc()) return {{about.tag, 0}, ESPOutcome::kHost};
-    if (keys->cipher == Cipher::kNull) return {{about.tag, 0}, ESPOutcome::kGood};
+    if (!keys.fits(esp.length)) return {{about.tag, 0}, ESPOutcome::kShort};
+    if (keys.cbc()) return {{about.tag, 0}, ESPOutcome::kHost};
+    if (keys.cipher == Cipher::kNull) return {{about.tag, 0}, ESPOutcome::kGood};
     uint8_t* const at = packet.write() + esp.at;
     bool good = true;
     if (encrypt)
-      esp_encrypt(team, *keys, at, esp.length, about.sequence_high);
+      esp_encrypt(team, keys, at, esp.length, about.sequence_high);
     else
-      good = esp_decrypt(team, *keys, at, esp.length, about.sequence_high);
+      good = esp_decrypt(team, keys, at, esp.length, about.sequence_high);
     return {{about.tag, !good}, good ? ESPOutcome::kGood : ESPOutcome::kBadICV};
   }
   HEADRACE_SHADER Next shade(auto& p, const Found& found) const {

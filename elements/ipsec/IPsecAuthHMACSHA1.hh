@@ -41,7 +41,8 @@ struct IPsecAuthHMACSHA1 : Shader<IPsecAuthHMACSHA1> {
   void release(Packet* const* packets, const ESPResult* results, int n, Owner& owner) const;
 
   HEADRACE_SHADER ESPAbout about(const auto& p) const {
-    return {p.get(anno::esp_association), p.get(anno::esp_sequence_high)};
+    const uint32_t tag = p.get(anno::esp_association);
+    return {associations.find(tag), tag, p.get(anno::esp_sequence_high)};
   }
   struct Found {
     ESPResult result;
@@ -49,7 +50,7 @@ struct IPsecAuthHMACSHA1 : Shader<IPsecAuthHMACSHA1> {
   };
   template <typename Team>
   HEADRACE_SHADER Found rewrite(const Team&, PacketEdit& packet, const ESPAbout& about) const {
-    const ESPKeys* const keys = associations.find(about.tag);
+    const ESPKeys* const keys = about.keys;
     if (keys == nullptr) return {{about.tag, 0}, ESPOutcome::kGone};
     const PacketBytes bytes = packet.bytes();
     const ESPPlace esp = esp_place(bytes);
@@ -59,7 +60,8 @@ struct IPsecAuthHMACSHA1 : Shader<IPsecAuthHMACSHA1> {
       const bool good = esp_verify(*keys, bytes.data + esp.at, esp.length, about.sequence_high);
       return {{about.tag, !good}, good ? ESPOutcome::kGood : ESPOutcome::kBadICV};
     }
-    esp_authenticate(*keys, packet.write() + esp.at, esp.length, about.sequence_high);
+    uint8_t* const data = packet.write(esp.at + esp.length - keys->icv_length, keys->icv_length);
+    esp_authenticate(*keys, data + esp.at, esp.length, about.sequence_high);
     return {{about.tag, 0}, ESPOutcome::kGood};
   }
   HEADRACE_SHADER Next shade(auto& p, const Found& found) const {

@@ -236,10 +236,10 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
     if (keys.cbc()) database_->library().encrypt_block_des3(IPsecDatabase::extra(*a).host, esp + 8);
   } else if (keys.iv_length == 16) {
     const uint64_t big = __builtin_bswap64(*iv);
-    CipherBlock block{};
-    std::memcpy(block.w, &big, 8);
-    block = aes_encrypt(ConstantAESTable(0), keys.round_keys, keys.rounds, block);
-    std::memcpy(esp + 8, block.w, 16);
+    CipherBlock block[1] = {};
+    std::memcpy(block[0].w, &big, 8);
+    aes_encrypt(ConstantAESTable(), RoundKeys(keys.round_keys, keys.rounds), block);
+    std::memcpy(esp + 8, block[0].w, 16);
   }
   uint8_t* const trailer = p.end_data() - back;
   for (uint32_t i = 0; i < padding; ++i) trailer[i] = static_cast<uint8_t>(i + 1);

@@ -23,8 +23,9 @@ struct ESPResult {
   uint32_t bad;  ///< 1: the ICV was wrong
 };
 
-/// What an annotation says of a packet.
+/// What annotations say of a packet, and the keys of its association; null: it is gone.
 struct ESPAbout {
+  const ESPKeys* keys;
   uint32_t tag;
   uint32_t sequence_high;
 };

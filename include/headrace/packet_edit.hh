@@ -31,8 +31,10 @@ class PacketEdit {
     return bytes;
   }
   /// The first byte, for writing. Valid until the next of the calls below.
-  HEADRACE_SHADER uint8_t* write() {
-    changed_ = true;
+  HEADRACE_SHADER uint8_t* write() { return write(0, length_); }
+  /// The same, if only the `n` bytes from `at` on are written: a device then moves less.
+  HEADRACE_SHADER uint8_t* write(uint32_t at, uint32_t n) {
+    mark(data_ + at, data_ + at + n);
     return buffer_ + data_;
   }
 
@@ -42,14 +44,14 @@ class PacketEdit {
     if (n > data_) return grow(n, 0);
     data_ -= n;
     length_ += n;
-    changed_ = true;
+    mark(data_, data_ + n);
     return true;
   }
   /// Adds `n` bytes with undefined contents at the end; false if no buffer of a packet has room for them.
   HEADRACE_SHADER bool append(uint32_t n) {
     if (n > capacity_ - data_ - length_) return grow(0, n);
     length_ += n;
-    changed_ = true;
+    mark(data_ + length_ - n, data_ + length_);
     return true;
   }
   /// Removes `n` bytes from the front; false if the packet is shorter.
@@ -74,6 +76,9 @@ class PacketEdit {
   HEADRACE_SHADER bool stopped() const { return stopped_; }
   /// Where the packet begins in its buffer.
   HEADRACE_SHADER uint32_t position() const { return data_; }
+  /// The bytes of the buffer that may have been written: [written_from, written_end).
+  HEADRACE_SHADER uint32_t written_from() const { return written_from_; }
+  HEADRACE_SHADER uint32_t written_end() const { return written_end_; }
 
  protected:
   HEADRACE_SHADER void place(uint8_t* buffer, uint32_t capacity, const RowHeader& header) {
@@ -91,6 +96,11 @@ class PacketEdit {
  private:
   static constexpr int32_t kNoHeader = -1;
 
+  HEADRACE_SHADER void mark(uint32_t from, uint32_t end) {
+    changed_ = true;
+    if (from < written_from_) written_from_ = from;
+    if (end > written_end_) written_end_ = end;
+  }
   HEADRACE_SHADER bool grow([[maybe_unused]] uint32_t front, [[maybe_unused]] uint32_t back) {
 #if !defined(__CUDA_ARCH__)
     if (make_room_ != nullptr) {
@@ -107,6 +117,7 @@ class PacketEdit {
   uint32_t data_ = 0;
   uint32_t length_ = 0;
   int32_t network_ = kNoHeader;
+  uint32_t written_from_ = ~uint32_t{0}, written_end_ = 0;
   bool changed_ = false;
   bool stopped_ = false;
 };

@@ -28,6 +28,10 @@
 /// What `rewrite` must know of a packet besides its bytes, such as annotations, a type `About` holds, and
 /// `HEADRACE_SHADER About about(const auto& p) const` finds it; `rewrite` then takes a `const About&` at the end.
 ///
+/// A shader that keeps a table in the shared memory of a device has `static constexpr uint32_t kBlockBytes`, and fills
+/// device::block_memory in `HEADRACE_SHADER static void prepare_block()`. All threads of a block call it once, before the
+/// first packet.
+///
 /// Work that lanes cannot divide, such as a hash, says `static constexpr bool kSerial = true`: `rewrite` always gets a
 /// team of one, and on a device each lane of a warp rewrites a packet of its own.
 
@@ -70,6 +74,12 @@ HEADRACE_SHADER constexpr bool rewrites_packet() {
   || requires(const S& shader, PacketEdit& edit, const typename detail::AboutOf<S>::Type& about) {
     shader.rewrite(HostTeam<1>{}, edit, about);
   };
+}
+
+/// Called once by all threads of a block of a device; they wait for each other before the first packet.
+template <typename S>
+HEADRACE_SHADER void prepare_block() {
+  if constexpr (requires { S::prepare_block(); }) S::prepare_block();
 }
 
 /// True if a device needs the whole packet for the shader.
@@ -222,31 +232,33 @@ class Arrival {
   uint4 v_[kInFlight];
 };
 
-/// Four bytes per lane of a row's window, which lies at offset `window_at` of the packet's buffer: from the row to the
-/// stage, or back.
+/// Four bytes per lane of a row's window, which belongs at offset `window_at` of the packet's buffer: from the row to the
+/// buffer, or back, but only the bytes [first, end) of the buffer.
 enum class Way : uint8_t { kToStage, kToRow };
 template <Way W>
-__device__ void move_window(uint8_t* window, uint32_t bytes, uint8_t* stage, uint32_t window_at) {
-  const uint32_t mine = 4 * (threadIdx.x & 31);
+__device__ void move_window(uint8_t* window, uint32_t bytes, uint8_t* buffer, uint32_t window_at, uint32_t first,
+                            uint32_t end) {
+  const uint32_t mine = 4 * (threadIdx.x & 31), at = window_at + mine;
   if (mine >= bytes) return;
-  uint32_t* const word = reinterpret_cast<uint32_t*>(window + mine);
-  uint8_t* const at = stage + window_at + mine;
-  if (window_at + mine + 4 > kStageBytes) return;
-  if constexpr (W == Way::kToStage) {
-    const uint32_t v = *word;
-    for (int i = 0; i < 4; ++i) at[i] = static_cast<uint8_t>(v >> 8 * i);
-  } else {
-    uint32_t v = 0;
-    for (int i = 0; i < 4; ++i) v |= uint32_t{at[i]} << 8 * i;
-    *word = v;
-  }
+  uint8_t* const to = W == Way::kToStage ? buffer + at : window + mine;
+  const uint8_t* const from = W == Way::kToStage ? window + mine : buffer + at;
+  for (uint32_t i = 0; i < 4; ++i)
+    if (at + i >= first && at + i < end) to[i] = from[i];
 }
 
-/// Copies bytes [first, end) of a packet's buffer, in whole pieces of 16: all lanes of a warp together.
+/// Copies bytes [first, end) of a packet's buffer, in whole pieces of 16: all lanes of a warp together. The compiler does
+/// not know that loads need not wait for the stores before them.
 inline __device__ void copy_bytes(uint8_t* to, const uint8_t* from, uint32_t first, uint32_t end) {
-#pragma unroll 4
-  for (uint32_t at = (first & ~15u) + 16 * (threadIdx.x & 31); at < end; at += 16 * 32)
-    *reinterpret_cast<uint4*>(to + at) = *reinterpret_cast<const uint4*>(from + at);
+  constexpr uint32_t kInFlight = 4, kStep = 16 * 32;
+  for (uint32_t at = (first & ~15u) + 16 * (threadIdx.x & 31); at < end; at += kInFlight * kStep) {
+    uint4 v[kInFlight];
+#pragma unroll
+    for (uint32_t i = 0; i < kInFlight; ++i)
+      if (at + i * kStep < end) v[i] = *reinterpret_cast<const uint4*>(from + at + i * kStep);
+#pragma unroll
+    for (uint32_t i = 0; i < kInFlight; ++i)
+      if (at + i * kStep < end) *reinterpret_cast<uint4*>(to + at + i * kStep) = v[i];
+  }
 }
 
 /// Notes that a slot's home has its packet from byte `first` on.
@@ -254,15 +266,25 @@ inline __device__ void note_at_home(Slot& slot, uint32_t first) {
   if (first < slot.home_from) slot.home_from = first;
 }
 
+/// True if the packets of a plan's slots stay on the device from shader to shader.
+template <typename Layout>
+HEADRACE_SHADER constexpr bool has_homes() {
+  if constexpr (requires { Layout::kHomes; }) {
+    return Layout::kHomes;
+  } else {
+    return false;
+  }
+}
+
 /// Takes the packets of the slots of a warp for which `go` holds through the warp's stage, one after the other. With
 /// each in the stage, all lanes call `work(owner, header, window, window_at)`: the lane whose packet it is, its header,
-/// and its row's window, which lies at offset `window_at` of the stage.
+/// and its row's window, which belongs at offset `window_at` of the stage.
 template <typename Layout, typename Work>
 __device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout, Work&& work) {
   uint32_t todo = __ballot_sync(~0u, go);
   if (todo == 0) return;
   // A packet may have been rewritten just now, by other lanes.
-  if (__any_sync(~0u, go && slot.header.rewritten() && slot.home == nullptr)) __threadfence();
+  if (!has_homes<Layout>() && __any_sync(~0u, go && slot.header.rewritten())) __threadfence();
   __syncwarp();
   const RowHeader& h = slot.header;
   const uint64_t buffer = go ? address_of(slot, layout.row()) : 0;
@@ -289,7 +311,8 @@ __device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout,
         reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.row), owner)) + layout.row().window();
     const uint32_t at = __shfl_sync(~0u, window_at, owner);
     if (slot.newer) {
-      move_window<Way::kToStage>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, at);
+      move_window<Way::kToStage>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, at,
+                                 first_byte(theirs), theirs.data + theirs.length);
       __syncwarp();
     }
     work(owner, theirs, window, at);
@@ -338,7 +361,7 @@ __device__ Next scan_slot(const S* shader, Slot& slot, bool here, const Layout& 
   }
   detail::FoundBy<S> found{};
   // The next shader that reads this packet finds it on the device.
-  const bool keep = slot.home != nullptr && slot.more && slot.home_from > detail::first_byte(slot.header);
+  const bool keep = detail::has_homes<Layout>() && slot.more && slot.home_from > detail::first_byte(slot.header);
   uint8_t* const home = keep ? slot.home : nullptr;
   detail::for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
     if (uint8_t* const to = reinterpret_cast<uint8_t*>(detail::from_lane(reinterpret_cast<uintptr_t>(home), owner)))
@@ -375,40 +398,85 @@ __device__ T words_from_lane(const T& value, int lane) {
   return theirs;
 }
 
-/// What a lane has made of its packet.
+/// What a lane has made of its packet. `first`: the first byte of the buffer that belongs to it.
 struct Rewritten {
   uint32_t data, length, first;
-  bool changed = false, stopped = false;
+  uint32_t written_from, written_end;
+  bool changed, stopped;
+
+  __device__ void take(const PacketEdit& edit, const RowHeader& before) {
+    stopped = edit.stopped();
+    changed = !stopped && edit.changed();
+    if (!changed) return;
+    data = edit.position();
+    length = edit.length();
+    first = first_byte(before) < data ? first_byte(before) : data;
+    written_from = edit.written_from();
+    written_end = edit.written_end();
+  }
+};
+
+/// Where a team's result goes. Null: not there.
+struct Destinations {
+  uint8_t* home;
+  uint8_t* output;
 };
 
 /// A team rewrites one packet of the warp after the other, each in the stage.
 template <typename S, typename Layout>
-__device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, uint64_t output, const Layout& layout,
-                                const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+__device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, const Destinations& to,
+                                const Layout& layout, const typename AboutOf<S>::Type& about, FoundBy<S>& found,
+                                Rewritten& made) {
+  // The bytes that the output buffer is to have, although the packet may begin behind them now.
+  const uint32_t promised =
+      go && slot.header.rewritten() ? load_bytes<2>(slot.row + layout.row().written_from()) : RowHeader::kNone;
   for_each_packet(slot, go, layout, [&](int owner, const RowHeader& h, uint8_t* window, uint32_t window_at) {
     PacketEdit edit(slot.stage, kBufferBytes, h);
     const S& theirs = *reinterpret_cast<const S*>(from_lane(reinterpret_cast<uintptr_t>(shader), owner));
     const FoundBy<S> theirs_found = rewrite_packet(theirs, WarpTeam{}, edit, words_from_lane(about, owner));
     __syncwarp();
-    const bool mine = (threadIdx.x & 31) == static_cast<uint32_t>(owner);
-    if (mine) {
+    if ((threadIdx.x & 31) == static_cast<uint32_t>(owner)) {
       found = theirs_found;
-      made.stopped = edit.stopped();
+      made.take(edit, h);
     }
-    const uint64_t to = from_lane(slot.home != nullptr ? reinterpret_cast<uintptr_t>(slot.home) : output, owner);
+    const uint64_t home = from_lane(reinterpret_cast<uintptr_t>(to.home), owner);
+    const uint64_t output = from_lane(reinterpret_cast<uintptr_t>(to.output), owner);
+    const uint32_t theirs_promised = __shfl_sync(~0u, promised, owner);
     if (edit.stopped() || !edit.changed()) return;
-    move_window<Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, window_at);
-    const uint32_t end = edit.position() + edit.length();
     const uint32_t first = first_byte(h) < edit.position() ? first_byte(h) : edit.position();
-    copy_bytes(reinterpret_cast<uint8_t*>(to), slot.stage, first, end);
-    if (mine) made = {edit.position(), edit.length(), first, true, false};
+    const uint32_t end = edit.position() + edit.length();
+    move_window<Way::kToRow>(window, static_cast<uint32_t>(layout.row().window_size), slot.stage, window_at, first,
+                             end);
+    if (home != 0) copy_bytes(reinterpret_cast<uint8_t*>(home), slot.stage, first, end);
+    if (output == 0) return;
+    copy_bytes(reinterpret_cast<uint8_t*>(output), slot.stage, first, end);
+    // What lies in front is at home since an earlier shader rewrote the packet; a piece that both touch is in the stage.
+    if (theirs_promised < (first & ~15u))
+      copy_bytes(reinterpret_cast<uint8_t*>(output),
+                 reinterpret_cast<const uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.home), owner)),
+                 theirs_promised, first & ~15u);
   });
 }
 
-/// Each lane rewrites its own packet, at home.
+/// A packet on its way to the lane that rewrites it, and what becomes of it there.
+template <typename S>
+struct SerialWork {
+  const S* shader;
+  uint8_t* home;
+  RowHeader header;
+  typename AboutOf<S>::Type about;
+  FoundBy<S> found;
+  Rewritten made;
+};
+
+/// Each lane rewrites a packet, at home. If the block has few, half of its warps take those of the other half, too: a
+/// warp is as fast with all lanes as with one, and twice as fast if it is alone on its part of a multiprocessor.
 template <typename S, typename Layout>
 __device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout& layout,
                               const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+  constexpr uint32_t kHalf = kJobWarps / 2;
+  __shared__ SerialWork<S> shared[kHalf][16];
+  __shared__ bool shared_go[kHalf][16];
   // What is not there yet, or changed in the row, comes home through the stage.
   const bool comes = go && (slot.newer || slot.home_from > first_byte(slot.header));
   for_each_packet(slot, comes, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
@@ -416,18 +484,38 @@ __device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout
                first_byte(h), h.data + h.length);
   });
   __syncwarp();
-  if (!go) return;
   if (comes) note_at_home(slot, first_byte(slot.header));
-  PacketEdit edit(slot.home, kBufferBytes, slot.header);
-  found = rewrite_packet(*shader, HostTeam<1>{}, edit, about);
-  made.stopped = edit.stopped();
-  if (edit.stopped() || !edit.changed()) return;
-  const uint32_t at = first_byte(slot.header), first = at < edit.position() ? at : edit.position();
-  made = {edit.position(), edit.length(), first, true, false};
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+  const bool halves = __syncthreads_or(go && lane >= 16) == 0;
+  const bool gives = halves && warp >= kHalf && lane < 16, takes = halves && warp < kHalf && lane >= 16;
+  if (gives) {
+    shared_go[warp - kHalf][lane] = go;
+    if (go) shared[warp - kHalf][lane] = {shader, slot.home, slot.header, about, {}, made};
+  }
+  if (halves) __syncthreads();
+  SerialWork<S> work{shader, slot.home, slot.header, about, {}, made};
+  bool works = go && !gives;
+  if (takes) {
+    works = shared_go[warp][lane - 16];
+    if (works) work = shared[warp][lane - 16];
+  }
+  if (works) {
+    PacketEdit edit(work.home, kBufferBytes, work.header);
+    work.found = rewrite_packet(*work.shader, HostTeam<1>{}, edit, work.about);
+    work.made.take(edit, work.header);
+    if (takes) shared[warp][lane - 16] = work;
+  }
+  if (halves) __syncthreads();
+  if (!go) return;
+  if (gives) work = shared[warp - kHalf][lane];
+  found = work.found;
+  made = work.made;
+  if (!made.changed) return;
   // Of the row, what is the packet's; the rest of home is not. Four words at a time, for each waits for memory.
   uint8_t* const window = slot.row + layout.row().window();
+  const uint32_t first = made.first, end = made.data + made.length;
   const uint32_t from = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
-  const uint32_t size = static_cast<uint32_t>(layout.row().window_size), end = edit.position() + edit.length();
+  const uint32_t size = static_cast<uint32_t>(layout.row().window_size);
   const uint32_t skip = from & 3;
   const uint32_t* const words = reinterpret_cast<const uint32_t*>(slot.home) + from / 4;
   for (uint32_t at = 0; at < size && from + at < end; at += 16) {
@@ -458,17 +546,29 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
   typename detail::AboutOf<S>::Type about{};
   if (go) about = detail::about_of(*shader, LaneView<S, Layout>(slot, layout, first_counter));
   detail::FoundBy<S> found{};
-  detail::Rewritten made{slot.header.data, slot.header.length, 0};
+  detail::Rewritten made{slot.header.data, slot.header.length, 0, 0, 0, false, false};
+  constexpr bool kHomes = detail::has_homes<Layout>();
+  // A packet that other teams rewrite stays at home; otherwise this is the time to send it.
+  const bool settles = !kHomes || !slot.again, keeps = kHomes && (slot.more || !settles);
   if constexpr (S::kSerial) {
     detail::rewrite_alone(shader, slot, go, layout, about, found, made);
   } else {
-    detail::rewrite_as_team(shader, slot, go, output, layout, about, found, made);
+    const detail::Destinations to{keeps ? slot.home : nullptr, settles ? reinterpret_cast<uint8_t*>(output) : nullptr};
+    detail::rewrite_as_team(shader, slot, go, to, layout, about, found, made);
   }
   if (!here) return kDrop;
   if (!go || made.stopped) return kResume;
   if (made.changed) {
     detail::note_written(slot, layout.row(), made.first);
-    if (slot.home != nullptr) detail::note_at_home(slot, made.first);
+    if constexpr (S::kSerial) {
+      if (made.written_from < slot.owed_from) slot.owed_from = made.written_from;
+      if (made.written_end > slot.owed_end) slot.owed_end = made.written_end;
+    } else {
+      slot.settled = settles;
+      slot.owed_from = ~uint32_t{0};
+      slot.owed_end = 0;
+    }
+    if (kHomes && (S::kSerial || keeps)) detail::note_at_home(slot, made.first);
     slot.header.data = static_cast<uint16_t>(made.data);
     slot.header.length = made.length;
   }
@@ -476,18 +576,28 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
                                  [&](auto& view) { return shader->shade(view, found); });
 }
 
-/// At the end of a plan in which several shaders read payloads: what is at home goes to the output buffers. All threads
-/// of a warp must call it.
+/// At the end of a plan in which several shaders read payloads: what output buffers do not have yet of their packets
+/// goes there from home. All threads of a warp must call it.
 inline __device__ void deliver(const Slot& slot, const RowLayout& row) {
-  uint32_t todo = __ballot_sync(~0u, slot.home != nullptr && slot.header.rewritten());
+  constexpr uint32_t kFew = 64;  // bytes: lanes copy so many on their own
+  const bool any = slot.header.rewritten();
+  const uint64_t home = reinterpret_cast<uintptr_t>(slot.home), output = any ? detail::output_of(slot, row) : 0;
+  uint32_t from = 0, end = 0;
+  if (any && !slot.settled) {
+    from = detail::load_bytes<2>(slot.row + row.written_from());
+    end = slot.header.data + slot.header.length;
+  } else if (any && slot.owed_from < slot.owed_end) {
+    from = slot.owed_from;
+    end = slot.owed_end;
+  }
+  if (end - from <= kFew)
+    for (uint32_t at = from & ~15u; at < end; at += 16)
+      *reinterpret_cast<uint4*>(output + at) = *reinterpret_cast<const uint4*>(home + at);
   __syncwarp();
-  const uint64_t home = reinterpret_cast<uintptr_t>(slot.home), output = todo != 0 ? detail::output_of(slot, row) : 0;
-  const uint32_t first = todo != 0 ? detail::load_bytes<2>(slot.row + row.written_from()) : 0;
-  const uint32_t end = slot.header.data + slot.header.length;
-  for (; todo != 0; todo &= todo - 1) {
+  for (uint32_t todo = __ballot_sync(~0u, end - from > kFew); todo != 0; todo &= todo - 1) {
     const int owner = __ffs(static_cast<int>(todo)) - 1;
     detail::copy_bytes(reinterpret_cast<uint8_t*>(detail::from_lane(output, owner)),
-                       reinterpret_cast<const uint8_t*>(detail::from_lane(home, owner)), __shfl_sync(~0u, first, owner),
+                       reinterpret_cast<const uint8_t*>(detail::from_lane(home, owner)), __shfl_sync(~0u, from, owner),
                        __shfl_sync(~0u, end, owner));
   }
 }

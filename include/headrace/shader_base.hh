@@ -96,6 +96,9 @@ struct Shader {
   /// The shader has no state but its owner. A new configuration takes over the owner as it is (including routes that
   /// were added) if the element's arguments are the same and `Owner::current()` holds.
   static constexpr bool kKeepsOwner = false;
+  /// Bytes of a device's shared memory that the shader's `prepare_block` fills, a multiple of 16. In a program only one
+  /// shader can have any.
+  static constexpr uint32_t kBlockBytes = 0;
   /// `rewrite` cannot be divided among lanes.
   static constexpr bool kSerial = false;
   /// A failed configure leaves the owner unchanged, so the handler `config` may call configure.

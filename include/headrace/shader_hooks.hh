@@ -112,6 +112,7 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        Found(const PayloadBytes&, const Owner&), Found(const PayloadBytes&, const PacketBytes&, const Owner&))        \
   HOOK(scan, "Found scan(const Team&, const PayloadBytes&) const or Found scan(const Team&, const PayloadBytes&, "    \
        "const PacketBytes&) const, a template of Team", kYes, )                                                       \
+  HOOK(prepare_block, "only beside kBlockBytes, HEADRACE_SHADER static void prepare_block()", kYes, void())            \
   HOOK(about, "only beside rewrite and a type About, HEADRACE_SHADER About about(const auto& p) const", kYes, )        \
   HOOK(rewrite, "Found rewrite(const Team&, PacketEdit&) const, with const About& at the end if the shader has about, " \
        "a template of Team; not beside scan", kYes, )                                                                 \
@@ -171,6 +172,7 @@ struct Hooks {
       about == requires { typename S::About; } && (!about || rewrite),
       "a shader has either both of About and about, beside rewrite, or none");
   static_assert(!S::kSerial || rewrite, "only rewrite is serial");
+  static_assert(prepare_block == (S::kBlockBytes != 0), "a shader has both of kBlockBytes and prepare_block, or none");
   static_assert(!rewrite || !scan, "a shader has at most one of scan and rewrite");
   static_assert(!rewrite || !detail::kUsesBytes<S>,
                 "beside rewrite, shade uses annotations and header positions only: bytes are for rewrite");

@@ -53,6 +53,8 @@ class ShaderElementBase : public Element {
   virtual bool rewrites() const = 0;
   /// True if a device does so with a lane for each.
   virtual bool is_serial() const = 0;
+  /// Bytes of a device's shared memory that the shader fills.
+  virtual uint32_t block_bytes() const = 0;
   /// Predicts where headers lie after the shader.
   virtual void move(Offsets& at) const = 0;
   /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
@@ -206,6 +208,7 @@ class ShaderElement final : public ShaderElementBase {
   bool scans() const override { return scans_payload<S>(); }
   bool rewrites() const override { return rewrites_packet<S>(); }
   bool is_serial() const override { return S::kSerial; }
+  uint32_t block_bytes() const override { return S::kBlockBytes; }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                    int result, Next* nexts) const override {
     struct HostLayout {

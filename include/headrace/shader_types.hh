@@ -32,8 +32,12 @@ using size_t = __SIZE_TYPE__;
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define HEADRACE_SHADER __host__ __device__
 #define HEADRACE_SHADER_COLD __host__ __device__
+#define HEADRACE_SHADER_CALL __host__ __device__ __noinline__
 #else
 #define HEADRACE_SHADER inline __attribute__((always_inline))
+/// The same for a function that does so much for one packet that a call costs nothing. On a device it has its registers
+/// for itself.
+#define HEADRACE_SHADER_CALL inline
 /// The same for code that few packets need: it stays a call, out of the way of the common path.
 #define HEADRACE_SHADER_COLD __attribute__((noinline, cold))
 #endif

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
 #include "headrace/error.hh"
 #include "headrace/offload_options.hh"
@@ -54,7 +55,8 @@ struct Program {
   /// CUDA C++ in which `headrace_run_plan<class>(plan, slot, parameters)` runs a slot through a plan. Its #includes name
   /// embedded headers.
   std::string source;
-  size_t parameter_bytes = 0;  ///< size of a parameter block
+  size_t parameter_bytes = 0;               ///< size of a parameter block
+  uint32_t block_bytes[kPlanClasses] = {};  ///< of shared memory that shaders fill
 };
 
 /// What must be known before lanes are made.

@@ -188,11 +188,14 @@ void Plan::find_writes() {
     for (const uint16_t target : step.targets)
       if (target < kExit) steps_[target].newer |= newer;
     // It brings the whole window up to date, so the whole window must have been in the stage.
-    step.newer |= step.element->rewrites() && !step.element->is_serial();
+    step.newer |= step.rewrites_as_team();
   }
   for (size_t s = steps_.size(); s-- > 0;)
     for (const uint16_t target : steps_[s].targets)
-      if (target < kExit) steps_[s].more |= steps_[target].more || steps_[target].reads_payload();
+      if (target < kExit) {
+        steps_[s].more |= steps_[target].more || steps_[target].reads_payload();
+        steps_[s].again |= steps_[target].again || steps_[target].rewrites_as_team();
+      }
 }
 
 bool Plan::reads_payloads_again() const {

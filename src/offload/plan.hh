@@ -38,8 +38,10 @@ struct Step {
   uint16_t resume = 0, drop = 0, escape = 0;  ///< exit codes
   bool newer = false;                         ///< a row's window may be newer than the packet's memory
   bool more = false;                          ///< steps behind this one may read the payload
+  bool again = false;                         ///< steps behind this one may rewrite the whole packet
 
   bool reads_payload() const { return element->scans() || element->rewrites(); }
+  bool rewrites_as_team() const { return element->rewrites() && !element->is_serial(); }
 };
 
 /// Where packets enter: the connection (an index into the graph's edges), and the step that it leads to.

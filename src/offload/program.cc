@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -84,13 +85,13 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   if (step(0).element->result_size() > 0)
     last += ", " + formula(step(0).result, along([](const Step& s) { return s.result; }), false);
   if (scans) {
-    bool newer = false, more = false;
-    for (size_t i = 0; i < group.size; ++i) newer |= step(i).newer, more |= step(i).more;
+    bool newer = false, more = false, again = false;
+    for (size_t i = 0; i < group.size; ++i) newer |= step(i).newer, more |= step(i).more, again |= step(i).again;
     out += fmt::format(
-        "    s.newer = {};\n    s.more = {};\n"
+        "    s.newer = {};\n    s.more = {};\n    s.again = {};\n"
         "    const Next next = {}_slot(reinterpret_cast<const {}*>(parameters + {}), s, here, {});\n"
         "    if (here) switch (next) {{\n",
-        newer, more, rewrites ? "rewrite" : "scan", type, image, last);
+        newer, more, again, rewrites ? "rewrite" : "scan", type, image, last);
   } else {
     out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, {})) {{\n", type,
                        image, last);
@@ -112,6 +113,15 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
   line("case kResume", [](const Step& s) { return s.resume; });
   line("default", [](const Step& s) { return s.drop; });
   out += "    }\n  }\n";
+}
+
+/// What the shaders of a class of plans need of a block's shared memory.
+uint32_t block_bytes(const std::vector<Plan>& plans, PlanClass c) {
+  uint32_t most = 0;
+  for (const Plan& plan : plans)
+    if (class_of(plan.row()) == c)
+      for (const Step& step : plan.steps()) most = std::max(most, step.element->block_bytes());
+  return most;
 }
 
 }  // namespace
@@ -150,7 +160,8 @@ std::string program_source(const std::vector<Plan>& plans) {
                                                  {"result_size", r.result_size},
                                                  {"results", r.results}};
     for (const auto& [name, value] : parts) out += fmt::format("    row.{} = {};\n", name, value);
-    out += "    return row;\n  }\n};\n\n";
+    out += fmt::format("    return row;\n  }}\n  static constexpr bool kHomes = {};\n}};\n\n",
+                       plan.reads_payloads_again());
     out += "HEADRACE_SHADER void run(Slot& s, const uint8_t* parameters) {\n";
     for (const Group& group : find_groups(plan)) write_group(out, plan, group);
     if (plan.reads_payloads_again()) out += "  deliver(s, Rows{}.row());\n";
@@ -167,6 +178,27 @@ std::string program_source(const std::vector<Plan>& plans) {
         out += fmt::format("      case {}:\n        headrace::plan{}::run(slot, parameters);\n        break;\n", i, i);
     out += "    }\n";
   }
+  out += "  }\n}\n\n";
+  out += "template <headrace::PlanClass kClass>\n";
+  out += "HEADRACE_SHADER constexpr uint32_t headrace_block_bytes() {\n";
+  out += fmt::format("  return kClass == headrace::kHeaderPlans ? {} : {};\n}}\n\n", block_bytes(plans, kHeaderPlans),
+                     block_bytes(plans, kPayloadPlans));
+  out += "template <headrace::PlanClass kClass>\n";
+  out += "HEADRACE_SHADER void headrace_prepare_block() {\n";
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
+    out += c == kHeaderPlans ? "  if constexpr (kClass == headrace::kHeaderPlans) {\n" : "  } else {\n";
+    std::map<std::string_view, uint32_t> types;
+    for (const Plan& plan : plans)
+      if (class_of(plan.row()) == c)
+        for (const Step& step : plan.steps()) types[step.element->info().documented_as] = step.element->block_bytes();
+    std::string_view owner;
+    for (const auto& [type, bytes] : types) {
+      if (bytes != 0 && !owner.empty())
+        out += fmt::format("    static_assert(false, \"{} and {} want the same shared memory\");\n", owner, type);
+      if (bytes != 0) owner = type;
+      out += fmt::format("    headrace::prepare_block<headrace::{}>();\n", type);
+    }
+  }
   out += "  }\n}\n";
   return out;
 }
@@ -177,6 +209,7 @@ Program make_program(const std::vector<Plan>& plans, size_t images) {
   program.objects = &plans;
   program.source = program_source(plans);
   program.parameter_bytes = images;
+  for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) program.block_bytes[c] = block_bytes(plans, c);
   return program;
 }
 

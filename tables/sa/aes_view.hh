@@ -4,6 +4,9 @@
 /// standard header.
 
 #include "tables/sa/crypto_words_view.hh"
+#if defined(__CUDA_ARCH__)
+#include "headrace/device/block_memory.hh"
+#endif
 
 namespace headrace {
 
@@ -39,72 +42,105 @@ constexpr AESTable kAESTable = make_aes_table();
 
 }  // namespace detail
 
-/// The table where the compiler puts it: on a device, in global memory.
+/// The table where the compiler puts it.
 class ConstantAESTable {
  public:
-  template <typename Team>
-  HEADRACE_SHADER explicit ConstantAESTable(const Team&) {}
-  HEADRACE_SHADER uint32_t operator[](uint32_t byte) const { return detail::kAESTable.of[byte]; }
+  HEADRACE_SHADER static void fill() {}
+  /// The entry of byte `Byte` of a word, as it is or turned left by 8 bits.
+  template <uint32_t Byte>
+  HEADRACE_SHADER uint32_t plain(uint32_t word) const {
+    return detail::kAESTable.of[word >> Byte * 8 & 0xff];
+  }
+  template <uint32_t Byte>
+  HEADRACE_SHADER uint32_t turned(uint32_t word) const {
+    return rotate_left(plain<Byte>(word), 8);
+  }
 };
+
+/// Bytes of shared memory that a device's table takes.
+inline constexpr uint32_t kAESTableBytes = 65536;
 
 #if defined(__CUDA_ARCH__)
-/// The table in the shared memory of a block of threads, `kCopies` times (a power of two up to 32), which takes 1 KiB
-/// each. With 32 of them no two lanes want the same bank, with one some 3.5 do. Every warp that makes one fills it in,
-/// with the same words: `kCopies` times 8 loads and stores a lane.
-template <uint32_t kCopies>
+/// The table in the shared memory of a block of threads, 32 times, so that no two lanes want the same bank. 256 bytes
+/// belong to an entry: it as it is for each lane, then turned by 8 bits for each. So the address of an entry is the byte
+/// with the lane below it, which takes one instruction.
 class SharedAESTable {
  public:
-  template <typename Team>
-  __device__ explicit SharedAESTable(const Team&) : mine_(words() + (threadIdx.x & (kCopies - 1))) {
-    for (uint32_t i = threadIdx.x & 31; i < 256 * kCopies; i += 32) words()[i] = detail::kAESTable.of[i / kCopies];
-    __syncwarp();
+  /// All threads of the block call it before any of them makes a table, and then wait for each other.
+  __device__ static void fill() {
+    for (uint32_t i = threadIdx.x; i < kWords; i += blockDim.x) {
+      const uint32_t entry = detail::kAESTable.of[i / 64];
+      words()[i] = (i & 32) == 0 ? entry : rotate_left(entry, 8);
+    }
   }
-  __device__ uint32_t operator[](uint32_t byte) const { return mine_[byte * kCopies]; }
+  __device__ SharedAESTable() : lane_((threadIdx.x & 31) * 4) {}
+  template <uint32_t Byte>
+  __device__ uint32_t plain(uint32_t word) const {
+    return *at(__byte_perm(word, lane_, 0x7704 | Byte << 4));
+  }
+  template <uint32_t Byte>
+  __device__ uint32_t turned(uint32_t word) const {
+    return *(at(__byte_perm(word, lane_, 0x7704 | Byte << 4)) + 32);
+  }
 
  private:
-  __device__ static uint32_t* words() {
-    static __shared__ uint32_t words[256 * kCopies];
-    return words;
+  static constexpr uint32_t kWords = kAESTableBytes / 4;
+  __device__ static uint32_t* words() { return reinterpret_cast<uint32_t*>(device::block_memory); }
+  __device__ static const uint32_t* at(uint32_t offset) {
+    return reinterpret_cast<const uint32_t*>(reinterpret_cast<const uint8_t*>(words()) + offset);
   }
-  const uint32_t* mine_;
+  const uint32_t lane_;
 };
-using BestAESTable = SharedAESTable<1>;
+using BestAESTable = SharedAESTable;
 #else
 using BestAESTable = ConstantAESTable;
 #endif
 
-/// What AES substitutes for a byte.
-template <typename Table>
-HEADRACE_SHADER uint32_t aes_substitute(const Table& table, uint32_t byte) {
-  return table[byte] >> 8 & 0xff;
-}
-
-/// The key of a round. \param keys of all rounds, 4 words each, as in memory, aligned to 16 bytes
-HEADRACE_SHADER CipherBlock round_key(const uint32_t* keys, uint32_t round) {
-  return load_aligned(reinterpret_cast<const uint8_t*>(keys + round * 4));
-}
-
-/// Encrypts a block. \param keys as for round_key() \param rounds 10 or 14
-template <typename Table>
-HEADRACE_SHADER CipherBlock aes_encrypt(const Table& table, const uint32_t* keys, uint32_t rounds,
-                                        const CipherBlock& block) {
-  CipherBlock s = block ^ round_key(keys, 0);
-  const auto column = [&](uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    return table[a & 0xff] ^ rotate_left(table[b >> 8 & 0xff], 8) ^ rotate_left(table[c >> 16 & 0xff], 16) ^
-           rotate_left(table[d >> 24], 24);
-  };
-  for (uint32_t round = 1; round < rounds; ++round) {
-    s = CipherBlock{{column(s.w[0], s.w[1], s.w[2], s.w[3]), column(s.w[1], s.w[2], s.w[3], s.w[0]),
-                     column(s.w[2], s.w[3], s.w[0], s.w[1]), column(s.w[3], s.w[0], s.w[1], s.w[2])}} ^
-        round_key(keys, round);
+/// The keys of all rounds.
+class RoundKeys {
+ public:
+  /// \param keys of all rounds, 4 words each, as in memory, aligned to 16 bytes
+  HEADRACE_SHADER RoundKeys(const uint32_t* keys, uint32_t rounds) : keys_(keys), rounds_(rounds) {}
+  HEADRACE_SHADER uint32_t rounds() const { return rounds_; }
+  HEADRACE_SHADER CipherBlock operator[](uint32_t round) const {
+    return load_aligned(reinterpret_cast<const uint8_t*>(keys_ + round * 4));
   }
-  const auto last = [&](uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    return aes_substitute(table, a & 0xff) | aes_substitute(table, b >> 8 & 0xff) << 8 |
-           aes_substitute(table, c >> 16 & 0xff) << 16 | aes_substitute(table, d >> 24) << 24;
+
+ private:
+  const uint32_t* keys_;
+  const uint32_t rounds_;
+};
+
+/// Encrypts `kBlocks` blocks, step by step together: while one waits for its table, the others go on.
+template <uint32_t kBlocks, typename Table, typename Keys>
+HEADRACE_SHADER void aes_encrypt(const Table& table, const Keys& keys, CipherBlock (&blocks)[kBlocks]) {
+  const auto column = [&](uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    return table.template plain<0>(a) ^ table.template turned<1>(b) ^
+           rotate_left(table.template plain<2>(c) ^ table.template turned<3>(d), 16);
   };
-  return CipherBlock{{last(s.w[0], s.w[1], s.w[2], s.w[3]), last(s.w[1], s.w[2], s.w[3], s.w[0]),
-                      last(s.w[2], s.w[3], s.w[0], s.w[1]), last(s.w[3], s.w[0], s.w[1], s.w[2])}} ^
-         round_key(keys, rounds);
+  // A byte's substitute lies in the second and in the third byte of its entry.
+  const auto last = [&](uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    return (table.template plain<0>(a) >> 8 & 0xff) | (table.template plain<1>(b) & 0xff00) |
+           (table.template plain<2>(c) & 0xff0000) | (table.template turned<3>(d) & 0xff000000);
+  };
+  const CipherBlock first = keys[0];
+  for (CipherBlock& s : blocks) s = s ^ first;
+    // One copy of the round: a device reads instructions from memory, too.
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+  for (uint32_t round = 1; round < keys.rounds(); ++round) {
+    const CipherBlock key = keys[round];
+    for (CipherBlock& s : blocks)
+      s = CipherBlock{{column(s.w[0], s.w[1], s.w[2], s.w[3]), column(s.w[1], s.w[2], s.w[3], s.w[0]),
+                       column(s.w[2], s.w[3], s.w[0], s.w[1]), column(s.w[3], s.w[0], s.w[1], s.w[2])}} ^
+          key;
+  }
+  const CipherBlock key = keys[keys.rounds()];
+  for (CipherBlock& s : blocks)
+    s = CipherBlock{{last(s.w[0], s.w[1], s.w[2], s.w[3]), last(s.w[1], s.w[2], s.w[3], s.w[0]),
+                     last(s.w[2], s.w[3], s.w[0], s.w[1]), last(s.w[3], s.w[0], s.w[1], s.w[2])}} ^
+        key;
 }
 
 /// Expands a key of 4 or 8 words for encryption: 4 words for each of 11 or 15 rounds, all as in memory.
@@ -156,11 +192,12 @@ HEADRACE_SHADER CipherBlock aes_decrypt(const uint32_t* keys, uint32_t rounds, c
     return inverse[a & 0xff] | uint32_t{inverse[b >> 8 & 0xff]} << 8 | uint32_t{inverse[c >> 16 & 0xff]} << 16 |
            uint32_t{inverse[d >> 24]} << 24;
   };
-  CipherBlock s = block ^ round_key(keys, rounds);
+  const RoundKeys key(keys, rounds);
+  CipherBlock s = block ^ key[rounds];
   for (uint32_t round = rounds; round-- > 0;) {
     s = CipherBlock{{column(s.w[0], s.w[3], s.w[2], s.w[1]), column(s.w[1], s.w[0], s.w[3], s.w[2]),
                      column(s.w[2], s.w[1], s.w[0], s.w[3]), column(s.w[3], s.w[2], s.w[1], s.w[0])}} ^
-        round_key(keys, round);
+        key[round];
     if (round == 0) break;
     for (uint32_t i = 0; i < 4; ++i) s.w[i] = detail::aes_unmix(s.w[i]);
   }

@@ -141,25 +141,20 @@ HEADRACE_SHADER void load_big_endian(const uint8_t* from, uint32_t (&w)[16]) {
 #endif
 }
 
-/// Replaces the bytes `begin` up to `end` (at most 16) of a block at an address that 16 divides. No other byte is
-/// written.
+/// Replaces the bytes `begin` up to `end` (at most 16) of a block at an address that 16 divides. On the host no other byte
+/// is written; on a device the others are written as they were.
 HEADRACE_SHADER void store_part(uint8_t* to, const CipherBlock& block, uint32_t begin, uint32_t end) {
-  if (begin == 0 && end == 16) {
 #if defined(__CUDA_ARCH__)
-    *reinterpret_cast<uint4*>(to) = make_uint4(block.w[0], block.w[1], block.w[2], block.w[3]);
+  CipherBlock out = block;
+  if (begin != 0 || end != 16) {
+    const CipherBlock old = load_aligned(to);
+    const CipherBlock head = first_bytes(old, begin), cut = first_bytes(block, end) ^ first_bytes(block, begin);
+    out = head ^ cut ^ old ^ first_bytes(old, end);
+  }
+  *reinterpret_cast<uint4*>(to) = make_uint4(out.w[0], out.w[1], out.w[2], out.w[3]);
 #else
-    __builtin_memcpy(to, &block, 16);
+  __builtin_memcpy(to + begin, reinterpret_cast<const uint8_t*>(block.w) + begin, end - begin);
 #endif
-    return;
-  }
-  for (uint32_t i = 0; i < 4; ++i) {
-    const uint32_t first = begin > i * 4 ? begin : i * 4, last = end < i * 4 + 4 ? end : i * 4 + 4;
-    if (first + 4 == last) {
-      store_word(to + first, block.w[i]);
-    } else {
-      for (uint32_t at = first; at < last; ++at) to[at] = static_cast<uint8_t>(block.w[i] >> (at % 4 * 8));
-    }
-  }
 }
 
 }  // namespace headrace

@@ -140,8 +140,9 @@ Status make_keys(const ESPKeyMaterial& material, ESPKeys& keys, ESPHostKeys& hos
       IMB_AES128_GCM_PRE(expansion_manager(), key, gcm);
     else
       IMB_AES256_GCM_PRE(expansion_manager(), key, gcm);
-    const ConstantAESTable table(0);
-    set_power(keys, 0, ghash_element(aes_encrypt(table, keys.round_keys, keys.rounds, CipherBlock{})));
+    CipherBlock hash_key[1] = {};
+    aes_encrypt(ConstantAESTable(), RoundKeys(keys.round_keys, keys.rounds), hash_key);
+    set_power(keys, 0, ghash_element(hash_key[0]));
     for (uint32_t i = 1; i < ESPKeys::kPowers; ++i)
       set_power(keys, i, ghash_multiply(power_of(keys, i - 1), power_of(keys, 0)));
   }

@@ -4,12 +4,17 @@
 ///
 ///     template <headrace::PlanClass kClass>
 ///     __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const unsigned char* parameters);
+///     template <headrace::PlanClass kClass>
+///     __device__ constexpr unsigned headrace_block_bytes();
+///     template <headrace::PlanClass kClass>
+///     __device__ void headrace_prepare_block();
 ///
 /// Each class of plans has two kernels. They load a tile of rows into shared memory, let each thread run one row through
 /// the plan, and store the tile. `headrace_stream_*` runs one job whose rows are in device memory. `headrace_resident_*`
 /// keeps running: its blocks poll doorbells in host memory, and read and write rows in host memory. `headrace_update`
 /// copies many small pieces of tables, each of which would take a copy of its own as long as all of them take together.
 
+#include "headrace/device/block_memory.hh"
 #include "headrace/device/jobs.hh"
 #include "headrace/device/lane_view.hh"
 #include "headrace/device/loads.hh"
@@ -102,7 +107,8 @@ struct JobRows {
   unsigned char* whole;
 };
 
-/// A block's shared memory: counts, stages for payloads, the parameter block if it is small enough, and a tile.
+/// A block's shared memory: what a shader asks for, counts, stages for payloads, the parameter block if it is small
+/// enough, and a tile.
 template <PlanClass kClass>
 struct Shared {
   uint64_t* counts;
@@ -112,7 +118,7 @@ struct Shared {
 
   __device__ Shared(uint4* memory, uint32_t counters, uint32_t parameter_bytes) {
     constexpr uint32_t stage_bytes = job_stage_bytes(kClass);
-    unsigned char* const begin = reinterpret_cast<unsigned char*>(memory);
+    unsigned char* const begin = reinterpret_cast<unsigned char*>(memory) + headrace_block_bytes<kClass>();
     counts = reinterpret_cast<uint64_t*>(begin);
     unsigned char* const stages = begin + job_counts_bytes(counters);
     stage = stages + threadIdx.x / 32 * (stage_bytes / kJobWarps);
@@ -168,6 +174,9 @@ __device__ void run_rows(const Shared<kClass>& shared, int plan, const DevicePla
     slot.home_from = RowHeader::kNone;
     slot.stopped = false;
     slot.whole = false;
+    slot.settled = false;
+    slot.owed_from = ~uint32_t{0};
+    slot.owed_end = 0;
     if (mine < n) {
       const uint32_t words[4] = {header[0], header[1], header[2], header[3]};
       static_assert(sizeof slot.header == sizeof words);
@@ -356,6 +365,7 @@ class Team {
 /// A block's part of a job of the stream run.
 template <PlanClass kClass>
 __device__ void run_stream(const StreamArguments& a, uint4* memory) {
+  headrace_prepare_block<kClass>();
   const Shared<kClass> shared(memory, a.layout.counters, a.parameter_bytes);
   const unsigned char* parameters = reinterpret_cast<const unsigned char*>(a.parameters);
   shared.prepare(a.layout.counters, parameters, a.parameter_bytes);
@@ -376,6 +386,7 @@ template <PlanClass kClass>
 __device__ void stay(const ResidentArguments& a, uint4* memory) {
   if (a.generation == 0) return;
   __shared__ Call call;
+  headrace_prepare_block<kClass>();
   const Shared<kClass> shared(memory, a.counters, a.parameter_bytes);
   const DevicePlan* const plans = reinterpret_cast<const DevicePlan*>(a.plans);
   Doorbells<kClass> doorbells(a);
@@ -422,28 +433,26 @@ __device__ void stay(const ResidentArguments& a, uint4* memory) {
   }
 }
 
-extern __shared__ uint4 job_memory[];
-
 }  // namespace headrace::device
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     headrace_stream_headers(const headrace::StreamArguments a) {
-  headrace::device::run_stream<headrace::kHeaderPlans>(a, headrace::device::job_memory);
+  headrace::device::run_stream<headrace::kHeaderPlans>(a, headrace::device::block_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     headrace_stream_payloads(const headrace::StreamArguments a) {
-  headrace::device::run_stream<headrace::kPayloadPlans>(a, headrace::device::job_memory);
+  headrace::device::run_stream<headrace::kPayloadPlans>(a, headrace::device::block_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     headrace_resident_headers(const __grid_constant__ headrace::ResidentArguments a) {
-  headrace::device::stay<headrace::kHeaderPlans>(a, headrace::device::job_memory);
+  headrace::device::stay<headrace::kHeaderPlans>(a, headrace::device::block_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
     headrace_resident_payloads(const __grid_constant__ headrace::ResidentArguments a) {
-  headrace::device::stay<headrace::kPayloadPlans>(a, headrace::device::job_memory);
+  headrace::device::stay<headrace::kPayloadPlans>(a, headrace::device::block_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)

@@ -107,9 +107,12 @@ struct Slot {
   bool whole;          ///< the whole row must come back
   bool newer;          ///< shaders before this one may have written to the window: memory is older
   bool more;           ///< shaders behind this one may read the payload, too
+  bool again;          ///< shaders behind this one may rewrite the whole packet
   uint8_t* stage;      ///< on a device: where this thread's warp loads a packet
   uint8_t* home;       ///< likewise: where this slot's packet stays between shaders that read payloads; null: nowhere
   uint32_t home_from;  ///< the byte of the packet's buffer from which on it is there
+  bool settled;        ///< the output buffer has the packet, but for the bytes [owed_from, owed_end) of home
+  uint32_t owed_from, owed_end;
   // Mistakes of shaders, which only the host checks for.
   bool changed;         ///< this shader has written or counted
   uint64_t set;         ///< the bytes of annotations that this shader has written

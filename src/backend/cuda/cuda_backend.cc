@@ -167,7 +167,9 @@ Status CudaBackend::check_limits(const Program& program, const LaneOptions& opti
   const auto room = static_cast<uint32_t>(device_->attribute(kMaxSharedMemoryPerBlockOptin));
   for (const PlanClass c : {kHeaderPlans, kPayloadPlans}) {
     OfClass& of_class = of_class_[c];
-    of_class.shared_bytes = job_shared_bytes(c, of_class.counters, program_.parameter_bytes, of_class.stride);
+    program_.block_bytes[c] = program.block_bytes[c];
+    of_class.shared_bytes =
+        program_.block_bytes[c] + job_shared_bytes(c, of_class.counters, program_.parameter_bytes, of_class.stride);
     // The kernels have a few bytes of their own, the system another KiB.
     if (of_class.used && of_class.shared_bytes + 2048 > room)
       return errors.error(
@@ -289,7 +291,16 @@ std::array<unsigned, kPlanClasses> CudaBackend::most_blocks() {
   // Blocks of two classes share multiprocessors: so many of each on one fit, whichever comes first.
   std::array<unsigned, kPlanClasses> on_each{1, 1};
   const auto both_fit = [&] { return on_each[0] * fit[1] + on_each[1] * fit[0] <= fit[0] * fit[1]; };
-  if (!both_fit()) return {half(fit[0]) / 2 + 1, half(fit[1]) / 2 + 1};
+  if (!both_fit()) {
+    // No multiprocessor has room for a block of each. At worst each block for headers, of both generations, is alone on
+    // its multiprocessor, so they get few, but enough to poll all places: headers take little time.
+    const auto places = static_cast<unsigned>(options_of_lanes_.workers * options_of_lanes_.jobs);
+    const unsigned polled = (places + kPlacesPerBlock - 1) / kPlacesPerBlock;
+    const unsigned headers = std::max(std::clamp(polled, processors / 8, processors / 4), 1U);
+    most[kHeaderPlans] = headers;
+    most[kPayloadPlans] = std::max(((processors - std::min(processors, 2 * headers)) * fit[kPayloadPlans] - 1) / 2, 1U);
+    return most;
+  }
   for (bool grown = true; grown;) {
     grown = false;
     for (const size_t c : {on_each[1] < on_each[0] ? size_t{1} : size_t{0}, on_each[1] < on_each[0] ? size_t{0} : 1}) {

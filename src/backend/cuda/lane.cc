@@ -76,7 +76,8 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   arguments.parameter_bytes = program_.parameter_bytes;
   void* values[] = {&arguments};
   const unsigned blocks = static_cast<unsigned>((slots + kJobThreads - 1) / kJobThreads);
-  const unsigned shared = job_shared_bytes(c, layout.counters, program_.parameter_bytes, layout.stride);
+  const unsigned shared =
+      program_.block_bytes[c] + job_shared_bytes(c, layout.counters, program_.parameter_bytes, layout.stride);
   const auto sequence = job_at(job).sequence;
   bool ok = slots == 0 || device_->check(driver.cuMemcpyHtoDAsync(there + places_.at_rows.there, places_.there(job),
                                                                   rows * layout.there, stream),

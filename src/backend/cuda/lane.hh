@@ -51,6 +51,7 @@ struct StreamProgram {
   std::array<CUfunction, kPlanClasses> functions{};
   std::vector<DevicePlan> plans;
   uint32_t parameter_bytes = 0;
+  uint32_t block_bytes[kPlanClasses] = {};
   uint32_t counters = 0;      ///< of the plan that has most
   size_t tiles = 1;           ///< of the largest job
   bool write_values = false;  ///< cuStreamWriteValue32 works here

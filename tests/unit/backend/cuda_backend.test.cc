@@ -43,6 +43,10 @@ inline __device__ void headrace_run_plan(int plan, headrace::Slot& slot, const u
   for (int i = 0; i < stride; ++i)
     if (i < header || i >= header + 16) slot.row[i] = static_cast<uint8_t>(slot.row[i] ^ (parameters[1] + i));
 }
+template <headrace::PlanClass kClass>
+inline __device__ constexpr unsigned headrace_block_bytes() { return 0; }
+template <headrace::PlanClass kClass>
+inline __device__ void headrace_prepare_block() {}
 #include "headrace/device/kernels.hh"
 )";
 constexpr int kCounters[] = {2, 3};

@@ -40,9 +40,15 @@ inline __device__ void headrace_run_plan(int, headrace::Slot& slot, const unsign
   const Layout layout;
   slot.header.at = headrace::shade_slot(*reinterpret_cast<const headrace::{}*>(parameters), slot, layout, 0);
 }}
+template <headrace::PlanClass kClass>
+inline __device__ constexpr unsigned headrace_block_bytes() {{ return headrace::{}::kBlockBytes; }}
+template <headrace::PlanClass kClass>
+inline __device__ void headrace_prepare_block() {{
+  headrace::prepare_block<headrace::{}>();
+}}
 #include "headrace/device/kernels.hh"
 )",
-                       header, shader);
+                       header, shader, shader, shader);
   }
   static std::string log_of(const std::string& source, int capability) {
     Errors errors;

@@ -19,69 +19,68 @@ struct DevicePacket {
   uint32_t at, length, association, sequence_high;
 };
 
-/// Kernels with a warp for a packet where a team works on it, else with a thread. \param table of AES
-std::string esp_kernels(const char* table) {
-  return fmt::format(R"(#include "tables/sa/esp_crypto_view.hh"
+/// Kernels with a warp for a packet where a team works on it, else with a thread.
+constexpr const char* kKernels = R"(#include "tables/sa/esp_crypto_view.hh"
 using namespace headrace;
-struct Packet {{
+struct Packet {
   uint32_t at, length, association, sequence_high;
-}};
+};
 template <typename F>
-inline void each(unsigned n, unsigned lanes, F&& f) {{
+inline void each(unsigned n, unsigned lanes, F&& f) {
   const unsigned first = (blockIdx.x * blockDim.x + threadIdx.x) / lanes, step = gridDim.x * blockDim.x / lanes;
   for (unsigned i = first; i < n; i += step) f(i);
-}}
-extern "C" __global__ void encrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n, uint8_t*) {{
+}
+extern "C" __global__ void encrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n, uint8_t*) {
   const WarpTeam team;
-  const {0} table(team);
-  each(n, 32, [&](unsigned i) {{
+  BestAESTable::fill();
+  __syncthreads();
+  each(n, 32, [&](unsigned i) {
     const Packet p = packets[i];
-    esp_encrypt(team, table, keys[p.association], bytes + p.at, p.length, p.sequence_high);
-  }});
-}}
+    const TeamKeys<WarpTeam> copy(keys[p.association]);
+    esp_encrypt(team, *copy, bytes + p.at, p.length, p.sequence_high);
+  });
+}
 extern "C" __global__ void decrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
-                                   uint8_t* good) {{
+                                   uint8_t* good) {
   const WarpTeam team;
-  const {0} table(team);
-  each(n, 32, [&](unsigned i) {{
+  BestAESTable::fill();
+  __syncthreads();
+  each(n, 32, [&](unsigned i) {
     const Packet p = packets[i];
     if (good[i] == 0) return;
-    const bool right = esp_decrypt(team, table, keys[p.association], bytes + p.at, p.length, p.sequence_high);
-    team.run([&](uint32_t lane) {{
+    const TeamKeys<WarpTeam> copy(keys[p.association]);
+    const bool right = esp_decrypt(team, *copy, bytes + p.at, p.length, p.sequence_high);
+    team.run([&](uint32_t lane) {
       if (lane == 0) good[i] = right;
-    }});
-  }});
-}}
+    });
+  });
+}
 extern "C" __global__ void authenticate(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
-                                        uint8_t*) {{
-  each(n, 1, [&](unsigned i) {{
+                                        uint8_t*) {
+  each(n, 1, [&](unsigned i) {
     const Packet p = packets[i];
     esp_authenticate(keys[p.association], bytes + p.at, p.length, p.sequence_high);
-  }});
-}}
+  });
+}
 extern "C" __global__ void verify(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
-                                  uint8_t* good) {{
-  each(n, 1, [&](unsigned i) {{
+                                  uint8_t* good) {
+  each(n, 1, [&](unsigned i) {
     const Packet p = packets[i];
     good[i] = esp_verify(keys[p.association], bytes + p.at, p.length, p.sequence_high);
-  }});
-}}
-)",
-                     table);
+  });
 }
-constexpr const char* kTables[] = {"BestAESTable", "SharedAESTable<32>", "ConstantAESTable"};
+)";
 
 TEST(ESPCompile, ForADevice) {
   std::string why_not;
   const cuda::Nvrtc* nvrtc = cuda::Nvrtc::get(&why_not);
   if (nvrtc == nullptr) GTEST_SKIP() << why_not;
-  for (const char* table : kTables)
-    EXPECT_EQ(device_complaint(*nvrtc, esp_kernels(table), "--gpu-architecture=sm_90"), "") << table;
-  EXPECT_EQ(device_complaint(*nvrtc, esp_kernels("BestAESTable"), "--gpu-architecture=sm_80"), "");
+  EXPECT_EQ(device_complaint(*nvrtc, kKernels, "--gpu-architecture=sm_90", nullptr, true), "");
+  EXPECT_EQ(device_complaint(*nvrtc, kKernels, "--gpu-architecture=sm_80", nullptr, true), "");
 }
 
-/// Runs the kernels of a table, if there is a device; what fails fails the test.
-class ESPDevice : public ::testing::TestWithParam<const char*> {
+/// Runs the kernels, if there is a device; what fails fails the test.
+class ESPDevice : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why_not;
@@ -98,7 +97,7 @@ class ESPDevice : public ::testing::TestWithParam<const char*> {
     check(driver_->cuDeviceGetAttribute(&minor, cuda::kComputeCapabilityMinor, device_));
     std::string image;
     const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
-    ASSERT_EQ(device_complaint(*nvrtc, esp_kernels(GetParam()), architecture.c_str(), &image), "");
+    ASSERT_EQ(device_complaint(*nvrtc, kKernels, architecture.c_str(), &image, true), "");
     check(driver_->cuModuleLoadData(&module_, image.data()));
     check(driver_->cuStreamCreate(&stream_, cuda::kStreamNonBlocking));
   }
@@ -128,8 +127,9 @@ class ESPDevice : public ::testing::TestWithParam<const char*> {
            cuda::CUdeviceptr good) {
     cuda::CUfunction function = nullptr;
     check(driver_->cuModuleGetFunction(&function, module_, kernel));
+    check(driver_->cuFuncSetAttribute(function, cuda::kFunctionMaxDynamicShared, kAESTableBytes));
     void* parameters[] = {&keys, &bytes, &packets, &n, &good};
-    check(driver_->cuLaunchKernel(function, 64, 1, 1, 128, 1, 1, 0, stream_, parameters, nullptr));
+    check(driver_->cuLaunchKernel(function, 64, 1, 1, 128, 1, 1, kAESTableBytes, stream_, parameters, nullptr));
   }
 
  private:
@@ -141,7 +141,7 @@ class ESPDevice : public ::testing::TestWithParam<const char*> {
   std::vector<cuda::CUdeviceptr> memory_;
 };
 
-TEST_P(ESPDevice, AgreesWithTheLibrary) {
+TEST_F(ESPDevice, AgreesWithTheLibrary) {
   std::mt19937 random(1);
   std::vector<std::unique_ptr<TestAssociation>> associations;
   std::vector<ESPKeys> keys;
@@ -204,13 +204,6 @@ TEST_P(ESPDevice, AgreesWithTheLibrary) {
   EXPECT_TRUE(wanted_good == good);
   EXPECT_TRUE(wanted == opened);
 }
-
-INSTANTIATE_TEST_SUITE_P(AllTables, ESPDevice, ::testing::ValuesIn(kTables), [](const auto& info) {
-  std::string name;
-  for (const char c : std::string_view(info.param))
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
-  return name;
-});
 
 }  // namespace
 }  // namespace headrace

@@ -47,7 +47,11 @@ struct AESKeys {
     else
       aes_expand<8>(key.data(), words);
   }
-  CipherBlock encrypt(const CipherBlock& block) const { return aes_encrypt(ConstantAESTable(0), words, rounds, block); }
+  CipherBlock encrypt(const CipherBlock& block) const {
+    CipherBlock blocks[1] = {block};
+    aes_encrypt(ConstantAESTable(), RoundKeys(words, rounds), blocks);
+    return blocks[0];
+  }
 };
 
 std::string hex_of(const CipherBlock& block) { return to_hex(reinterpret_cast<const uint8_t*>(block.w), 16); }
