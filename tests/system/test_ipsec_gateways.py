@@ -109,16 +109,15 @@ def network():
         yield Network(lab)
 
 
-def serve(network):
-    for address in RIGHT, RIGHT_CTR:
-        server = network.right.start("iperf3", "-s", "-B", address, "-p", "5201")
-    time.sleep(0.3)
-    return server
-
-
 def iperf(network, address, *arguments, seconds=2):
+    """A server for each run: one that has just served a client may reset the next one's connection."""
+    server = network.right.start("iperf3", "-s", "-1", "-B", address, "-p", "5201")
+    while not network.right.run("ss", "-Htln", "sport = :5201").stdout:
+        assert server.poll() is None, server.communicate()
+        time.sleep(0.05)
     done = network.left.run("iperf3", "-c", address, "-t", seconds, *arguments, timeout=seconds + 30)
     assert re.search(r"receiver", done.stdout), done.stdout
+    server.wait(10)
     return done.stdout
 
 
@@ -137,7 +136,6 @@ def send_file(network, tmp_path):
                          ids=["cpu", "device"])
 def test_real_traffic_and_bad_packets(network, tmp_path, way):
     gateways = [network.start(1, *way), network.start(2, *way)]
-    serve(network)
     for address in RIGHT, RIGHT_CTR:
         done = network.left.run("ping", "-c5", "-i0.05", "-s1200", address)
         assert "5 received" in done.stdout
@@ -184,7 +182,6 @@ def test_real_traffic_and_bad_packets(network, tmp_path, way):
 def test_four_workers_feed_one_association(network):
     """The window of the peer has 64 packets: nothing is left behind by it."""
     gateways = [network.start(1, "--mode", "cpu", "-w", "4"), network.start(2, "--mode", "cpu", "-w", "4")]
-    serve(network)
     with Sniffer(network) as sniffer:
         iperf(network, RIGHT, "-P", "8")
     numbers = [number for spi, number, _ in map(esp_of, sniffer.frames) if spi == 1001]
@@ -215,7 +212,6 @@ def test_a_device_fails_in_the_middle(network):
     """What it had is done again on the CPU, under the same numbers: nothing is lost, no IV has two plaintexts."""
     gateways = [network.start(1, "--mode", "device", "--backend", "reference", "--reference", "fail=300", "-w", "1"),
                 network.start(2, "--mode", "cpu", "-w", "1")]
-    serve(network)
     with Sniffer(network) as sniffer:
         for _ in range(2):
             iperf(network, RIGHT, seconds=2)
