@@ -16,8 +16,10 @@
 
 #include "backend/cuda/compile.hh"
 #include "backend/cuda/device_memory.hh"
+#include "cli/machine.hh"
 #include "cli/output.hh"
 #include "headrace/mirror.hh"
+#include "headrace/version.hh"
 
 namespace headrace::device_bench {
 
@@ -32,10 +34,14 @@ inline double rounded(double value) {
   return std::round(value * unit) / unit;
 }
 
-/// Prints each result when it is there, and keeps all for the JSON.
+/// Prints each result when it is there, and keeps all for the JSON. Begins with the machine and the commit.
 class Report {
  public:
-  explicit Report(bool quiet) : quiet_(quiet) {}
+  explicit Report(bool quiet) : quiet_(quiet) {
+    note("machine", cli::machine_name());
+    note("cpu", cli::cpu_details().dump());
+    note("commit", kCommit);
+  }
   void note(const std::string& key, const std::string& text) {
     json_[key] = text;
     if (!quiet_) cli::print("{:<52}{}\n", key, text);

@@ -15,8 +15,6 @@
 #include "bench/device/esp_kernels.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
-#include "cli/machine.hh"
-#include "headrace/version.hh"
 #include "tables/sa/aes_view.hh"
 #include "tables/sa/esp_library.hh"
 
@@ -180,9 +178,6 @@ int esp_command(int argc, char** argv) {
 
   Errors errors(Errors::Output::kStderr);
   Report report(json);
-  report.note("machine", cli::machine_name());
-  report.note("cpu", cli::cpu_details().dump());
-  report.note("commit", kCommit);
   std::string why_not;
   if (cuda::cuda_device_count(&why_not) == 0) return errors.error("{}", why_not).ok() ? 0 : 1;
   const std::shared_ptr<cuda::Device> opened = cuda::Device::open(device, errors);

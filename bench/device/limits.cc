@@ -21,9 +21,7 @@
 #include "bench/device/limits_kernels.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
-#include "cli/machine.hh"
 #include "cli/output.hh"
-#include "headrace/version.hh"
 #include "runtime/runtime.hh"
 #include "tables/lpm4/lpm4.hh"
 #include "tables/lpm4/route_file.hh"
@@ -382,9 +380,6 @@ int limits_command(int argc, char** argv) {
   Errors errors(Errors::Output::kStderr);
   Report report(json);
   Tables tables;
-  report.note("machine", cli::machine_name());
-  report.note("cpu", cli::cpu_details().dump());
-  report.note("commit", kCommit);
   if (!load_tables(table4, table6, tables, errors)) return 1;
   bool ok = true;
   std::string why_not;

@@ -17,10 +17,8 @@
 #include "bench/device/pattern_kernels.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
-#include "cli/machine.hh"
 #include "cli/output.hh"
 #include "headrace/device/jobs.hh"
-#include "headrace/version.hh"
 #include "io/memory/payloads.hh"
 #include "tables/pattern/pattern_matcher.hh"
 
@@ -193,9 +191,6 @@ int patterns_command(int argc, char** argv) {
 
   Errors errors(Errors::Output::kStderr);
   Report report(json);
-  report.note("machine", cli::machine_name());
-  report.note("cpu", cli::cpu_details().dump());
-  report.note("commit", kCommit);
   PatternSet set;
   bool ok = true;
   for (const std::string& file : files) ok &= set.add_file(file, errors).ok();
