@@ -83,14 +83,9 @@ template <uint32_t kWords, typename Steps>
   const HashView groups = lookup.table().groups;
   const AclCell* const cells = lookup.table().cells;
   for (uint32_t j = 0; j < count; ++j) {
-    uint32_t found = 0;
-    Steps::each(groups, run.hashes[j], [&](uint32_t block) {
-      if (found != 0) [[unlikely]]
-        Steps::template compare<kWords>(lookup, found, keys + run.active[j] * kWords, matches[run.active[j]]);
-      found = block;
-    });
-    run.blocks[j] = found;
-    prefetch_line(cells + AclBlock::cell(found));
+    const uint32_t i = run.active[j];
+    run.blocks[j] = Steps::template last_group<kWords>(lookup, groups, run.hashes[j], keys + i * kWords, matches[i]);
+    prefetch_line(cells + AclBlock::cell(run.blocks[j]));
   }
 }
 
@@ -115,13 +110,18 @@ template <uint32_t kWords, typename Steps>
 
 /// How a CPU without long vectors looks into buckets and blocks.
 struct PlainAclSteps {
-  /// Calls `visit` for the values of a hash.
-  template <typename Visit>
-  static void each(const HashView& groups, uint32_t hash, Visit&& visit) {
-    groups.each(hash, [&](uint32_t value) {
-      visit(value);
+  /// The last group of a hash, or 0; compares the key with those before it.
+  template <uint32_t kWords>
+  static uint32_t last_group(const AclLookup<kWords>& lookup, const HashView& groups, uint32_t hash,
+                             const uint32_t* key, AclMatch& match) {
+    uint32_t last = 0;
+    groups.each(hash, [&](uint32_t block) {
+      if (last != 0) [[unlikely]]
+        compare<kWords>(lookup, last, key, match);
+      last = block;
       return false;
     });
+    return last;
   }
   template <uint32_t kWords>
   static void compare(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
@@ -178,14 +178,17 @@ void find_with(const AclView& view, const uint32_t* keys, AclMatch* matches, siz
 
 #if defined(__x86_64__)
 
-#define HEADRACE_AVX512_LAMBDA __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2"), always_inline))
-#define HEADRACE_AVX512 HEADRACE_AVX512_LAMBDA inline
-#define HEADRACE_AVX512_CALL __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2"), noinline))
+// Steps are compiled for a processor of their own, and the functions that call them are not: nothing can be inlined by force
+// but from the outermost one, for the same processor.
+#define HEADRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2"))) inline
+#define HEADRACE_AVX512_CALL __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2"), noinline, flatten))
 
 /// A bucket, and the entries of a block, in one comparison of each word.
 struct Avx512AclSteps {
-  template <typename Visit>
-  HEADRACE_AVX512 static void each(const HashView& groups, uint32_t hash, Visit&& visit) {
+  template <uint32_t kWords>
+  HEADRACE_AVX512 static uint32_t last_group(const AclLookup<kWords>& lookup, const HashView& groups, uint32_t hash,
+                                             const uint32_t* key, AclMatch& match) {
+    uint32_t last = 0;
     const HashBucket* bucket = groups.buckets() + (hash & groups.mask());
     for (;;) {
       const __m512i words = _mm512_load_si512(bucket);
@@ -193,11 +196,14 @@ struct Avx512AclSteps {
       for (; equal != 0; equal &= equal - 1) {
         // Both halves of a pair at once, as they may be changing.
         const uint64_t pair = load_shared(&bucket->pairs[_tzcnt_u32(equal) / 2]);
-        if (static_cast<uint32_t>(pair) == hash && pair >> 32 != 0) visit(static_cast<uint32_t>(pair >> 32));
+        if (static_cast<uint32_t>(pair) != hash || pair >> 32 == 0) continue;
+        if (last != 0) [[unlikely]]
+          compare<kWords>(lookup, last, key, match);
+        last = static_cast<uint32_t>(pair >> 32);
       }
       const uint32_t next = load_shared(&bucket->next);
       if (next == 0) [[likely]]
-        return;
+        return last;
       bucket = groups.buckets() + next;
     }
   }
@@ -237,14 +243,15 @@ struct Avx512AclSteps {
   }
 
  private:
+  HEADRACE_AVX512 static __m128i load(const uint32_t* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  }
   /// The places of a block with up to 4 entries that match.
   template <uint32_t kWords>
   HEADRACE_AVX512 static uint32_t few(const uint32_t* words, uint32_t shift, const uint32_t* key) {
     const size_t stride = size_t{1} << shift;
     const uint32_t* value = words;
     const uint32_t* more = words + (size_t{kWords} << shift);
-    const auto load = [](const uint32_t* from)
-                          HEADRACE_AVX512_LAMBDA { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); };
     auto equal = static_cast<__mmask8>((1u << stride) - 1);
     for (uint32_t i = 0; i < kWords; ++i, value += stride, more += stride)
       equal = _mm_mask_cmpeq_epi32_mask(equal, _mm_and_si128(_mm_set1_epi32(static_cast<int>(key[i])), load(more)),

@@ -117,11 +117,13 @@ void fit(TrafficHeader<kBytes>& header, uint32_t length) {
   length = std::max<uint32_t>(length, header.size);
   header.length = static_cast<uint16_t>(length);
   header.checksum = 0;
-  uint32_t type;
-  const uint32_t at = network_of(header.bytes, type);
+  // The narrow one has room for IPv4 without a tag, and nothing else is put there (is_narrow()).
+  constexpr bool kWide = kBytes == sizeof(WideHeader::bytes);
+  uint32_t type = load16(header.bytes + 12);
+  const uint32_t at = kWide ? network_of(header.bytes, type) : 14;
   uint8_t* const ip = header.bytes + at;
-  if (type != kIp4Type && type != kIp6Type) return;
-  const bool ip6 = type == kIp6Type;
+  const bool ip6 = kWide && type == kIp6Type;
+  if (type != kIp4Type && !ip6) return;
   const uint32_t network = ip6 ? 40 : 20, payload = length - at - network;
   const uint8_t protocol = ip[ip6 ? 6 : 9];
   if (ip6) {
