@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -139,21 +140,27 @@ KeyValue key_field_ones(const KeyField& field) {
 
 KeyValue get_key_field(std::span<const uint32_t> words, const KeyField& field) {
   KeyValue value;
-  for (unsigned i = 0; i < field.bits; ++i) {
-    const unsigned at = field.place + i;
-    const uint64_t bit = at / 32 < words.size() ? words[at / 32] >> (31 - at % 32) & 1 : 0;
-    value.high = value.high << 1 | value.low >> 63;
-    value.low = value.low << 1 | bit;
+  // Piece by piece of a word, from the highest bit on.
+  for (uint32_t at = field.place, end = at + field.bits; at < end;) {
+    const uint32_t first = at % 32, bits = std::min(32 - first, end - at);
+    const uint32_t word = at / 32 < words.size() ? words[at / 32] : 0;
+    value.high = value.high << bits | value.low >> (64 - bits);
+    value.low = value.low << bits | (word << first >> (32 - bits));
+    at += bits;
   }
   return value;
 }
 
 void set_key_field(std::span<uint32_t> words, const KeyField& field, const KeyValue& value) {
-  for (unsigned i = 0; i < field.bits; ++i) {
-    const unsigned at = field.place + i, from = field.bits - 1u - i;
-    const uint64_t bit = (from >= 64 ? value.high >> (from - 64) : value.low >> from) & 1;
-    uint32_t& word = words[at / 32];
-    word = (word & ~(1u << (31 - at % 32))) | static_cast<uint32_t>(bit) << (31 - at % 32);
+  for (uint32_t at = field.place, end = at + field.bits; at < end;) {
+    const uint32_t first = at % 32, bits = std::min(32 - first, end - at);
+    const uint32_t below = end - at - bits;
+    const uint64_t piece = below >= 64 ? value.high >> (below - 64)
+                           : below > 0 ? value.low >> below | value.high << (64 - below)
+                                       : value.low;
+    const uint32_t ones = ~0u >> (32 - bits), shift = 32 - first - bits;
+    words[at / 32] = (words[at / 32] & ~(ones << shift)) | (static_cast<uint32_t>(piece) & ones) << shift;
+    at += bits;
   }
 }
 

@@ -15,7 +15,7 @@ src/offload        headrace/ graph/ offload/
 src/backend        headrace/ offload/ backend/
 src/runtime        headrace/ base/ lang/ graph/ offload/ runtime/
 src/io             headrace/ tables/ io/ src/io/
-src/control        headrace/ base/ runtime/ control/
+src/control        headrace/ tables/ base/ runtime/ control/
 src/cli            headrace/ base/ lang/ offload/ runtime/ cli/ io/dpdk_arguments.hh elements/devices/Traffic
 bench/device       headrace/ tables/ runtime/ backend/ io/ cli/ bench/device/
 elements/*         headrace/ tables/ elements/
