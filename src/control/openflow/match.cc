@@ -57,6 +57,17 @@ void put_field(KeyMatch& match, const KeyField& field, const KeyValue& value, co
   set_key_field(match.mask, field, mask);
 }
 
+/// The bits that a version must express: those that are matched, but for the priority of a packet without a tag.
+std::array<uint32_t, key_word::kCount> bits_of(const KeyMatch& match) {
+  std::array<uint32_t, key_word::kCount> bits = match.mask;
+  const auto fields = key_fields();
+  const bool no_tag = get_key_field(match.mask, fields[kVlanVid]).low == kWholeVid &&
+                      get_key_field(match.value, fields[kVlanVid]).low == 0 &&
+                      get_key_field(match.value, fields[kVlanPcp]).low == 0;
+  if (no_tag) set_key_field(bits, fields[kVlanPcp], {});
+  return bits;
+}
+
 /// The fields of ofp_match in 1.3, between its length and its padding.
 ErrorCode read_oxm_fields(std::span<const uint8_t> bytes, KeyMatch& match) {
   uint64_t present = 0;
@@ -76,7 +87,7 @@ ErrorCode read_oxm_fields(std::span<const uint8_t> bytes, KeyMatch& match) {
 }
 
 void write_oxm_fields(Writer& io, const KeyMatch& match) {
-  std::array<uint32_t, key_word::kCount> left = match.mask;
+  std::array<uint32_t, key_word::kCount> left = bits_of(match);
   for (const KeyField& field : key_fields()) {
     const KeyValue mask = get_key_field(left, field);
     if (is_zero(mask) || !requirements_met(match, field)) continue;
@@ -180,7 +191,7 @@ bool put_value_10(Match10& to, const KeyField& field, const KeyValue& value, con
 /// Clears `exact` if 1.0 cannot say it all.
 Match10 to_match_10(const KeyMatch& match, bool& exact) {
   Match10 to;
-  std::array<uint32_t, key_word::kCount> left = match.mask;
+  std::array<uint32_t, key_word::kCount> left = bits_of(match);
   for (const KeyField& field : key_fields()) {
     const KeyValue mask = get_key_field(left, field);
     if (field.wildcard_1_0 < 0 || is_zero(mask) || !requirements_met(match, field, true)) continue;
