@@ -118,6 +118,18 @@ def test_ovs_ofctl_sees_the_same_entries_in_both_versions():
     assert in_10 == in_13
 
 
+def tshark_misreads(message):
+    """tshark 4.0 reads exactly one action in these messages of 1.0, and it reads past the end of an experimenter's
+    multipart reply. It does so with the messages of os-ken, too, which has the same bytes."""
+    version, kind = message[0], message[1]
+    if version == 4:
+        return kind == 19 and message[8:10] == b"\xff\xff"
+    if kind not in (13, 14):
+        return False
+    actions = message[72:] if kind == 14 else message[16:16 + int.from_bytes(message[14:16], "big")]
+    return len(actions) == 0 or len(actions) != int.from_bytes(actions[2:4], "big")
+
+
 @pytest.mark.parametrize("name", ["samples_10.bin", "samples_13.bin", "samples_13_more.bin", "views_10.bin", "views_13.bin"])
 def test_tshark_reads_every_message(name, tmp_path):
     if shutil.which("tshark") is None:
@@ -131,14 +143,19 @@ def test_tshark_reads_every_message(name, tmp_path):
     capture = tmp_path / "messages.pcap"
     scapy.wrpcap(str(capture), packets)
     done = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", "-e", "openflow.version",
-                           "-e", "_ws.malformed", "-e", "_ws.expert.message", "-e", "_ws.col.Info"],
+                           "-e", "openflow_v4.version", "-e", "_ws.malformed", "-e", "_ws.expert.message", "-e", "_ws.col.Info"],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == len(sent)
     for line, message in zip(lines, sent):
-        version, malformed, expert, info = line.split(";", 3)
-        assert str(message[0]) in version.split(","), line
-        assert malformed == "" and "ype: OFPT_" in info, line
-        # Of an error's data, tshark says that it is not decoded further; what else it notes is a mistake.
-        assert expert == "" or message[1] == 1, line
+        old, new, malformed, expert, info = line.split(";", 4)
+        assert f"0x{message[0]:02x}" in (old + "," + new).split(","), line
+        assert "ype: OFPT_" in info, line
+        if tshark_misreads(message):
+            continue
+        assert malformed == "", line
+        # What tshark has not learned to read, it says; what else it notes is a mistake.
+        notes = [note for note in expert.split(",") if note]
+        assert all(note.endswith("not dissected yet") or re.fullmatch(r"Experimenter .*body\.", note) for note in notes), line
+        assert not notes or old or message[1] in (4, 18, 19), line

@@ -385,15 +385,15 @@ inline std::vector<Body> bodies_1_3() {
 
 /// What 1.3 has and Open vSwitch does not know.
 inline std::vector<Body> more_bodies_1_3() {
-  std::vector<Body> bodies{
-      flow_mod("in_port=1", {apply({action(ActionType::kCopyTtlOut), action(ActionType::kCopyTtlIn),
-                                    action(ActionType::kPushPbb, 0, 0x88e7), action(ActionType::kPopPbb), output(2)})})};
+  std::vector<Body> bodies{flow_mod(
+      "in_port=1", {apply({action(ActionType::kCopyTtlOut), action(ActionType::kCopyTtlIn),
+                           action(ActionType::kPushPbb, 0, 0x88e7), action(ActionType::kPopPbb), output(2)})})};
   for (const char* const match :
        {"in_port=1,in_phy_port=2", "dl_type=0x88e7,pbb_isid=0x123456", "ipv6,ipv6_exthdr=0x10/0x11"})
     bodies.emplace_back(flow_mod(match, {apply({output(2)})}));
-  bodies.emplace_back(Experimenter{0x4f4e4600, 181, {1, 2, 3, 4}});
-  bodies.emplace_back(MultipartRequest{0, ExperimenterMultipart{0x4f4e4600, 182, {5, 6, 7, 8}}});
-  bodies.emplace_back(MultipartReply{0, ExperimenterMultipart{0x4f4e4600, 182, {9, 10, 11, 12}}});
+  bodies.emplace_back(Experimenter{0x00abcdef, 181, {1, 2, 3, 4}});
+  bodies.emplace_back(MultipartRequest{0, ExperimenterMultipart{0x00abcdef, 182, {5, 6, 7, 8}}});
+  bodies.emplace_back(MultipartReply{0, ExperimenterMultipart{0x00abcdef, 182, {9, 10, 11, 12}}});
   return bodies;
 }
 
