@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// The forms of single actions in each version, for actions.cc and actions_1_0.cc.
+/// The forms of single actions in each version, for the sources about actions.
 
 #include <cstdint>
 #include <span>
@@ -12,8 +12,9 @@ namespace headrace::openflow {
 
 /// OXM numbers of fields that actions treat in a special way.
 namespace oxm {
-inline constexpr uint8_t kInPort = 0, kInPhyPort = 1, kMetadata = 2, kVlanVid = 6, kVlanPcp = 7, kDscp = 8,
-                         kTcpSource = 13, kTcpDestination = 14, kUdpSource = 15, kUdpDestination = 16;
+inline constexpr uint8_t kInPort = 0, kInPhyPort = 1, kMetadata = 2, kEtherType = 5, kVlanVid = 6, kVlanPcp = 7,
+                         kDscp = 8, kIpProtocol = 10, kTcpSource = 13, kTcpDestination = 14, kUdpSource = 15,
+                         kUdpDestination = 16, kMplsLabel = 34, kPbbIsid = 37;
 }
 
 /// The Ethernet type of a customer's VLAN tag, the only one of 1.0.

@@ -51,6 +51,10 @@ std::optional<Action> as_action_1_0(const Action& action, const KeyMatch* match)
   if (action.type != ActionType::kSetField) {
     const Definition& row = action_types()[static_cast<size_t>(action.type)];
     if (row.number_1_0 == kAbsent && action.type != ActionType::kSetTransport) return std::nullopt;
+    // Experimenters' actions have one form in both versions; what else is unknown has none here.
+    if (action.type == ActionType::kUnknown &&
+        (action.as_written.size() < 2 || (action.as_written[0] & action.as_written[1]) != 0xff))
+      return std::nullopt;
     return action;
   }
   Action as = action;
@@ -190,6 +194,11 @@ void write_actions_1_0(Writer& io, const std::vector<Action>& actions, const Key
     } else if (const auto action = as_action_1_0(as, match)) {
       as = *action;
     } else {
+      io.inexact();
+      continue;
+    }
+    const bool to_port = as.type == ActionType::kOutput || as.type == ActionType::kEnqueue;
+    if (to_port && as.value >= port::kMax10 && as.value < (0xffff0000u | port::kMax10)) {
       io.inexact();
       continue;
     }

@@ -45,7 +45,7 @@ Header read_header(std::span<const uint8_t> bytes);
 
 /// Reads one message, which must be all of `bytes`. Returns kNone, or the error that the specification names; `message`
 /// then has no meaning. Takes memory in proportion to the bytes. What takes a switch to know is not checked: whether ports,
-/// tables, groups, buffers and experimenters exist, or whether actions fit the match.
+/// tables, groups, buffers and experimenters exist; see unknown_experimenter(), and check_consistency() for actions.
 [[nodiscard]] ErrorCode decode(std::span<const uint8_t> bytes, Message& message, Reading reading = Reading::kStrict);
 
 /// Appends a message, in the form of `message.version`. A multipart message that is longer than 65,535 bytes becomes

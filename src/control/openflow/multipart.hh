@@ -196,7 +196,7 @@ struct MultipartReply {
 };
 
 /// Appends what a message of the same type adds to the parts before it. False if the types differ, or if they have no
-/// lists that could go on, or if there would be more than `limit` elements.
+/// lists that could go on, or if there would be more than `limit` elements: MULTIPART_BUFFER_OVERFLOW of a request.
 bool append_part(MultipartReply& whole, MultipartReply&& part, size_t limit);
 bool append_part(MultipartRequest& whole, MultipartRequest&& part, size_t limit);
 
