@@ -10,13 +10,6 @@
 
 namespace headrace::openflow {
 
-/// OXM numbers of fields that actions treat in a special way.
-namespace oxm {
-inline constexpr uint8_t kInPort = 0, kInPhyPort = 1, kMetadata = 2, kEtherType = 5, kVlanVid = 6, kVlanPcp = 7,
-                         kDscp = 8, kIpProtocol = 10, kTcpSource = 13, kTcpDestination = 14, kUdpSource = 15,
-                         kUdpDestination = 16, kMplsLabel = 34, kPbbIsid = 37;
-}
-
 /// The Ethernet type of a customer's VLAN tag, the only one of 1.0.
 inline constexpr uint16_t kCustomerTag = 0x8100;
 

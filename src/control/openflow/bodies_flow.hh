@@ -8,14 +8,14 @@ namespace headrace::openflow {
 
 /// The only part of a match that packet-in of 1.0 has.
 inline void transfer_in_port(Reader& io, Match& match) {
-  const KeyField& field = key_fields()[0];
+  const KeyField& field = key_fields()[oxm::kInPort];
   uint32_t number = 0;
   io.port(number);
   set_key_field(match.key.value, field, {0, number});
   set_key_field(match.key.mask, field, key_field_ones(field));
 }
 inline void transfer_in_port(Writer& io, const Match& match) {
-  const KeyField& field = key_fields()[0];
+  const KeyField& field = key_fields()[oxm::kInPort];
   const bool known = get_key_field(match.key.mask, field) == key_field_ones(field);
   io.port(known ? static_cast<uint32_t>(get_key_field(match.key.value, field).low) : port::kAny);
 }

@@ -6,8 +6,6 @@ namespace headrace::openflow {
 
 namespace {
 
-// Fields of key_fields() by their OXM numbers, which are their places in it.
-constexpr size_t kVlanVid = 6, kVlanPcp = 7, kTos = 8, kSource4 = 11, kDestination4 = 12, kArpOp = 21;
 constexpr uint16_t kOxmBasic = 0x8000;
 constexpr uint16_t kOxmMatch = 1;  // OFPMT_OXM; type 0 is that of 1.1
 constexpr size_t kMatch10Bytes = 40;
@@ -61,10 +59,10 @@ void put_field(KeyMatch& match, const KeyField& field, const KeyValue& value, co
 std::array<uint32_t, key_word::kCount> bits_of(const KeyMatch& match) {
   std::array<uint32_t, key_word::kCount> bits = match.mask;
   const auto fields = key_fields();
-  const bool no_tag = get_key_field(match.mask, fields[kVlanVid]).low == kWholeVid &&
-                      get_key_field(match.value, fields[kVlanVid]).low == 0 &&
-                      get_key_field(match.value, fields[kVlanPcp]).low == 0;
-  if (no_tag) set_key_field(bits, fields[kVlanPcp], {});
+  const bool no_tag = get_key_field(match.mask, fields[oxm::kVlanVid]).low == kWholeVid &&
+                      get_key_field(match.value, fields[oxm::kVlanVid]).low == 0 &&
+                      get_key_field(match.value, fields[oxm::kVlanPcp]).low == 0;
+  if (no_tag) set_key_field(bits, fields[oxm::kVlanPcp], {});
   return bits;
 }
 
@@ -72,13 +70,13 @@ std::array<uint32_t, key_word::kCount> bits_of(const KeyMatch& match) {
 ErrorCode read_oxm_fields(std::span<const uint8_t> bytes, KeyMatch& match) {
   uint64_t present = 0;
   while (!bytes.empty()) {
-    OxmField oxm;
-    if (const ErrorCode error = read_oxm(bytes, oxm); error != ErrorCode::kNone) return error;
+    OxmField one;
+    if (const ErrorCode error = read_oxm(bytes, one); error != ErrorCode::kNone) return error;
     bytes = bytes.subspan(oxm_size(bytes));
-    if ((present >> oxm.field->oxm & 1) != 0) return ErrorCode::kMatchDupField;
-    present |= uint64_t{1} << oxm.field->oxm;
+    if ((present >> one.field->oxm & 1) != 0) return ErrorCode::kMatchDupField;
+    present |= uint64_t{1} << one.field->oxm;
     // Fields that no packet has together share bits; the requirements, checked below, keep them apart.
-    if (!is_zero(oxm.mask)) put_field(match, *oxm.field, oxm.value, oxm.mask);
+    if (!is_zero(one.mask)) put_field(match, *one.field, one.value, one.mask);
   }
   for (; present != 0; present &= present - 1)
     if (!requirements_met(match, *field_numbered(static_cast<unsigned>(std::countr_zero(present)))))
@@ -129,18 +127,18 @@ void add_vlan_10(const Match10& from, KeyMatch& match) {
   const auto fields = key_fields();
   const bool any_vid = (from.wildcards >> 1 & 1) != 0, any_pcp = (from.wildcards >> 20 & 1) != 0;
   const uint64_t vid = from.values[1].low;
-  if (!any_vid && vid == kNoTag10) return put_field(match, fields[kVlanVid], {0, 0}, {0, kWholeVid});
-  if (!any_vid) put_field(match, fields[kVlanVid], {0, kTagPresent | (vid & 0xfff)}, {0, kWholeVid});
+  if (!any_vid && vid == kNoTag10) return put_field(match, fields[oxm::kVlanVid], {0, 0}, {0, kWholeVid});
+  if (!any_vid) put_field(match, fields[oxm::kVlanVid], {0, kTagPresent | (vid & 0xfff)}, {0, kWholeVid});
   if (any_pcp) return;
-  if (any_vid) put_field(match, fields[kVlanVid], {0, kTagPresent}, {0, kTagPresent});
-  put_field(match, fields[kVlanPcp], {0, from.values[20].low & 7}, {0, 7});
+  if (any_vid) put_field(match, fields[oxm::kVlanVid], {0, kTagPresent}, {0, kTagPresent});
+  put_field(match, fields[oxm::kVlanPcp], {0, from.values[20].low & 7}, {0, 7});
 }
 
 KeyMatch from_match_10(const Match10& from) {
   KeyMatch match;
   add_vlan_10(from, match);
   for (const KeyField& field : key_fields()) {
-    if (field.wildcard_1_0 < 0 || field.oxm == kVlanVid || field.oxm == kVlanPcp) continue;
+    if (field.wildcard_1_0 < 0 || field.oxm == oxm::kVlanVid || field.oxm == oxm::kVlanPcp) continue;
     if (!requirements_met(match, field, true)) continue;
     const auto wildcard = static_cast<uint32_t>(field.wildcard_1_0);
     KeyValue mask = key_field_ones(field), value = from.values[wildcard];
@@ -151,8 +149,8 @@ KeyMatch from_match_10(const Match10& from) {
       mask = {};
     }
     if (is_zero(mask)) continue;
-    if (field.oxm == 0 && value.low >= port::kMax10) value.low |= 0xffff0000;
-    if (field.oxm == kTos) value.low >>= 2;
+    if (field.oxm == oxm::kInPort && value.low >= port::kMax10) value.low |= 0xffff0000;
+    if (field.oxm == oxm::kDscp) value.low >>= 2;
     put_field(match, field, both_of(value, mask), mask);
   }
   return match;
@@ -169,7 +167,7 @@ bool put_value_10(Match10& to, const KeyField& field, const KeyValue& value, con
     to.values[wildcard] = put;
     return true;
   }
-  if (field.oxm == kVlanVid) {
+  if (field.oxm == oxm::kVlanVid) {
     // A tag of any VLAN is what a priority without a VLAN says.
     if (mask.low == kTagPresent && value.low == kTagPresent) return true;
     if (mask.low != kWholeVid || (value.low != 0 && (value.low & kTagPresent) == 0)) return false;
@@ -177,12 +175,12 @@ bool put_value_10(Match10& to, const KeyField& field, const KeyValue& value, con
   } else if (mask != key_field_ones(field)) {
     return false;
   }
-  if (field.oxm == 0) {
+  if (field.oxm == oxm::kInPort) {
     if (value.low >= port::kMax10 && value.low < (0xffff0000u | port::kMax10)) return false;
     put.low &= 0xffff;
   }
-  if (field.oxm == kArpOp && value.low > 0xff) return false;
-  if (field.oxm == kTos) put.low <<= 2;
+  if (field.oxm == oxm::kArpOp && value.low > 0xff) return false;
+  if (field.oxm == oxm::kDscp) put.low <<= 2;
   to.wildcards &= ~(1u << wildcard);
   to.values[wildcard] = put;
   return true;
@@ -197,7 +195,7 @@ Match10 to_match_10(const KeyMatch& match, bool& exact) {
     if (field.wildcard_1_0 < 0 || is_zero(mask) || !requirements_met(match, field, true)) continue;
     if (put_value_10(to, field, get_key_field(match.value, field), mask)) set_key_field(left, field, {});
   }
-  const KeyField& vid = key_fields()[kVlanVid];
+  const KeyField& vid = key_fields()[oxm::kVlanVid];
   const bool any_tag = get_key_field(match.mask, vid).low == kTagPresent;
   if (any_tag && (to.wildcards >> 20 & 1) != 0) exact = false;
   if (left != std::array<uint32_t, key_word::kCount>{} || match.low != 0 || match.high != 0xffffffff) exact = false;
@@ -251,22 +249,22 @@ size_t oxm_size(std::span<const uint8_t> bytes) {
   return size <= bytes.size() ? size : 0;
 }
 
-ErrorCode read_oxm(std::span<const uint8_t> bytes, OxmField& oxm) {
+ErrorCode read_oxm(std::span<const uint8_t> bytes, OxmField& one) {
   const size_t size = oxm_size(bytes);
   if (size == 0) return ErrorCode::kMatchBadLen;
   const KeyField* const field = field_numbered(bytes[2] >> 1);
   if ((bytes[0] << 8 | bytes[1]) != kOxmBasic || field == nullptr) return ErrorCode::kMatchBadField;
-  oxm.field = field;
-  oxm.has_mask = (bytes[2] & 1) != 0;
+  one.field = field;
+  one.has_mask = (bytes[2] & 1) != 0;
   const size_t value_bytes = oxm_bytes(*field);
-  if (size != 4 + value_bytes * (oxm.has_mask ? 2 : 1)) return ErrorCode::kMatchBadLen;
+  if (size != 4 + value_bytes * (one.has_mask ? 2 : 1)) return ErrorCode::kMatchBadLen;
   const KeyValue ones = key_field_ones(*field);
-  oxm.value = number_at(bytes.subspan(4, value_bytes));
-  oxm.mask = oxm.has_mask ? number_at(bytes.subspan(4 + value_bytes, value_bytes)) : ones;
-  if (!is_zero(without(oxm.value, ones))) return ErrorCode::kMatchBadValue;
-  if (!is_zero(without(oxm.mask, ones))) return ErrorCode::kMatchBadMask;
-  if (!is_zero(without(oxm.value, oxm.mask))) return ErrorCode::kMatchBadWildcards;
-  if (!field->maskable && oxm.mask != ones && !is_zero(oxm.mask)) return ErrorCode::kMatchBadMask;
+  one.value = number_at(bytes.subspan(4, value_bytes));
+  one.mask = one.has_mask ? number_at(bytes.subspan(4 + value_bytes, value_bytes)) : ones;
+  if (!is_zero(without(one.value, ones))) return ErrorCode::kMatchBadValue;
+  if (!is_zero(without(one.mask, ones))) return ErrorCode::kMatchBadMask;
+  if (!is_zero(without(one.value, one.mask))) return ErrorCode::kMatchBadWildcards;
+  if (!field->maskable && one.mask != ones && !is_zero(one.mask)) return ErrorCode::kMatchBadMask;
   return ErrorCode::kNone;
 }
 
@@ -285,7 +283,7 @@ bool requirements_met(const KeyMatch& match, const KeyField& field, bool only_1_
   for (const Requirement& r : requirements()[field.oxm]) {
     if (r.field == nullptr) continue;
     const KeyValue mask = get_key_field(match.mask, *r.field), value = get_key_field(match.value, *r.field);
-    if (r.field->oxm == kVlanVid) {
+    if (r.field->oxm == oxm::kVlanVid) {
       if ((mask.low & value.low & kTagPresent) == 0) return false;
       continue;
     }

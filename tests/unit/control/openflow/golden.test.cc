@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <string>
 
 #include "control/openflow/codec.hh"
+#include "control/openflow/consistency.hh"
+#include "control/openflow/framer.hh"
 #include "support/openflow_messages.hh"
 #include "support/source_dir.hh"
 
@@ -92,6 +97,54 @@ TEST(OpenFlowGolden, ASwitchReadsThemOrRefusesThemAsItMust) {
     }
   }
   EXPECT_EQ(refused, refusals().size());
+}
+
+/// The match of a line of ovs-ofctl in our words.
+KeyMatch match_of_line(std::string line) {
+  for (const auto& [theirs, ours] :
+       {std::pair{"in_port=LOCAL", "in_port=4294967294"}, {"dl_vlan=0xffff", "vlan_vid=0"}})
+    if (const size_t at = line.find(theirs); at != std::string::npos) line.replace(at, std::strlen(theirs), ours);
+  KeyMatch key;
+  std::string_view words = std::string_view(line).substr(0, line.find("actions="));
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(','));
+    if (!word.starts_with("priority=")) {
+      EXPECT_EQ(add_to_match(key, word), "") << line;
+    }
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+  }
+  return key;
+}
+
+TEST(OpenFlowGolden, FlowModsOfOvsOfctlHaveTheMatchesOfTheirText) {
+  for (const char* const version : {"10", "13"}) {
+    const std::string path = kSourceDir + "/tests/data/openflow/ovs_ofctl_" + version;
+    Framer framer;
+    framer.add(read_file(path + ".bin"));
+    std::ifstream lines(path + ".flows");
+    size_t entries = 0;
+    for (std::string line; std::getline(lines, line); ++entries) {
+      SCOPED_TRACE(line);
+      const auto bytes = framer.next();
+      Message message;
+      ASSERT_EQ(decode(bytes, message), ErrorCode::kNone);
+      const auto& mod = std::get<FlowMod>(message.body);
+      EXPECT_EQ(mod.priority, std::stoi(line.substr(9)));
+      EXPECT_EQ(mod.command, FlowCommand::kAdd);
+      EXPECT_EQ(unparse_match(mod.match.key), unparse_match(match_of_line(line)));
+      EXPECT_EQ(mod.match.key, match_of_line(line));
+      EXPECT_EQ(mod.instructions.empty(), line.ends_with("actions=drop"));
+      EXPECT_EQ(check_consistency(mod.match.key,
+                                  message.version == Version::k1_3 ? mod.instructions : std::vector<Instruction>()),
+                ErrorCode::kNone);
+      ASSERT_EQ(decode(bytes, message, Reading::kAsWritten), ErrorCode::kNone);
+      Bytes written;
+      EXPECT_TRUE(encode(message, written));
+      EXPECT_EQ(written, Bytes(bytes.begin(), bytes.end()));
+    }
+    EXPECT_GT(entries, 12u);
+    EXPECT_EQ(framer.waiting(), 0u);
+  }
 }
 
 TEST(OpenFlowGolden, DamagedOnesAreRefusedOrStable) {
