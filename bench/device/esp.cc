@@ -25,9 +25,9 @@ namespace {
 constexpr unsigned kPackets = 65536;  // in the device's memory
 constexpr unsigned kHostPackets = 32768;
 constexpr unsigned kAssociations = 256;
-constexpr unsigned kStride = 2176;    // bytes from one packet to the next
-constexpr unsigned kCompared = 1024;  // packets that are compared with what the CPU makes
-constexpr unsigned kBlockThreads = 256;
+constexpr unsigned kStride = 2176;           // bytes from one packet to the next
+constexpr unsigned kComparedPackets = 1024;  // packets that are compared with what the CPU makes
+constexpr unsigned kESPThreads = 256;
 constexpr unsigned kTunnelHeader = 20;  // bytes of the outer IPv4 header, which are not encrypted
 
 struct Suite {
@@ -73,7 +73,7 @@ class ESPBench : DeviceBench {
     if (!memory_.upload(order_.address(), order.data(), order.size() * sizeof(uint32_t)).ok()) return false;
     const cuda::CUfunction f = function("direct");
     const double seconds = time(5, [&](int) {
-      run(f, 0, kBlockThreads, from_.address(), to_.address(), kStride, kHostPackets, static_cast<unsigned>(size),
+      run(f, 0, kESPThreads, from_.address(), to_.address(), kStride, kHostPackets, static_cast<unsigned>(size),
           order_.address());
     });
     report_.figure("host to host", fmt::format("{} B, each way", size),
@@ -101,16 +101,16 @@ class ESPBench : DeviceBench {
       const cuda::CUfunction f = function(name);
       check(driver_.cuFuncSetAttribute(f, cuda::kFunctionMaxDynamicShared, kAESTableBytes), "asking for shared memory");
       int fit = 0;
-      driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, kBlockThreads, kAESTableBytes);
+      driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, kESPThreads, kAESTableBytes);
       const auto blocks = static_cast<unsigned>(fit * device_->attribute(cuda::kMultiprocessorCount));
-      run_shared(f, blocks, kBlockThreads, kAESTableBytes, packets_.address(), kStride, kPackets, length,
-                 keys_.address(), kAssociations, bad_.address());
+      run_shared(f, blocks, kESPThreads, kAESTableBytes, packets_.address(), kStride, kPackets, length, keys_.address(),
+                 kAssociations, bad_.address());
     };
     check(driver_.cuMemsetD8Async(bad_.address(), 0, sizeof(uint64_t), stream_.get()), "clearing a count");
     launch("seal");
-    const std::vector<uint8_t> sealed = fetch(packets_, size_t{kCompared} * kStride);
+    const std::vector<uint8_t> sealed = fetch(packets_, size_t{kComparedPackets} * kStride);
     launch("open");
-    const std::vector<uint8_t> opened = fetch(packets_, size_t{kCompared} * kStride);
+    const std::vector<uint8_t> opened = fetch(packets_, size_t{kComparedPackets} * kStride);
     const std::vector<uint8_t> count = fetch(bad_, sizeof(uint64_t));
     uint64_t bad = 0;
     std::memcpy(&bad, count.data(), sizeof bad);
@@ -145,7 +145,7 @@ class ESPBench : DeviceBench {
     ESPLibrary library;
     std::vector<uint8_t> bytes(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(sealed.size()));
     const auto each = [&](auto&& work) {
-      for (unsigned i = 0; i < kCompared; ++i) {
+      for (unsigned i = 0; i < kComparedPackets; ++i) {
         ESPJob job{&bytes[size_t{i} * kStride], length, 0, &keys[i % kAssociations], &host_keys[i % kAssociations]};
         work(job);
       }

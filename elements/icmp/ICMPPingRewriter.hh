@@ -44,7 +44,9 @@ class ICMPPingRewriter final : public RewriterBase {
     return is_request ? FlowId{src, dst, identifier, next} : FlowId{src, dst, next, identifier};
   }
   bool key_of(const Packet& p, const Ip4Header& ip, Key& key) const;
-  FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const { return table().find(bucket, key.space, key.id); }
+  FlowEntry* find(const FlowTable::Bucket& bucket, const Key& key) const {
+    return table().find(bucket, key.space, key.id);
+  }
   Outcome add(int input, const Key& key, const Packet& p, int64_t now);
   void apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int64_t now);
 };

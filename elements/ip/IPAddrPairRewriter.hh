@@ -39,7 +39,9 @@ class IPAddrPairRewriter final : public RewriterBase {
     key = {space(0), {ip.src, ip.dst, 0, 0}};
     return true;
   }
-  FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const { return table().find(bucket, key.space, key.id); }
+  FlowEntry* find(const FlowTable::Bucket& bucket, const Key& key) const {
+    return table().find(bucket, key.space, key.id);
+  }
   Outcome add(int input, const Key& key, const Packet& p, int64_t now) {
     return add_flow(input, 0, key.id, 0, RewriterPattern::Ports::kPorts, reply_anno_of(p), now);
   }

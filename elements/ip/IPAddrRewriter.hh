@@ -43,7 +43,7 @@ class IPAddrRewriter final : public RewriterBase {
     key = {space(0), {ip.src, {}, 0, 0}, ip.dst};
     return true;
   }
-  FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const {
+  FlowEntry* find(const FlowTable::Bucket& bucket, const Key& key) const {
     FlowEntry* entry = table().find(bucket, key.space, key.id);
     return entry ? entry : table().find(key.space, {{}, key.dst, 0, 0});
   }

@@ -12,8 +12,6 @@ namespace headrace {
 
 namespace {
 
-/// A job whose deadline has passed is run again, and what it brings later is ignored, so no number comes back after this.
-constexpr auto kNumberRest = std::chrono::seconds(5);
 /// Bad lines of a file that are named.
 constexpr size_t kBadLinesNamed = 100;
 
@@ -159,11 +157,16 @@ uint32_t FlowRules::find(const AclRule& rule) const {
 }
 
 uint32_t FlowRules::take_number() {
-  for (const uint32_t number : table_->settle()) resting_.push_back({Clock::now(), number});
-  if (!resting_.empty() && Clock::now() - resting_.front().since > kNumberRest) {
-    const uint32_t number = resting_.front().number;
-    resting_.pop_front();
-    counts_.clear(number);
+  if (free_.empty()) {
+    free_ = table_->settle();
+    for (const uint32_t number : free_) {
+      removed_ += counts_.sum(number);
+      counts_.clear(number);
+    }
+  }
+  if (!free_.empty()) {
+    const uint32_t number = free_.back();
+    free_.pop_back();
     return number;
   }
   if (next_number_ == EntryCounts::kMost) throw std::bad_alloc();
@@ -274,10 +277,19 @@ std::string FlowRules::list_counts() const {
   return text;
 }
 
+std::string FlowRules::removed_counts() const {
+  EntryCounts::Sum sum = removed_;
+  for (uint32_t number = 0; number < next_number_; ++number)
+    if (!table_->rule(number)) sum += counts_.sum(number);
+  return fmt::format("{}\t{}", sum.packets, sum.bytes);
+}
+
 std::string FlowRules::describe() const {
   const AclGroups& groups = table_->groups();
   std::string text = fmt::format("{} rules in {} tuples, {:.1f} MB\n", grouped(table_->size()), groups.tuple_count(),
                                  static_cast<double>(table_->memory_bytes()) * 1e-6);
+  text += fmt::format("{} numbers, {} of them of removed rules that packets may still bring back\n",
+                      grouped(next_number_), grouped(table_->resting()));
   for (uint32_t tuple = 0; tuple < groups.tuple_count(); ++tuple) {
     const AclGroups::TupleFigures figures = groups.figures(tuple);
     text += fmt::format("tuple {}: {} rules in {} groups, at most {} in one; mask", tuple, grouped(figures.entries),
@@ -345,6 +357,13 @@ void FlowRules::add_handlers(Handlers& handlers, Element&) {
       [this] {
         const std::lock_guard guard(lock_);
         return list_counts();
+      },
+      Handler::kExpensive);
+  handlers.read(
+      "removed_counts",
+      [this] {
+        const std::lock_guard guard(lock_);
+        return removed_counts();
       },
       Handler::kExpensive);
   handlers.read("count", [this] {

@@ -3,8 +3,6 @@
 /// The rules of a FlowClassifier, on the host.
 
 #include <atomic>
-#include <chrono>
-#include <deque>
 #include <headrace/element.hh>
 #include <headrace/mirror.hh>
 #include <headrace/worker.hh>
@@ -37,6 +35,11 @@ class EntryCounts {
   void clear(uint32_t number);
   struct Sum {
     uint64_t packets = 0, bytes = 0;
+    Sum& operator+=(const Sum& other) {
+      packets += other.packets;
+      bytes += other.bytes;
+      return *this;
+    }
   };
   Sum sum(uint32_t number) const;
 
@@ -74,12 +77,6 @@ class FlowRules {
     Command command;
     FlowRule rule;
   };
-  using Clock = std::chrono::steady_clock;
-  /// A number that a packet of a late job may still bring back.
-  struct Resting {
-    Clock::time_point since;
-    uint32_t number;
-  };
 
   /// The words that a rule matches on, as FIELDS has them.
   static uint32_t words_for(const FlowRule& rule);
@@ -99,6 +96,7 @@ class FlowRules {
   std::string text_of(uint32_t number) const;
   std::string lookup(std::string_view text, Errors& errors) const;
   std::string list_counts() const;
+  std::string removed_counts() const;
   std::string describe() const;
 
   mutable std::mutex lock_;  // among those who change or list the table
@@ -110,7 +108,8 @@ class FlowRules {
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // by what an entry is known by
   mutable EntryCounts counts_;
   uint32_t next_number_ = 0;
-  std::deque<Resting> resting_;
+  std::vector<uint32_t> free_;
+  EntryCounts::Sum removed_;  // of entries whose numbers have been free
 };
 
 }  // namespace headrace

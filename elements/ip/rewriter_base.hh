@@ -186,7 +186,7 @@ class RewriterBase : public Element {
   /// Takes a batch through the rewriter `self`, which has
   ///
   ///     bool key_of(const Packet& p, const Ip4Header& ip, Key& key) const    false: the packet has no flow id
-  ///     FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const
+  ///     FlowEntry* find(const FlowTable::Bucket& bucket, const Key& key) const
   ///     Outcome add(int input, const Key& key, const Packet& p, int64_t now)
   ///     void apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int64_t now)
   ///
@@ -200,13 +200,13 @@ class RewriterBase : public Element {
     const FlowTable& table = self.table();
     for (int i = 0; i < batch.size(); ++i) {
       const Ip4Header* ip = ip4_header(*batch[i]);
-      buckets[i] = nullptr;
+      buckets[i].hashes = nullptr;
       if (!ip || !self.key_of(*batch[i], *ip, keys[i])) continue;
       buckets[i] = table.bucket(keys[i].space, keys[i].id);
       FlowTable::prefetch(buckets[i]);
     }
     for (int i = 0; i < batch.size(); ++i)
-      if (buckets[i]) FlowTable::prefetch_flow(buckets[i]);
+      if (buckets[i]) table.prefetch_flow(buckets[i]);
     int kept = 0;
     for (int i = 0; i < batch.size(); ++i) {
       Packet* p = batch[i];

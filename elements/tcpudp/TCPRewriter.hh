@@ -28,7 +28,9 @@ class TCPRewriter final : public PortRewriter {
  private:
   friend class RewriterBase;
   bool key_of(const Packet& p, const Ip4Header& ip, Key& key) const;
-  FlowEntry* find(FlowTable::Bucket bucket, const Key& key) const { return table().find(bucket, key.space, key.id); }
+  FlowEntry* find(const FlowTable::Bucket& bucket, const Key& key) const {
+    return table().find(bucket, key.space, key.id);
+  }
   Outcome add(int input, const Key& key, const Packet& p, int64_t now);
   void apply(Packet& p, Ip4Header& ip, const FlowEntry& entry, int64_t now) { apply_tcp(p, ip, entry, now); }
 };

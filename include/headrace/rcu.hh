@@ -51,6 +51,7 @@ class Reader {
  private:
   friend struct Registry;
   friend class Offline;
+  friend Epoch now();
 
   static inline constinit std::atomic<Epoch> current_{1};
 
@@ -84,6 +85,31 @@ Epoch start_grace();
 /// True when every online reader has passed a quiescent state since start_grace() returned `grace`. Never waits for
 /// readers.
 bool elapsed(Epoch grace);
+
+/// The newest grace period that has begun.
+Epoch now();
+
+/// A copy of shared structures on a device, or jobs that use one: what they find there comes back later, outside of any
+/// reader. It is known from construction to destruction.
+class Copy {
+ public:
+  /// \param oldest nothing will come back that was unpublished before this grace period began; 0: nothing at all will.
+  /// Called on any thread.
+  explicit Copy(std::function<Epoch()> oldest);
+  ~Copy();
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+
+ private:
+  friend struct Registry;
+  friend bool returned(Epoch grace);
+
+  const std::function<Epoch()> oldest_;
+};
+
+/// True when, besides elapsed(), no copy brings back what was unpublished before start_grace() returned `grace`. Then a
+/// name by which readers and jobs tell what they found may get another meaning. Never waits.
+bool returned(Epoch grace);
 
 /// Runs `function` once every online reader has passed a quiescent state: in a later reclaim() or synchronize(), on the
 /// thread that calls it. The function may call retire() but not synchronize(). What it captures must outlive it.

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "headrace/router.hh"
 #include "runtime/runtime.hh"
@@ -23,9 +24,13 @@ namespace headrace::control {
 namespace {
 
 constexpr int kPortsTried = 20;
-/// A client that reads nothing must not fill the memory.
-constexpr size_t kMostUnsent = 256u << 20;
-constexpr int kSendPatience_ms = 2000;
+/// A client that reads nothing must not fill the memory. While so many bytes of answers have not been sent, its commands
+/// wait,
+constexpr size_t kMostUnsent = 1u << 20;
+/// and when so many bytes of commands wait, it is not read from.
+constexpr size_t kMostWaiting = 64u << 20;
+/// Of commands that are carried out in a turn.
+constexpr size_t kMostOfTurn = 65536;
 
 std::mutex g_lock;
 std::map<ControlServer::Place, std::weak_ptr<ControlServer>> g_servers;
@@ -100,12 +105,21 @@ int inherit(const std::string& number, Errors& errors) {
 
 }  // namespace
 
+struct ControlServer::Connection {
+  ControlSession session;
+  std::string peer;
+  std::string in;         // commands that the session has not got
+  std::string out;        // answers
+  size_t sent = 0;        // of `out`
+  bool ended = false;     // the client sends no more
+  bool closing = false;   // nothing more is carried out
+  short events = POLLIN;  // that are watched
+
+  bool backlog() const { return !closing && (session.more() || !in.empty()); }
+};
+
 /// What worker threads (which make and destroy elements) and the control thread both see.
 struct ControlServer::Shared {
-  struct Connection {
-    ControlSession session;
-    std::string peer;
-  };
   mutable std::mutex lock;
   std::vector<const ControlPolicy*> policies;
   std::map<int, std::unique_ptr<Connection>> connections;
@@ -201,7 +215,7 @@ void ControlServer::accept_one() {
 }
 
 void ControlServer::greet(int fd, const std::string& from) {
-  auto connection = std::make_unique<Shared::Connection>();
+  auto connection = std::make_unique<Connection>();
   connection->peer = fmt::format("connection {}{}", fd, from);
   report("opened", connection->peer);
   const std::string greeting = ControlSession::greeting();
@@ -221,46 +235,62 @@ void ControlServer::serve(int fd) {
     const std::lock_guard guard(g_lock);
     self = g_servers[place_].lock();
   }
-  Shared::Connection* connection = nullptr;
+  Connection* connection = nullptr;
   {
     const std::lock_guard guard(shared_->lock);
     if (const auto it = shared_->connections.find(fd); it != shared_->connections.end()) connection = it->second.get();
   }
   if (!self || !connection) return;
-  char bytes[65536];
-  const ssize_t n = read(fd, bytes, sizeof bytes);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  std::string out;
-  bool open = n > 0;
-  if (open) {
+  if (!take_turn(fd, *connection)) {
+    close_connection(fd);
+    return;
+  }
+  // Whoever sends thousands of commands before it reads an answer gets them all, and others have their turns meanwhile.
+  short events = 0;
+  if (!connection->ended && connection->in.size() < kMostWaiting) events |= POLLIN;
+  if (connection->backlog() || !connection->out.empty()) events |= POLLOUT;
+  if (std::exchange(connection->events, events) != events)
+    runtime_.watch(
+        fd, [this, fd] { serve(fd); }, events);
+}
+
+bool ControlServer::take_turn(int fd, Connection& connection) {
+  if (!connection.ended && connection.in.size() < kMostWaiting) {
+    char bytes[65536];
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    connection.ended = n == 0;
+    if (n > 0 && !connection.closing) connection.in.append(bytes, static_cast<size_t>(n));
+  }
+  if (connection.backlog() && connection.out.size() - connection.sent < kMostUnsent) {
+    connection.out.erase(0, std::exchange(connection.sent, 0));
     ControlSession::Rights rights;
     if (const ControlPolicy* p = policy()) rights = {.write = !p->read_only(), .proxy = p->proxy()};
     // A client may send thousands of route changes at a time. Its answers follow when devices have them.
     const Router::UpdatesTogether together(runtime_);
-    open = connection->session.take(
-        {bytes, static_cast<size_t>(n)}, [this] { return runtime_.current(); }, rights, out);
+    const size_t n = connection.session.more() ? 0 : std::min(connection.in.size(), kMostOfTurn);
+    const std::string now = connection.in.substr(0, n);
+    connection.in.erase(0, n);
+    connection.closing = !connection.session.take(
+        now, [this] { return runtime_.current(); }, rights, connection.out, kMostUnsent);
   }
-  // Answers are sent at once: if a client's socket is full, wait for the client, but not for long.
-  for (size_t sent = 0; sent < out.size();) {
-    const ssize_t w = send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
-    if (w > 0) {
-      sent += static_cast<size_t>(w);
-      continue;
-    }
-    pollfd wait{fd, POLLOUT, 0};
-    if ((w < 0 && errno != EAGAIN && errno != EINTR) || out.size() - sent > kMostUnsent ||
-        poll(&wait, 1, kSendPatience_ms) <= 0) {
-      open = false;
-      break;
-    }
+  while (connection.sent < connection.out.size()) {
+    const ssize_t w =
+        send(fd, connection.out.data() + connection.sent, connection.out.size() - connection.sent, MSG_NOSIGNAL);
+    if (w < 0 && errno == EINTR) continue;
+    if (w < 0 && errno == EAGAIN) return true;
+    if (w <= 0) return false;
+    connection.sent += static_cast<size_t>(w);
   }
-  if (!open) close_connection(fd);
+  connection.out.clear();
+  connection.sent = 0;
+  return !connection.closing && (!connection.ended || connection.backlog());
 }
 
 void ControlServer::close_connection(int fd) {
   runtime_.watch(fd, nullptr);
   close(fd);
-  std::unique_ptr<Shared::Connection> connection;
+  std::unique_ptr<Connection> connection;
   {
     const std::lock_guard guard(shared_->lock);
     if (const auto it = shared_->connections.find(fd); it != shared_->connections.end()) {

@@ -63,10 +63,13 @@ class ControlServer {
   void report(const char* what, const std::string& peer) const;
   void accept_one();
   void greet(int fd, const std::string& from);
+  struct Shared;
+  struct Connection;
   void serve(int fd);
+  /// Takes in what the client has sent, carries commands out and sends answers, without waiting. False: that was all.
+  bool take_turn(int fd, Connection& connection);
   void close_connection(int fd);
 
-  struct Shared;
   Runtime& runtime_;
   const int fd_;  // listens; -1: there is the one connection only
   const Place place_;
@@ -86,17 +89,23 @@ class ControlSession {
 
   /// What a client is told first.
   static std::string greeting();
-  /// Takes `bytes` in and appends what is to be answered to `out`. Every whole command is carried out; `router` is
-  /// asked for before each, as a command may replace it. False when the connection is to be closed.
+  /// Takes `bytes` in and appends what is to be answered to `out`. Whole commands are carried out, until `out` has `most`
+  /// bytes; `router` is asked for before each, as a command may replace it. False when the connection is to be closed.
   template <typename RouterNow>
-  bool take(std::string_view bytes, const RouterNow& router, const Rights& rights, std::string& out) {
+  bool take(std::string_view bytes, const RouterNow& router, const Rights& rights, std::string& out,
+            size_t most = SIZE_MAX) {
     if (!add(bytes, out)) return false;
-    while (command_complete()) {
+    more_ = true;
+    while (out.size() < most) {
+      more_ = command_complete();
+      if (!more_) break;
       Router* r = router();
       if (!carry_out(r, rights, out)) return false;
     }
     return true;
   }
+  /// Whether take() may have left commands for its next call.
+  bool more() const { return more_; }
 
  private:
   struct Command {
@@ -116,6 +125,7 @@ class ControlSession {
 
   std::string in_;
   Command command_;
+  bool more_ = false;
   uint64_t skip_ = 0;  // bytes of refused data that are still to come
 };
 

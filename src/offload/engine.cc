@@ -147,6 +147,7 @@ Status Engine::open_devices(std::vector<std::unique_ptr<Device>>& devices, Error
     if (options_.deadline_ms == 0) deadline_ms = std::max(deadline_ms, backend->deadline_ms());
     device->parameters = std::make_unique<Parameters>(backend->memory(), plans_, images_, workers_);
     device->backend = std::move(backend);
+    device->make_copy_known();
     devices.push_back(std::move(device));
   }
   if (options_.deadline_ms == 0) options_.deadline_ms = deadline_ms;

@@ -38,6 +38,8 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
       link_(link),
       cycles_per_us_(cycles_per_us) {
   jobs_.resize(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d)
+    epochs_.push_back(std::make_unique<std::atomic<rcu::Epoch>[]>(static_cast<size_t>(options.jobs)));
   lanes_.resize(devices.size());
   refused_lanes_.resize(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) use_lane(static_cast<int>(d));
@@ -463,13 +465,39 @@ void JobQueue::submit(Job& job) {
   job.submitted = now_ns();
   job.state = State::kSubmitted;
   // Its tables may be old. A job that is not pinned runs on the CPU when its turn comes.
-  if (!device.well()) return;
-  job.generation = device.parameters->enter(worker_);
-  job.pinned = true;
+  if (!pin(job)) return;
   if (!lane(job).submit(job.place, job.plan, job.size, device.parameters->address(job.generation))) {
     device.fail();
     unpin(job);
+    epoch_of(job).store(0);
   }
+}
+
+bool JobQueue::pin(Job& job) {
+  const Device& device = *devices_[static_cast<size_t>(job.device)];
+  Parameters& parameters = *device.parameters;
+  do {
+    unpin(job);
+    job.generation = parameters.enter(worker_);
+    job.pinned = true;
+    // In this order: whoever does not see it finds tables by then that this job has not got.
+    epoch_of(job).store(parameters.epoch(job.generation));
+    if (device.health.load() != Device::Health::kWell) {
+      unpin(job);
+      epoch_of(job).store(0);
+      return false;
+    }
+  } while (!parameters.is_current(job.generation));
+  return true;
+}
+
+rcu::Epoch JobQueue::oldest() const {
+  rcu::Epoch oldest = 0;
+  for (const auto& of_device : epochs_)
+    for (int place = 0; place < options_.jobs; ++place)
+      if (const rcu::Epoch epoch = of_device[static_cast<size_t>(place)].load(); epoch != 0)
+        oldest = oldest == 0 ? epoch : std::min(oldest, epoch);
+  return oldest;
 }
 
 void JobQueue::unpin(Job& job) {
@@ -565,6 +593,8 @@ void JobQueue::finish_front(int plan, int device, Lane::State state) {
       run_again(job);
       break;
   }
+  // The results are released, or will be ignored when they come.
+  epoch_of(job).store(0, std::memory_order_release);
   // Only now, because packets for the CPU that arrived while the job's packets were pushed had to wait behind it.
   line.pop();
   ++line.released;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "headrace/flow_hash.hh"
 #include "headrace/histogram.hh"
 #include "headrace/offload_options.hh"
+#include "headrace/rcu.hh"
 #include "headrace/single_writer.hh"
 #include "headrace/worker.hh"
 #include "offload/balance/link.hh"
@@ -44,6 +46,15 @@ struct Device {
   bool is(Health h) const { return health.load(std::memory_order_relaxed) == h; }
   bool move(Health from, Health to) { return health.compare_exchange_strong(from, to); }
   void fail() { health.store(Health::kFailed); }
+
+  /// Its tables; when there are `parameters`. Those of a device that is not well are brought up to date before they are
+  /// used again.
+  void make_copy_known() {
+    copy_.emplace([this] { return health.load() == Health::kWell ? parameters->epoch() : 0; });
+  }
+
+ private:
+  std::optional<rcu::Copy> copy_;
 };
 
 /// What a queue counts. The engine's handlers show the sums over workers.
@@ -329,7 +340,14 @@ class JobQueue {
   /// Runs a job's packets on the CPU, because the device did not process them. They are unchanged.
   void run_again(Job& job);
   void push_held(int plan, Held& held);
+  /// Gives a job the current tables of its device; false if the device is not well.
+  bool pin(Job& job);
   void unpin(Job& job);
+  std::atomic<rcu::Epoch>& epoch_of(const Job& job) {
+    return epochs_[static_cast<size_t>(job.device)][static_cast<size_t>(job.place)];
+  }
+  /// The oldest tables whose results may still be released.
+  rcu::Epoch oldest() const;
   void quarantine(Job& job);
   bool look_at_quarantine();
   /// True if the device is well and has places outside quarantine.
@@ -348,7 +366,9 @@ class JobQueue {
   const std::vector<ChainEntry*>& entries_;
   const OffloadOptions options_;
   std::vector<std::vector<Job>> jobs_;  // by device
-  std::vector<Lane*> lanes_;            // by device: this worker's, or null
+  // The same by place: what tables its results are of; 0: it will have none.
+  std::vector<std::unique_ptr<std::atomic<rcu::Epoch>[]>> epochs_;
+  std::vector<Lane*> lanes_;  // by device: this worker's, or null
   int wanted_lane_ = -1;
   std::vector<uint8_t> refused_lanes_;  // by device: there was none to be had
   /// Late jobs of a device that has not failed.
@@ -382,6 +402,7 @@ class JobQueue {
   size_t next_bucket_ = 0;           // where give_out_buckets() begins
   bool probing_ = false;             // packets to be measured are being sent
   bool unparking_ = false;           // packets that were parked are being sent
+  rcu::Copy copy_{[this] { return oldest(); }};
 };
 
 }  // namespace headrace::offload

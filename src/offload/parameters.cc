@@ -160,6 +160,10 @@ Status Parameters::fill(int generation, Errors& errors) {
   failed_ = false;
   wanted_ = 0;
   release_replaced(generation);
+  const rcu::Epoch now = rcu::now();
+  epochs_[generation].store(now);
+  // The first generation will be as old as this.
+  if (std::atomic<rcu::Epoch>& first = epochs_[current_.load()]; first.load() == 0) first.store(now);
   Copy& block = blocks_[generation];
   write_images(block.capacity);
   // Small objects that views point to follow the images; there may be more of them than last time.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/mirror.hh"
+#include "headrace/rcu.hh"
 #include "headrace/real_clock.hh"
 #include "headrace/worker.hh"
 #include "offload/backend.hh"
@@ -48,7 +49,11 @@ class Parameters final : private Mirror {
   std::optional<Status> go_on(Update& update, Errors& errors, Settle&& settle) {
     const std::lock_guard guard(lock_);
     if (update.begin == 0) {
-      if (!looks_behind()) return Status();
+      const rcu::Epoch now = rcu::now();
+      if (!looks_behind()) {
+        epochs_[current_.load(std::memory_order_relaxed)].store(now);
+        return Status();
+      }
       update.begin = now_ns();
     }
     bool never = true;
@@ -77,6 +82,11 @@ class Parameters final : private Mirror {
     n.store(n.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   }
   uint64_t address(int generation) const { return blocks_[generation].address; }
+  bool is_current(int generation) const { return current_.load() == generation; }
+  /// What was unpublished before then is not in a generation; 0: there is no such generation yet. Any thread.
+  rcu::Epoch epoch(int generation) const { return epochs_[generation].load(); }
+  /// That of the current one.
+  rcu::Epoch epoch() const { return epoch(current_.load()); }
 
   /// Bytes of device memory in use.
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -134,6 +144,7 @@ class Parameters final : private Mirror {
   std::array<std::vector<std::pair<uint64_t, size_t>>, kGenerations> replaced_;
   std::atomic<int> current_{0};
   std::vector<Users> users_;
+  std::array<std::atomic<rcu::Epoch>, kGenerations> epochs_{};
   std::atomic<uint64_t> updates_{0};
 
   // Used while images are written.

@@ -44,7 +44,7 @@ void Runtime::control_step(int timeout_ms) {
   std::vector<pollfd> fds;
   {
     const std::lock_guard guard(control_lock_);
-    for (const Watch& w : watches_) fds.push_back({w.fd, POLLIN, 0});
+    for (const Watch& w : watches_) fds.push_back({w.fd, w.events, 0});
     if (!posted_.empty()) timeout_ms = 0;
   }
   fds.push_back({control_.wake_fd(), POLLIN, 0});

@@ -69,6 +69,8 @@ struct Registry {
 
   std::mutex readers_mutex;
   std::vector<Reader*> readers;
+  std::mutex copies_mutex;
+  std::vector<const Copy*> copies;
   std::mutex retired_mutex;
   /// Ordered by `grace`.
   std::deque<Retired> retired;
@@ -115,6 +117,31 @@ Offline::~Offline() {
 Epoch start_grace() { return Registry::begin_grace(); }
 
 bool elapsed(Epoch grace) { return Registry::get().oldest_seen() >= grace; }
+
+Epoch now() { return Reader::current_.load(std::memory_order_acquire); }
+
+Copy::Copy(std::function<Epoch()> oldest) : oldest_(std::move(oldest)) {
+  Registry& registry = Registry::get();
+  const std::lock_guard lock(registry.copies_mutex);
+  registry.copies.push_back(this);
+}
+
+Copy::~Copy() {
+  Registry& registry = Registry::get();
+  const std::lock_guard lock(registry.copies_mutex);
+  registry.copies.erase(std::find(registry.copies.begin(), registry.copies.end(), this));
+}
+
+bool returned(Epoch grace) {
+  if (!elapsed(grace)) return false;
+  Registry& registry = Registry::get();
+  const std::lock_guard lock(registry.copies_mutex);
+  // Twice: a job that was begun with an old copy is known by then, if the copy was found to be new.
+  for (int round = 0; round < 2; ++round)
+    for (const Copy* copy : registry.copies)
+      if (const Epoch oldest = copy->oldest_(); oldest != 0 && oldest < grace) return false;
+  return true;
+}
 
 void synchronize() {
   Registry& registry = Registry::get();

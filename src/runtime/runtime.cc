@@ -122,12 +122,12 @@ void Runtime::post_later(std::function<void()> action) {
   control_.wake();
 }
 
-void Runtime::watch(int fd, std::function<void()> ready) {
+void Runtime::watch(int fd, std::function<void()> ready, short events) {
   control_wanted_.store(true);
   {
     const std::lock_guard guard(control_lock_);
     std::erase_if(watches_, [&](const Watch& w) { return w.fd == fd; });
-    if (ready) watches_.push_back({fd, std::move(ready)});
+    if (ready) watches_.push_back({fd, std::move(ready), events});
   }
   control_.wake();
 }

@@ -190,9 +190,10 @@ class Runtime {
   void post(std::function<void()> action);
   /// Runs `action` on the control thread soon, not within this call.
   void post_later(std::function<void()> action);
-  /// Calls `ready` on the control thread whenever `fd` is readable; a null `ready` ends that. Any thread. From then on
-  /// there is a control thread (also in simulated time, and if run() is called without one).
-  void watch(int fd, std::function<void()> ready);
+  /// Calls `ready` on the control thread whenever `fd` is readable, or what else `events` of poll(2) say; a null `ready`
+  /// ends that. Any thread. From then on there is a control thread (also in simulated time, and if run() is called without
+  /// one).
+  void watch(int fd, std::function<void()> ready, short events = POLLIN);
   /// Requires a control thread, though nothing is watched yet.
   void want_control_thread() { control_wanted_.store(true); }
   bool on_control_thread() const { return thread_id() == threads() || simulated_; }
@@ -249,6 +250,7 @@ class Runtime {
   struct Watch {
     int fd;
     std::function<void()> ready;
+    short events;
   };
   std::mutex control_lock_;
   std::deque<std::function<void()>> posted_;

@@ -94,12 +94,12 @@ void AclTable::insert(uint32_t number, const AclRule& rule) {
   ++size_;
 }
 
-/// Takes an entry out of the structure, which no reader sees any more, or none has seen.
-void AclTable::take_out(uint32_t number) {
+/// Takes an entry out of the structure, which no reader sees any more, or none has seen. `grace` began when it went.
+void AclTable::take_out(uint32_t number, rcu::Epoch grace) {
   make_room();
   groups_->erase(number, entries_[number].handle);
   entries_[number] = {};
-  freed_.push_back(number);
+  freed_.push_back({grace, number});
 }
 
 void AclTable::set_life(uint32_t number, uint32_t keep, uint32_t set) {
@@ -114,6 +114,7 @@ bool AclTable::remove(uint32_t number) {
   set_life(number, 0xffff, dead_with(groups_->version() + 1));
   entries_[number].state = Entry::State::kLeaving;
   --size_;
+  ++resting_;
   return true;
 }
 
@@ -163,12 +164,14 @@ void AclTable::take_back() {
     set_life(number, 0xffff, 0);
     entries_[number].state = Entry::State::kThere;
     ++size_;
+    --resting_;
   }
   dead_.clear();
   for (const uint32_t number : born_) {
     if (entries_[number].state == Entry::State::kFree) continue;
-    take_out(number);
+    take_out(number, 0);
     --size_;
+    ++resting_;
   }
   born_.clear();
 }
@@ -179,14 +182,23 @@ void AclTable::settle_seen() {
     const Unsettled done = std::move(unsettled_.front());
     unsettled_.pop_front();
     for (const uint32_t number : done.born) set_life(number, 0xffff0000, 0);
-    for (const uint32_t number : done.dead) take_out(number);
+    for (const uint32_t number : done.dead) take_out(number, done.grace);
   }
 }
 
 std::vector<uint32_t> AclTable::settle() {
   settle_seen();
   rcu::reclaim();
-  return std::exchange(freed_, {});
+  std::vector<uint32_t> free;
+  rcu::Epoch back = 0;
+  for (; !freed_.empty(); freed_.pop_front()) {
+    const Freed& next = freed_.front();
+    if (next.grace > back && !rcu::returned(next.grace)) break;
+    back = std::max(back, next.grace);
+    free.push_back(next.number);
+  }
+  resting_ -= free.size();
+  return free;
 }
 
 std::optional<AclRule> AclTable::rule(uint32_t number) const {

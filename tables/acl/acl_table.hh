@@ -22,8 +22,8 @@ namespace headrace {
 /// table, while readers go on with views.
 ///
 /// insert() and remove() take effect together, with commit(): a lookup, or a batch of them, sees all changes of a commit or
-/// none. What was removed is taken out, and its number is free, when every rcu::Reader that is online has passed a
-/// quiescent state; later changes, and settle(), see to that.
+/// none. What was removed is taken out when every rcu::Reader that is online has passed a quiescent state; later changes,
+/// and settle(), see to that. Its number is free when no job of a device can bring it back, either (rcu::returned()).
 ///
 /// Changes are made in place. When they have doubled the table, or made it as coarse as if they had, commit() makes the
 /// structure anew, which takes about a microsecond an entry, while readers go on with the old one.
@@ -52,6 +52,8 @@ class AclTable {
   /// Takes out what was removed, as far as no reader can see it any more. Returns the numbers that have become free since
   /// the last call.
   std::vector<uint32_t> settle();
+  /// Numbers that were removed and are not free yet.
+  size_t resting() const { return resting_; }
 
   /// The same rule as rule() returns it: the mask of ports has all that their bounds have in common, the value has no bits
   /// beside the mask, and the bounds of a port whose mask is full are that port.
@@ -87,7 +89,7 @@ class AclTable {
   AclGroups::Entry make_entry(uint32_t number, const AclRule& rule) const;
   void make_room();
   void publish_generation();
-  void take_out(uint32_t number);
+  void take_out(uint32_t number, rcu::Epoch grace);
   void set_life(uint32_t number, uint32_t keep, uint32_t set);
   void settle_seen();
   void make_anew();
@@ -102,7 +104,12 @@ class AclTable {
   size_t made_with_ = 0;               // entries when the structure was made
   std::vector<uint32_t> born_, dead_;  // since the last commit
   std::deque<Unsettled> unsettled_;
-  std::vector<uint32_t> freed_;
+  struct Freed {
+    rcu::Epoch grace;
+    uint32_t number;
+  };
+  std::deque<Freed> freed_;  // that were taken out
+  size_t resting_ = 0;
 };
 
 }  // namespace headrace

@@ -129,24 +129,15 @@ HEADRACE_SHADER uint32_t lowest_bit(uint64_t bits) {
 #endif
 }
 
-/// Two words of a table at an address that 8 divides; the first in the lower half.
-HEADRACE_SHADER uint64_t acl_load_pair(const uint32_t* words) {
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-  return uint64_t{load_shared(words + 1)} << 32 | load_shared(words);
-#else
-  using Pair [[gnu::may_alias]] = uint64_t;
-  return load_shared(reinterpret_cast<const Pair*>(words));
-#endif
-}
-
 /// The hash of a key under a tuple's mask.
 template <uint32_t kWords>
 HEADRACE_SHADER uint32_t acl_hash(const uint32_t* key, const uint32_t* mask, uint64_t seed) {
   static_assert(kWords % 4 == 0);
   uint64_t h = seed;
   for (uint32_t i = 0; i < kWords; i += 4) {
-    const uint64_t a = (uint64_t{key[i + 1]} << 32 | key[i]) & acl_load_pair(mask + i);
-    const uint64_t b = (uint64_t{key[i + 3]} << 32 | key[i + 2]) & acl_load_pair(mask + i + 2);
+    const Quad bits = load_quad(mask + i);
+    const uint64_t a = (uint64_t{key[i + 1]} << 32 | key[i]) & bits.pair(0);
+    const uint64_t b = (uint64_t{key[i + 3]} << 32 | key[i + 2]) & bits.pair(1);
     h = fold_multiply(a ^ h, b ^ 0x9e3779b97f4a7c15ull);
   }
   return static_cast<uint32_t>(h ^ h >> 32);
@@ -186,8 +177,10 @@ class AclLookup {
     do {
       const uint32_t shift = AclBlock::shift(block);
       const uint32_t* const words = words_of(block);
-      for (uint32_t i = 0; i < 1u << shift; ++i)
-        if (matches(words + i, shift, key) && take(words + i, shift, found)) return;
+      const bool done = shift == 0   ? compare_quads<0>(words, shift, key, found)
+                        : shift == 1 ? compare_quads<1>(words, shift, key, found)
+                                     : compare_quads<2>(words, shift, key, found);
+      if (done) return;
       block = shift == AclBlock::kLargest ? next_of(words) : 0;
     } while (block != 0);
   }
@@ -223,15 +216,37 @@ class AclLookup {
 #endif
   }
 
-  HEADRACE_SHADER static bool matches(const uint32_t* entry, uint32_t shift, const uint32_t* key) {
-    uint32_t different = 0;
-    for (uint32_t i = 0; i < kWords; ++i)
-      different |= (key[i] & load_shared(entry + ((kWords + i) << shift))) ^ load_shared(entry + (i << shift));
-    if (different != 0) return false;
-    const uint32_t low = load_shared(entry + ((2 * kWords + kAclLow) << shift));
-    const uint32_t high = load_shared(entry + ((2 * kWords + kAclHigh) << shift));
-    const uint32_t ports = key[kAclPortWord];
-    return in_range(ports >> 16, low >> 16, high >> 16) && in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
+  /// Compares a key with the entries of a block, four words at a time: of 2^kLog entries, the most that four words hold.
+  /// True if one was taken.
+  template <uint32_t kLog>
+  HEADRACE_SHADER bool compare_quads(const uint32_t* words, uint32_t shift, const uint32_t* key,
+                                     AclMatch& found) const {
+    constexpr uint32_t kEntries = 1u << kLog, kEach = 4 >> kLog;
+    constexpr uint32_t kStep = kEach < 2 ? 2 : kEach;  // words after which most comparisons are over: addresses
+    for (uint32_t first = 0; first < 1u << shift; first += kEntries) {
+      const auto load = [&](uint32_t word) { return load_quad(words + (size_t{word} << shift) + first); };
+      uint32_t equal = (1u << kEntries) - 1;
+      for (uint32_t i = 0; i < kWords && equal != 0; i += kStep) {
+        uint32_t different[kEntries] = {};
+        for (uint32_t part = i; part < i + kStep; part += kEach) {
+          const Quad value = load(part), mask = load(kWords + part);
+          for (uint32_t j = 0; j < 4; ++j)
+            different[j % kEntries] |= (key[part + j / kEntries] & mask.w[j]) ^ value.w[j];
+        }
+        for (uint32_t j = 0; j < kEntries; ++j) equal &= ~((different[j] != 0 ? 1u : 0u) << j);
+      }
+      if (equal == 0) continue;
+      const Quad low = load(2 * kWords + kAclLow);
+      const Quad high = kEach >= 2 ? low : load(2 * kWords + kAclHigh);
+      constexpr uint32_t kHigh = kEach >= 2 ? kEntries : 0;
+      const uint32_t ports = key[kAclPortWord];
+      for (uint32_t j = 0; j < kEntries; ++j)
+        if ((equal >> j & 1) != 0 && in_range(ports >> 16, low.w[j] >> 16, high.w[kHigh + j] >> 16) &&
+            in_range(ports & 0xffff, low.w[j] & 0xffff, high.w[kHigh + j] & 0xffff) &&
+            take(words + first + j, shift, found))
+          return true;
+    }
+    return false;
   }
   HEADRACE_SHADER static bool in_range(uint32_t value, uint32_t low, uint32_t high) {
     return value - low <= high - low;

@@ -16,10 +16,10 @@ namespace headrace {
 
 namespace {
 
-/// Chains are one entry long on average; beyond this size they become longer instead.
-constexpr uint64_t kMostBuckets = uint64_t{1} << 24;
+/// More entries than these make the table of hashes grow when they come.
+constexpr uint64_t kMostFromTheStart = uint64_t{1} << 24;
 
-uint64_t buckets_for(uint64_t capacity) { return std::clamp(std::bit_ceil(capacity * 2), uint64_t{64}, kMostBuckets); }
+size_t entries_for(uint64_t capacity) { return std::min(capacity * 2 + 2, kMostFromTheStart); }
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void FlowTable::Heap::down(uint32_t place) {
 FlowTable::FlowTable(uint32_t capacity) : capacity_(std::max(capacity, 1u)) {
   std::random_device random;
   for (uint64_t& seed : seeds_) seed = uint64_t{random()} << 32 | random();
-  build_buckets();
+  build_hashes();
   reserve();
 }
 
@@ -101,21 +101,26 @@ uint32_t FlowTable::add_space(const std::string& name, const Lifetimes& lifetime
 void FlowTable::set_capacity(uint32_t capacity) {
   const std::lock_guard lock(mutex_);
   capacity_.store(std::max(capacity, 1u), std::memory_order_relaxed);
-  if (buckets_for(this->capacity()) > mask_ + 1) build_buckets();
+  build_hashes();
   reserve();
 }
 
-void FlowTable::build_buckets() {
-  const uint64_t buckets = buckets_for(capacity());
-  buckets_ = HugeArray<FlowEntry*>(buckets);
-  mask_ = buckets - 1;
+void FlowTable::build_hashes() {
+  hashes_ = std::make_unique<HashTable>(std::max<size_t>(entries_for(capacity()), size_t{size()} * 2));
   for (Slab& slab : slabs_)
     for (uint32_t i = 0; i < slab.used; ++i) {
       FlowRecord* flow = slab.record(i);
       if (flow->place_ == FlowRecord::kNowhere) continue;
-      link(flow->entries_[0]);
-      link(flow->entries_[1]);
+      link(*flow);
     }
+  publish_view();
+}
+
+void FlowTable::publish_view() {
+  auto view = std::make_unique<const HashView>(hashes_->view());
+  view_.store(view.get(), std::memory_order_release);
+  published_.swap(view);
+  if (view) rcu::retire([old = std::shared_ptr<const HashView>(std::move(view))] {});
 }
 
 uint32_t FlowTable::count(uint32_t space, int input) const {
@@ -129,17 +134,29 @@ size_t FlowTable::memory() const {
   return records_ * sizeof(FlowRecord);
 }
 
-void FlowTable::link(FlowEntry& entry) {
-  FlowEntry** bucket = bucket_of(hash(entry.space_and_way_ >> 1, entry.id_));
-  atomic(entry.next_).store(atomic(*bucket).load(std::memory_order_relaxed), std::memory_order_relaxed);
-  atomic(*bucket).store(&entry, std::memory_order_release);
+bool FlowTable::have_room_for_hashes() {
+  // Of a table made for its capacity only when hashes are spread most unevenly.
+  if (!hashes_->full_for(2)) [[likely]]
+    return true;
+  try {
+    hashes_->renew();
+    publish_view();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
-void FlowTable::unlink(FlowEntry& entry) {
-  FlowEntry** at = bucket_of(hash(entry.space_and_way_ >> 1, entry.id_));
-  for (FlowEntry* e; (e = atomic(*at).load(std::memory_order_relaxed)) != &entry;) at = &e->next_;
-  // A reader at the entry can continue from there, since it keeps its link.
-  atomic(*at).store(atomic(entry.next_).load(std::memory_order_relaxed), std::memory_order_release);
+void FlowTable::link(FlowRecord& flow) {
+  const auto& [there, back] = flow.entries_;
+  if (!(there.id_ == back.id_)) hashes_->insert(hash_of(there), value_of(there));
+  hashes_->insert(hash_of(back), value_of(back));
+}
+
+void FlowTable::unlink(FlowRecord& flow) {
+  const auto& [there, back] = flow.entries_;
+  if (!(there.id_ == back.id_)) hashes_->erase(hash_of(there), value_of(there));
+  hashes_->erase(hash_of(back), value_of(back));
 }
 
 void FlowTable::begin_grace() {
@@ -155,15 +172,24 @@ void FlowTable::reserve() {
   if (room >= most_records()) return;
   slabs_.emplace_back();
   slabs_.back().rooms = HugeArray<Room>(most_records() - room);
+  first_ = slabs_.front().record(0);
+  first_records_ = slabs_.front().rooms.size();
   if (__lsan_register_root_region) __lsan_register_root_region(slabs_.back().rooms.data(), slabs_.back().rooms.bytes());
+}
+
+FlowRecord* FlowTable::record_beyond(uint64_t number) const {
+  const Slab* slab = slabs_.data();
+  for (; number >= slab->rooms.size(); ++slab) number -= slab->rooms.size();
+  return slab->record(number);
 }
 
 FlowRecord* FlowTable::new_record() {
   if (records_ >= most_records()) return nullptr;
   for (Slab& slab : slabs_) {
     if (slab.used == slab.rooms.size()) continue;
-    ++records_;
-    return new (&slab.rooms[slab.used++]) FlowRecord;
+    auto* const record = new (&slab.rooms[slab.used++]) FlowRecord;
+    record->number_ = static_cast<uint32_t>(records_++);
+    return record;
   }
   return nullptr;
 }
@@ -200,7 +226,7 @@ FlowRecord* FlowTable::Change::insert(uint32_t space, const FlowId& id, const Fl
     if (!victim || (!guaranteed && t.heaps_[0].first_due() > due)) break;
     t.remove(*victim);
   }
-  if (t.size() >= t.capacity()) return nullptr;
+  if (t.size() >= t.capacity() || !t.have_room_for_hashes()) return nullptr;
   FlowRecord* flow = t.allocate();
   if (!flow) return nullptr;
 
@@ -219,9 +245,7 @@ FlowRecord* FlowTable::Change::insert(uint32_t space, const FlowId& id, const Fl
   flow->input_ = info.input;
   flow->guaranteed_ = guaranteed;
   t.heap_of(*flow).push(flow, due);
-  // The way back comes first in the chain when both have the same id, as in a flow that a host has with itself.
-  t.link(flow->entries_[0]);
-  t.link(flow->entries_[1]);
+  t.link(*flow);
   std::vector<uint32_t>& counts = t.spaces_[space].counts;
   if (info.input >= counts.size()) counts.resize(info.input + size_t{1});
   ++counts[info.input];
@@ -230,8 +254,7 @@ FlowRecord* FlowTable::Change::insert(uint32_t space, const FlowId& id, const Fl
 }
 
 void FlowTable::remove(FlowRecord& flow) {
-  unlink(flow.entries_[1]);
-  unlink(flow.entries_[0]);
+  unlink(flow);
   heap_of(flow).remove(&flow);
   --spaces_[flow.space()].counts[flow.input_];
   size_.store(size() - 1, std::memory_order_relaxed);

@@ -2,8 +2,8 @@
 /// \file
 /// Flows and what becomes of their packets: a bounded table that all workers share.
 ///
-/// Looking a packet up takes no lock: readers follow chains that only grow at their head, and what is taken out of them
-/// is used again after a grace period (rcu.hh). Adding and removing flows takes the table's one lock, for which flow
+/// Looking a packet up takes no lock: a table of hashes (tables/hash) has the numbers of records, which are used again
+/// after a grace period (rcu.hh) when they have been taken out. Adding and removing flows takes the table's one lock, for which flow
 /// goes when the table is full depends on all of them.
 
 #include <atomic>
@@ -19,6 +19,8 @@
 #include "headrace/rcu.hh"
 #include "tables/flow/flow_id.hh"
 #include "tables/flow/sequence_shift.hh"
+#include "tables/hash/hash_scan.hh"
+#include "tables/hash/hash_table.hh"
 #include "tables/memory/huge_array.hh"
 
 namespace headrace {
@@ -43,7 +45,6 @@ class FlowEntry {
   FlowId id_;
   uint16_t space_and_way_ = 0;  // the space in the upper bits, 1 for the way back
   uint16_t output_ = 0;
-  FlowEntry* next_ = nullptr;  // atomic
 };
 
 /// What a flow is made of; it does not change as long as the flow is in the table.
@@ -91,6 +92,7 @@ class alignas(64) FlowRecord {
   std::atomic<uint8_t> life_{0}, state_{0};
   std::atomic<bool> shifted_{false};
 
+  uint32_t number_ = 0;        // among all records
   uint32_t place_ = kNowhere;  // in its heap; kNowhere: not in the table
   bool guaranteed_ = false;    // which heap it is in
   uint8_t protocol_ = 0;
@@ -142,21 +144,39 @@ class FlowTable {
 
   // --- For every packet, by RCU readers, without a lock
 
+  /// Of a flow that is its own way back: the entry of that way.
   FlowEntry* find(uint32_t space, const FlowId& id) const { return find(bucket(space, id), space, id); }
 
   /// The same in steps, so that a batch need not wait for memory packet by packet.
-  using Bucket = FlowEntry**;
-  Bucket bucket(uint32_t space, const FlowId& id) const { return bucket_of(hash(space, id)); }
-  static void prefetch(Bucket bucket) { __builtin_prefetch(bucket); }
-  static void prefetch_flow(Bucket bucket) {
-    // The entry may be the second of its flow, in the same cache line.
-    if (const FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire)) __builtin_prefetch(e);
+  struct Bucket {
+    const HashView* hashes;  // null: none
+    uint32_t hash;
+    FlowEntry* likely;  // what prefetch_flow() found, or null
+    explicit operator bool() const { return hashes != nullptr; }
+  };
+  Bucket bucket(uint32_t space, const FlowId& id) const {
+    return {view_.load(std::memory_order_acquire), static_cast<uint32_t>(hash(space, id)), nullptr};
   }
-  FlowEntry* find(Bucket bucket, uint32_t space, const FlowId& id) const {
-    for (FlowEntry* e = atomic(*bucket).load(std::memory_order_acquire); e != nullptr;
-         e = atomic(e->next_).load(std::memory_order_acquire))
-      if (e->space_and_way_ >> 1 == space && e->id_ == id) return e;
-    return nullptr;
+  static void prefetch(const Bucket& bucket) { bucket.hashes->prefetch(bucket.hash); }
+  void prefetch_flow(Bucket& bucket) const {
+    // Most are in the first bucket, where no other entry has their hash.
+    const uint32_t value = first_on_cpu(*bucket.hashes, bucket.hash);
+    if (value == 0) return;
+    // The entry may be the second of its flow, in the same cache line.
+    bucket.likely = &entry_of(value);
+    __builtin_prefetch(bucket.likely);
+  }
+  FlowEntry* find(const Bucket& bucket, uint32_t space, const FlowId& id) const {
+    const auto is_it = [&](const FlowEntry& e) { return e.space_and_way_ >> 1 == space && e.id_ == id; };
+    // It may have gone since, but readers may find it until they are quiescent.
+    if (bucket.likely != nullptr && is_it(*bucket.likely)) return bucket.likely;
+    FlowEntry* found = nullptr;
+    each_on_cpu(*bucket.hashes, bucket.hash, [&](uint32_t value) {
+      FlowEntry& e = entry_of(value);
+      found = is_it(e) ? &e : nullptr;
+      return found != nullptr;
+    });
+    return found;
   }
 
   /// A packet of the flow has come.
@@ -241,7 +261,15 @@ class FlowTable {
     std::vector<Item> items_;
   };
 
-  static std::atomic_ref<FlowEntry*> atomic(FlowEntry*& pointer) { return std::atomic_ref<FlowEntry*>(pointer); }
+  /// What the hash of an entry leads to.
+  static uint32_t value_of(const FlowEntry& entry) {
+    return entry.flow().number_ * 2 + static_cast<uint32_t>(entry.is_reply()) + 1;
+  }
+  FlowEntry& entry_of(uint32_t value) const {
+    const uint64_t number = (value - 1) / 2;
+    FlowRecord* const record = number < first_records_ ? first_ + number : record_beyond(number);
+    return record->entries_[(value - 1) & 1];
+  }
   uint64_t hash(uint32_t space, const FlowId& id) const {
     uint64_t h = (uint64_t{id.src.network_order()} << 32 | id.dst.network_order()) ^ seeds_[0];
     h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
@@ -249,13 +277,21 @@ class FlowTable {
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
     return h ^ h >> 32;
   }
-  FlowEntry** bucket_of(uint64_t hash) const { return const_cast<FlowEntry**>(&buckets_.data()[hash & mask_]); }
   const Lifetimes& lifetimes(const FlowRecord& flow) const { return spaces_[flow.space()].lifetimes; }
   Heap& heap_of(const FlowRecord& flow) { return heaps_[flow.guaranteed_]; }
 
-  void build_buckets();
-  void link(FlowEntry& entry);
-  void unlink(FlowEntry& entry);
+  /// In a slab that there is only after the capacity was raised.
+  FlowRecord* record_beyond(uint64_t number) const;
+  void build_hashes();
+  void publish_view();
+  /// False if there is no memory.
+  bool have_room_for_hashes();
+  /// Both entries of a flow; of one that is its own way back, the entry of that way.
+  void link(FlowRecord& flow);
+  void unlink(FlowRecord& flow);
+  uint32_t hash_of(const FlowEntry& entry) const {
+    return static_cast<uint32_t>(hash(entry.space_and_way_ >> 1, entry.id_));
+  }
   void begin_grace();
   uint64_t most_records() const { return uint64_t{capacity()} + capacity() / 10 + kSpare; }
   /// Maps memory for as many records; what is not used costs nothing.
@@ -275,8 +311,9 @@ class FlowTable {
   void visit_slices(const Visit& visit);
 
   uint64_t seeds_[2];
-  uint64_t mask_ = 0;
-  HugeArray<FlowEntry*> buckets_;
+  std::unique_ptr<HashTable> hashes_;
+  std::unique_ptr<const HashView> published_;
+  std::atomic<const HashView*> view_{nullptr};
   std::vector<Space> spaces_;
   std::atomic<uint32_t> capacity_;
   std::atomic<uint32_t> size_{0};
@@ -290,9 +327,13 @@ class FlowTable {
   struct Slab {
     HugeArray<Room> rooms;
     uint32_t used = 0;
-    FlowRecord* record(uint32_t i) { return std::launder(reinterpret_cast<FlowRecord*>(&rooms[i])); }
+    FlowRecord* record(uint64_t i) const {
+      return std::launder(reinterpret_cast<FlowRecord*>(const_cast<Room*>(rooms.data() + i)));
+    }
   };
   std::vector<Slab> slabs_;
+  FlowRecord* first_ = nullptr;  // those of the first one
+  uint64_t first_records_ = 0;
   uint64_t records_ = 0;  // in all slabs
   /// Flows out of use: free, waiting for the end of a grace period, and those removed since that began.
   FlowRecord* free_ = nullptr;

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
-
-#include "headrace/rcu.hh"
 
 namespace headrace {
 
@@ -47,7 +46,30 @@ uint64_t* HashTable::find(uint32_t hash, uint32_t value) const {
   }
 }
 
-bool HashTable::full() const { return size_ * 2 >= (size_t{mask_} + 1) * 7 || next_spare_ + 1 >= buckets_->size(); }
+bool HashTable::full_for(size_t pairs) const {
+  if ((size_ + pairs - 1) * 2 >= (size_t{mask_} + 1) * 7) return true;
+  size_t spares = buckets_->size() - 1 - next_spare_ + spares_.free.size();
+  if (spares >= pairs) return false;
+  if (!spares_.resting.empty() && rcu::elapsed(spares_.grace)) spares += spares_.resting.size();
+  return spares < pairs;
+}
+
+uint32_t HashTable::take_spare() {
+  if (spares_.free.empty() && !spares_.resting.empty() && rcu::elapsed(spares_.grace)) {
+    spares_.free.swap(spares_.resting);
+    if (!spares_.unlinked.empty()) begin_grace();
+  }
+  if (spares_.free.empty()) return next_spare_++;
+  const uint32_t spare = spares_.free.back();
+  spares_.free.pop_back();
+  publish((*buckets_)[spare].next, uint32_t{0});
+  return spare;
+}
+
+void HashTable::begin_grace() {
+  spares_.resting.swap(spares_.unlinked);
+  spares_.grace = rcu::start_grace();
+}
 
 void HashTable::put(uint32_t hash, uint32_t value) {
   uint32_t at = hash & mask_;
@@ -63,10 +85,9 @@ void HashTable::put(uint32_t hash, uint32_t value) {
     at = bucket.next;
   }
   // The new bucket is complete before it can be reached.
-  HashBucket& fresh = (*buckets_)[next_spare_];
-  publish(fresh.pairs[0], make_pair_word(hash, value));
-  publish((*buckets_)[at].next, next_spare_);
-  ++next_spare_;
+  const uint32_t spare = take_spare();
+  publish((*buckets_)[spare].pairs[0], make_pair_word(hash, value));
+  publish((*buckets_)[at].next, spare);
   ++size_;
 }
 
@@ -80,6 +101,7 @@ void HashTable::renew() {
     const uint32_t old_mask = std::exchange(mask_, static_cast<uint32_t>(home - 1));
     const uint32_t old_next = std::exchange(next_spare_, static_cast<uint32_t>(home));
     const size_t old_size = std::exchange(size_, 0);
+    Spares old_spares = std::exchange(spares_, {});
     for (size_t i = 0; i < larger->size() && size_ < old_size; ++i) {
       for (const uint64_t pair : (*larger)[i].pairs) {
         if (pair >> 32 == 0) continue;
@@ -95,6 +117,7 @@ void HashTable::renew() {
     mask_ = old_mask;
     next_spare_ = old_next;
     size_ = old_size;
+    spares_ = std::move(old_spares);
   }
 }
 
@@ -108,7 +131,22 @@ bool HashTable::erase(uint32_t hash, uint32_t value) {
   if (pair == nullptr) return false;
   publish(*pair, uint64_t{0});
   --size_;
+  const auto at =
+      static_cast<size_t>(reinterpret_cast<const char*>(pair) - reinterpret_cast<const char*>(buckets_->data())) /
+      sizeof(HashBucket);
+  if (at > mask_) unlink_if_empty(hash, static_cast<uint32_t>(at));
   return true;
+}
+
+/// Takes a bucket that continues others out of its chain when it has no pair. Readers that are in it can go on from there.
+void HashTable::unlink_if_empty(uint32_t hash, uint32_t empty) {
+  const HashBucket& bucket = (*buckets_)[empty];
+  if (std::any_of(std::begin(bucket.pairs), std::end(bucket.pairs), [](uint64_t pair) { return pair != 0; })) return;
+  uint32_t before = hash & mask_;
+  while ((*buckets_)[before].next != empty) before = (*buckets_)[before].next;
+  publish((*buckets_)[before].next, bucket.next);
+  spares_.unlinked.push_back(empty);
+  if (spares_.resting.empty()) begin_grace();
 }
 
 bool HashTable::replace(uint32_t hash, uint32_t value, uint32_t new_value) {

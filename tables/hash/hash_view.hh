@@ -4,6 +4,8 @@
 
 #include <headrace/shader_types.hh>
 
+#include "tables/hash/quad_view.hh"
+
 namespace headrace {
 
 /// A cache line of a hash table: seven pairs of a hash and a value. Pairs are read and written as one word each. Value 0:
@@ -43,11 +45,16 @@ class HashView {
   HEADRACE_SHADER void each(uint32_t hash, Visit&& visit) const {
     const HashBucket* bucket = buckets_ + (hash & mask_);
     for (;;) {
-      for (uint32_t i = 0; i < HashBucket::kPairs; ++i) {
-        const uint64_t pair = load_shared(&bucket->pairs[i]);
-        if (static_cast<uint32_t>(pair) == hash && pair >> 32 != 0 && visit(static_cast<uint32_t>(pair >> 32))) return;
+      uint32_t next = 0;
+      for (uint32_t i = 0; i < 4; ++i) {
+        const Quad quad = load_quad(&bucket->pairs[2 * i]);
+        if (quad.w[0] == hash && quad.w[1] != 0 && visit(quad.w[1])) return;
+        if (i == 3) {
+          next = quad.w[2];
+        } else if (quad.w[2] == hash && quad.w[3] != 0 && visit(quad.w[3])) {
+          return;
+        }
       }
-      const uint32_t next = load_shared(&bucket->next);
       if (next == 0) [[likely]]
         return;
       bucket = buckets_ + next;

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <unordered_map>
 
 #include "headrace/addresses.hh"
 #include "headrace/text.hh"
@@ -120,17 +121,37 @@ int prefix_length(const KeyField& field, const KeyValue& mask) {
   return -1;
 }
 
+__extension__ using Wide = unsigned __int128;
+
+/// Calls `visit(word, shift, ones)` for the part of a field in each word of a key, the highest bits first: `ones`
+/// shifted by `shift`.
+template <typename Visit>
+void each_part(const KeyField& field, Visit&& visit) {
+  const unsigned end = field.place + field.bits;
+  for (unsigned at = field.place; at < end;) {
+    const unsigned word = at / 32, last = std::min(end, (word + 1) * 32);
+    visit(word, (word + 1) * 32 - last, ~uint32_t{0} >> (32 - (last - at)));
+    at = last;
+  }
+}
+
 }  // namespace
 
 std::span<const KeyField> key_fields() { return kKeyFields; }
 
 const KeyField* find_key_field(std::string_view name) {
-  for (const KeyField& field : kKeyFields)
-    if (name == field.name) return &field;
-  const std::string alias = fmt::format(" {} ", name);
-  for (const KeyField& field : kKeyFields)
-    if (std::string_view(field.aliases).find(alias) != std::string_view::npos) return &field;
-  return nullptr;
+  static const auto names = [] {
+    std::unordered_map<std::string_view, const KeyField*> found;
+    for (const KeyField& field : kKeyFields) {
+      found.emplace(field.name, &field);
+      std::string_view aliases = field.aliases;
+      for (std::string_view alias = next_word(aliases); !alias.empty(); alias = next_word(aliases))
+        found.emplace(alias, &field);
+    }
+    return found;
+  }();
+  const auto at = names.find(name);
+  return at == names.end() ? nullptr : at->second;
 }
 
 KeyValue key_field_ones(const KeyField& field) {
@@ -139,29 +160,21 @@ KeyValue key_field_ones(const KeyField& field) {
 }
 
 KeyValue get_key_field(std::span<const uint32_t> words, const KeyField& field) {
-  KeyValue value;
-  // Piece by piece of a word, from the highest bit on.
-  for (uint32_t at = field.place, end = at + field.bits; at < end;) {
-    const uint32_t first = at % 32, bits = std::min(32 - first, end - at);
-    const uint32_t word = at / 32 < words.size() ? words[at / 32] : 0;
-    value.high = value.high << bits | value.low >> (64 - bits);
-    value.low = value.low << bits | (word << first >> (32 - bits));
-    at += bits;
-  }
-  return value;
+  Wide value = 0;
+  each_part(field, [&](uint32_t word, unsigned shift, uint32_t ones) {
+    const uint32_t bits = word < words.size() ? words[word] >> shift & ones : 0;
+    value = value << std::popcount(ones) | bits;
+  });
+  return {static_cast<uint64_t>(value >> 64), static_cast<uint64_t>(value)};
 }
 
 void set_key_field(std::span<uint32_t> words, const KeyField& field, const KeyValue& value) {
-  for (uint32_t at = field.place, end = at + field.bits; at < end;) {
-    const uint32_t first = at % 32, bits = std::min(32 - first, end - at);
-    const uint32_t below = end - at - bits;
-    const uint64_t piece = below >= 64 ? value.high >> (below - 64)
-                           : below > 0 ? value.low >> below | value.high << (64 - below)
-                                       : value.low;
-    const uint32_t ones = ~0u >> (32 - bits), shift = 32 - first - bits;
-    words[at / 32] = (words[at / 32] & ~(ones << shift)) | (static_cast<uint32_t>(piece) & ones) << shift;
-    at += bits;
-  }
+  const Wide wide = Wide{value.high} << 64 | value.low;
+  unsigned left = field.bits;
+  each_part(field, [&](uint32_t word, unsigned shift, uint32_t ones) {
+    left -= static_cast<unsigned>(std::popcount(ones));
+    words[word] = (words[word] & ~(ones << shift)) | (static_cast<uint32_t>(wide >> left) & ones) << shift;
+  });
 }
 
 std::optional<KeyValue> parse_key_value(const KeyField& field, std::string_view text) {

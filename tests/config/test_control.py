@@ -164,6 +164,32 @@ def test_quit_and_a_client_that_goes_away(quiet, tmp_path):
     assert quiet.read("click_driver@@ControlSocket.connections") in "12"
 
 
+def test_a_client_that_sends_all_before_it_reads(running, click, tmp_path):
+    """It gets all answers, however much they are, and keeps nobody else waiting."""
+    path, conf = str(tmp_path / "socket"), tmp_path / "conf.click"
+    long = "x" * 400_000
+    conf.write_text(f"i :: Idle -> q :: Queue(7) -> Idle; e :: Script(TYPE PASSIVE, return {long}); DriverManager(pause)")
+    running("-u", path, str(conf), program=click)
+    many, large, late, other = Client(path), Client(path), Client(path), Client(path)
+    commands = 60_000
+    many.send(b"READ q.capacity\r\n" * commands)
+    large.send(b"READ e.run\r\n" * 1000)
+    late.send(b"READ e.run\r\n" * 10)
+    late.socket.shutdown(socket.SHUT_WR)
+    assert other.read("q.capacity") == "7"
+    time.sleep(1)
+    assert other.read("q.capacity") == "7"
+    one = b"200 Read handler 'q.capacity' OK\r\nDATA 1\r\n7"
+    assert many.file.read(len(one) * commands) == one * commands
+    for client, answers in (large, 1000), (late, 10):
+        client.checking = False
+        for _ in range(answers):
+            code, _, data = client.answer()
+            assert code == 200 and data == long
+    assert late.file.read() == b""
+    assert large.read("q.capacity") == "7"
+
+
 def test_only_the_owner_may_use_the_socket_and_it_is_removed(running, click, tmp_path):
     path = tmp_path / "socket"
     process = running("-u", str(path), "-e", "DriverManager(pause)", program=click)

@@ -114,6 +114,7 @@ void FlowSink::take_state(Element& old, Errors&) {
   missing_ = before.missing_.load();
   late_ = before.late_.load();
   damaged_ = before.damaged_.load();
+  for (size_t port = 0; port < std::size(at_port_); ++port) at_port_[port] = before.at_port_[port].load();
 }
 
 void FlowSink::push(int port, Batch& batch) {

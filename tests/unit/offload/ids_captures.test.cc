@@ -3,69 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "capture_frames.hh"
 #include "elements/ids/ids_rules.hh"
-#include "io/pcap/capture_reader.hh"
 #include "offload_fixture.hh"
-#include "support/source_dir.hh"
 #include "support/temporary_file.hh"
 
 namespace headrace::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kMostOfACapture = 60;
-
-/// A folder that is removed at the end.
-struct Folder {
-  Folder() : path(fs::temp_directory_path() / fmt::format("headrace-captures-{}", ::getpid())) {
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
-/// The first frames of an Ethernet capture; none of other files.
-void read_capture(const std::string& path, std::vector<std::string>& frames) {
-  io::CaptureReader reader;
-  Errors errors;
-  constexpr int kEthernet = 1;
-  if (!reader.open(path, errors) || reader.link_type() != kEthernet) return;
-  io::CaptureReader::Record record;
-  for (size_t n = 0; n < kMostOfACapture && reader.next(record, errors) == io::CaptureReader::Got::kRecord; ++n)
-    frames.emplace_back(reinterpret_cast<const char*>(record.bytes), record.captured);
-}
-
-/// Frames of all captures that are there: the tree's, and those of the folder of data.
-std::vector<std::string> all_frames() {
-  std::vector<std::string> frames;
-  for (const char* folder : {"/conf/data", "/tests/data/capture"})
-    for (const auto& file : fs::directory_iterator(kSourceDir + folder)) read_capture(file.path(), frames);
-  const fs::path shared = kSourceDir + "/../shared/data/pcap";
-  if (!fs::exists(shared)) return frames;
-  const Folder unpacked;
-  for (const auto& file : fs::directory_iterator(shared)) {
-    if (file.path().string().find(".tar.") == std::string::npos) {
-      read_capture(file.path(), frames);
-    } else if (std::system(fmt::format("tar -xf '{}' -C '{}'", file.path().string(), unpacked.path.string()).c_str()) !=
-               0) {
-      ADD_FAILURE() << file.path() << ": tar failed";
-    }
-  }
-  std::vector<std::string> paths;
-  for (const auto& file : fs::recursive_directory_iterator(unpacked.path))
-    if (file.is_regular_file()) paths.push_back(file.path());
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) read_capture(path, frames);
-  return frames;
-}
 
 rules::PacketFacts facts_of(const std::string& frame) {
   return rules::PacketFacts(
@@ -136,7 +87,7 @@ class OffloadIds : public OffloadTest {};
 HEADRACE_OFFLOAD_CARRIERS(OffloadIds);
 
 TEST_P(OffloadIds, AlertsOnCapturesAreThoseOfEachRuleByItself) {
-  static const std::vector<std::string> frames = all_frames();
+  static const std::vector<std::string> frames = captured_frames(kMostOfACapture);
   ASSERT_GT(frames.size(), 50u);
   const std::string text = random_rules(frames, 300, 17);
   const TemporaryFile rules(text), alerts;

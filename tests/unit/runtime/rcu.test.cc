@@ -36,6 +36,30 @@ TEST_F(Rcu, WithoutReadersNothingWaits) {
   rcu::synchronize();
 }
 
+TEST_F(Rcu, WhatCopiesHaveReturnsAfterTheGrace) {
+  std::atomic<rcu::Epoch> oldest{0};
+  const rcu::Epoch before = rcu::start_grace();
+  {
+    const rcu::Copy copy([&oldest] { return oldest.load(); });
+    EXPECT_TRUE(rcu::returned(before)) << "it has nothing";
+    oldest = rcu::now();
+    EXPECT_TRUE(rcu::returned(before)) << "it was made afterwards";
+    const rcu::Epoch grace = rcu::start_grace();
+    EXPECT_TRUE(rcu::elapsed(grace));
+    EXPECT_FALSE(rcu::returned(grace));
+    oldest = rcu::now();
+    EXPECT_TRUE(rcu::returned(grace));
+    rcu::Reader reader;
+    const rcu::Epoch next = rcu::start_grace();
+    oldest = rcu::now();
+    EXPECT_FALSE(rcu::returned(next)) << "a reader has not passed";
+    reader.quiescent();
+    EXPECT_TRUE(rcu::returned(next));
+  }
+  oldest = before;
+  EXPECT_TRUE(rcu::returned(rcu::start_grace())) << "the copy is gone";
+}
+
 TEST_F(Rcu, GraceEndsWhenEveryOnlineReaderHasPassed) {
   rcu::Reader first, second;
   const rcu::Epoch grace = rcu::start_grace();

@@ -83,6 +83,49 @@ TEST(HashTable, KeepsBucketsShortWhenHashesAreEven) {
   EXPECT_LT(continued * 25, view.mask());
 }
 
+/// Buckets that continued others serve again, so that a table of steady size does not grow.
+TEST(HashTable, StaysAsLargeAsItIsWhileValuesComeAndGo) {
+  constexpr uint32_t kPairs = 4000;
+  HashTable table(kPairs);
+  const size_t buckets = table.bucket_count();
+  std::mt19937 random(4);
+  std::vector<std::pair<uint32_t, uint32_t>> there;
+  for (uint32_t i = 1; i <= 3'000'000; ++i) {
+    if (there.size() == kPairs) {
+      std::swap(there[random() % kPairs], there.back());
+      ASSERT_TRUE(table.erase(there.back().first, there.back().second));
+      there.pop_back();
+    }
+    there.emplace_back(static_cast<uint32_t>(random()), i);
+    table.insert(there.back().first, i);
+  }
+  EXPECT_EQ(table.bucket_count(), buckets);
+  EXPECT_EQ(table.size(), kPairs);
+  for (const auto& [hash, value] : there) {
+    const std::vector<uint32_t> values = values_of(table.view(), hash);
+    EXPECT_NE(std::find(values.begin(), values.end(), value), values.end());
+  }
+}
+
+/// Nor while a reader holds buckets: they rest until it has moved on.
+TEST(HashTable, ABucketRestsWhileAReaderMayBeInIt) {
+  HashTable table(64);
+  for (uint32_t i = 1; i <= 8; ++i) table.insert(5, i);
+  rcu::Reader reader;
+  const uint32_t continuation = table.view().buckets()[5 & table.view().mask()].next;
+  ASSERT_NE(continuation, 0u);
+  ASSERT_TRUE(table.erase(5, 8));
+  EXPECT_EQ(table.view().buckets()[5 & table.view().mask()].next, 0u);
+  table.insert(5, 9);
+  const uint32_t other = table.view().buckets()[5 & table.view().mask()].next;
+  EXPECT_NE(other, continuation);
+  reader.quiescent();
+  ASSERT_TRUE(table.erase(5, 9));
+  table.insert(5, 10);
+  EXPECT_EQ(table.view().buckets()[5 & table.view().mask()].next, continuation);
+  EXPECT_EQ(values_of(table.view(), 5), (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7, 10}));
+}
+
 /// What is in the table all the time is found all the time; other values come and go around it.
 TEST(HashTable, IsReadByThreadsWhileItChanges) {
   constexpr uint32_t kStay = 64;
