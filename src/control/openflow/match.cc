@@ -140,7 +140,7 @@ KeyMatch from_match_10(const Match10& from) {
   for (const KeyField& field : key_fields()) {
     if (field.wildcard_1_0 < 0 || field.oxm == oxm::kVlanVid || field.oxm == oxm::kVlanPcp) continue;
     if (!requirements_met(match, field, true)) continue;
-    const auto wildcard = static_cast<uint32_t>(field.wildcard_1_0);
+    const auto wildcard = static_cast<uint32_t>(int{field.wildcard_1_0});
     KeyValue mask = key_field_ones(field), value = from.values[wildcard];
     if (wildcard == kWildcardSource || wildcard == kWildcardDestination) {
       const uint32_t ignored = ignored_bits(from.wildcards, wildcard);
@@ -158,7 +158,7 @@ KeyMatch from_match_10(const Match10& from) {
 
 /// False if 1.0 has no such value.
 bool put_value_10(Match10& to, const KeyField& field, const KeyValue& value, const KeyValue& mask) {
-  const auto wildcard = static_cast<uint32_t>(field.wildcard_1_0);
+  const auto wildcard = static_cast<uint32_t>(int{field.wildcard_1_0});
   KeyValue put = value;
   if (wildcard == kWildcardSource || wildcard == kWildcardDestination) {
     const auto ignored = static_cast<uint32_t>(std::countr_zero(mask.low));
