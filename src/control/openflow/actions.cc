@@ -146,7 +146,7 @@ void actions(Reader& io, std::vector<Action>& actions) {
     if (io.left() < 8 || size < 8) return io.fail(ErrorCode::kActionBadLen);
     io.sized(2, 8, ErrorCode::kActionBadLen, [&] {
       Reader whole = io;
-      const auto bytes = whole.number_of_bytes(io.left());
+      const auto bytes = whole.take(io.left());
       uint16_t type = 0;
       io.u16(type);
       io.length();

@@ -21,7 +21,7 @@ inline void transfer(Reader& io, Hello& hello) {
     const uint16_t type = io.peek_u16(0), length = io.peek_u16(2);
     if (length < 4 || length > io.left()) break;
     io.pad(4);
-    const auto bytes = io.number_of_bytes(length - 4u);
+    const auto bytes = io.take(length - 4u);
     if (type == hello_element::kVersionBitmap && !found) {
       found = true;
       Reader words(bytes.first(bytes.size() / 4 * 4), io.version, io.reading);

@@ -20,16 +20,31 @@ inline void transfer_in_port(Writer& io, const Match& match) {
   io.port(known ? static_cast<uint32_t>(get_key_field(match.key.value, field).low) : port::kAny);
 }
 
+/// A reason; those behind `last_1_0` are `last_1_0` in 1.0.
+template <typename Reason>
+void transfer_reason(Reader& io, Reason& reason, Reason last_1_0) {
+  io.u8(reason);
+  if (io.is_1_0() && reason > last_1_0) reason = last_1_0;
+}
+template <typename Reason>
+void transfer_reason(Writer& io, Reason reason, Reason last_1_0) {
+  if (io.is_1_0() && reason > last_1_0) {
+    io.inexact();
+    reason = last_1_0;
+  }
+  io.u8(reason);
+}
+
 template <typename Io>
 void transfer(Io& io, Of<Io, PacketIn>& packet) {
   io.u32(packet.buffer);
   io.u16(packet.total_len);
   if (io.is_1_0()) {
     transfer_in_port(io, packet.match);
-    io.u8(packet.reason);
+    transfer_reason(io, packet.reason, PacketInReason::kAction);
     io.pad(1);
   } else {
-    io.u8(packet.reason);
+    transfer_reason(io, packet.reason, PacketInReason::kAction);
     io.u8(packet.table);
     io.u64(packet.cookie);
     match(io, packet.match);
@@ -43,7 +58,7 @@ void transfer(Io& io, Of<Io, FlowRemoved>& removed) {
   if (io.is_1_0()) match(io, removed.match);
   io.u64(removed.cookie);
   io.u16(removed.priority);
-  io.u8(removed.reason);
+  transfer_reason(io, removed.reason, FlowRemovedReason::kDelete);
   if (io.is_1_0()) {
     io.pad(1);
   } else {

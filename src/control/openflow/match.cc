@@ -140,7 +140,7 @@ KeyMatch from_match_10(const Match10& from) {
   for (const KeyField& field : key_fields()) {
     if (field.wildcard_1_0 < 0 || field.oxm == oxm::kVlanVid || field.oxm == oxm::kVlanPcp) continue;
     if (!requirements_met(match, field, true)) continue;
-    const auto wildcard = static_cast<uint32_t>(field.wildcard_1_0);
+    const auto wildcard = static_cast<uint32_t>(int{field.wildcard_1_0});
     KeyValue mask = key_field_ones(field), value = from.values[wildcard];
     if (wildcard == kWildcardSource || wildcard == kWildcardDestination) {
       const uint32_t ignored = ignored_bits(from.wildcards, wildcard);
@@ -158,7 +158,7 @@ KeyMatch from_match_10(const Match10& from) {
 
 /// False if 1.0 has no such value.
 bool put_value_10(Match10& to, const KeyField& field, const KeyValue& value, const KeyValue& mask) {
-  const auto wildcard = static_cast<uint32_t>(field.wildcard_1_0);
+  const auto wildcard = static_cast<uint32_t>(int{field.wildcard_1_0});
   KeyValue put = value;
   if (wildcard == kWildcardSource || wildcard == kWildcardDestination) {
     const auto ignored = static_cast<uint32_t>(std::countr_zero(mask.low));
@@ -299,7 +299,7 @@ void match(Reader& io, Match& match) {
   if (io.is_1_0()) {
     Reader ahead = io;
     read_match_10(io, match);
-    if (io.ok() && !io.strict()) keep_as_written(ahead.number_of_bytes(kMatch10Bytes), true, io.version, match);
+    if (io.ok() && !io.strict()) keep_as_written(ahead.take(kMatch10Bytes), true, io.version, match);
     return;
   }
   const uint16_t type = io.peek_u16(0), length = io.peek_u16(2);
@@ -307,7 +307,7 @@ void match(Reader& io, Match& match) {
   if (type != kOxmMatch) return io.fail(ErrorCode::kMatchBadType);
   if (length < 4 || (length + 7u) / 8 * 8 > io.left()) return io.fail(ErrorCode::kMatchBadLen);
   io.pad(4);
-  const auto bytes = io.number_of_bytes(length - 4u);
+  const auto bytes = io.take(length - 4u);
   io.pad((length + 7u) / 8 * 8 - length);
   const ErrorCode error = read_oxm_fields(bytes, match.key);
   if (error != ErrorCode::kNone) io.object(error);

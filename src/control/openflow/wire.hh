@@ -84,24 +84,25 @@ class Reader {
     value = static_cast<T>(number(4));
   }
   void u64(uint64_t& value) { value = number(8); }
-  void pad(size_t size) { number_of_bytes(size); }
+  void pad(size_t size) { (void)take(size); }
 
   template <size_t N>
   void bytes(std::array<uint8_t, N>& value) {
-    const auto from = number_of_bytes(N);
+    const auto from = take(N);
     if (from.size() == N) std::copy(from.begin(), from.end(), value.begin());
   }
   /// Text in a field of fixed size, filled up with zeros.
   void text(std::string& value, size_t size) {
-    const auto from = number_of_bytes(size);
+    const auto from = take(size);
     value.assign(from.begin(), std::find(from.begin(), from.end(), 0));
   }
   /// All that is left.
   void rest(std::vector<uint8_t>& value) {
-    const auto from = number_of_bytes(left());
+    const auto from = take(left());
     value.assign(from.begin(), from.end());
   }
-  std::span<const uint8_t> number_of_bytes(size_t size) {
+  /// The next bytes as they are; none if there are not so many.
+  std::span<const uint8_t> take(size_t size) {
     if (left() < size) {
       fail(bad_length_);
       return {};
@@ -194,7 +195,6 @@ class Writer {
   bool refused() const { return refused_; }
 
   size_t at() const { return out_.size(); }
-  std::vector<uint8_t>& out() { return out_; }
 
   void number(uint64_t value, size_t size) {
     for (size_t i = size; i-- > 0;) out_.push_back(static_cast<uint8_t>(value >> 8 * i));

@@ -12,10 +12,13 @@
 
 #include "control/openflow/errors.hh"
 #include "control/openflow/match.hh"
+#include "stored_data.hh"
 #include "support/source_dir.hh"
 
 namespace headrace::openflow {
 namespace {
+
+using OpenFlowNumbers = StoredData;
 
 using Constants = std::map<std::string, int64_t>;
 
@@ -66,7 +69,7 @@ void compare(Version version, const char* file, const std::set<std::string>& pre
   EXPECT_GT(compared, 100u);
 }
 
-TEST(OpenFlowDefinitions, AreOsKensIn10) {
+TEST_F(OpenFlowNumbers, AreOsKensIn10) {
   compare(Version::k1_0, "constants_10.txt",
           {"OFPT", "OFPST", "OFPAT", "OFPFC", "OFPFF", "OFPC",   "OFPPC",  "OFPPS",  "OFPPF",   "OFPP",    "OFPSF",
            "OFPR", "OFPRR", "OFPPR", "OFPQT", "OFPET", "OFPHFC", "OFPBRC", "OFPBAC", "OFPFMFC", "OFPPMFC", "OFPQOFC"},
@@ -74,7 +77,7 @@ TEST(OpenFlowDefinitions, AreOsKensIn10) {
           {"OFPC_FRAG_NX_MATCH", "OFPC_RESERVED", "OFPPS_STP_LISTEN", "OFPPS_STP_MASK"}, {});
 }
 
-TEST(OpenFlowDefinitions, AreOsKensIn13) {
+TEST_F(OpenFlowNumbers, AreOsKensIn13) {
   compare(Version::k1_3, "constants_13.txt",
           {"OFPT",    "OFPMP",   "OFPIT",   "OFPAT",   "OFPFC",   "OFPFF",  "OFPGC",   "OFPGT",   "OFPGFC",
            "OFPMC",   "OFPMF",   "OFPMBT",  "OFPC",    "OFPPC",   "OFPPS",  "OFPPF",   "OFPP",    "OFPG",
@@ -84,7 +87,7 @@ TEST(OpenFlowDefinitions, AreOsKensIn13) {
           {}, {});
 }
 
-TEST(OpenFlowDefinitions, FieldsAreOsKens) {
+TEST_F(OpenFlowNumbers, FieldsAreOsKens) {
   std::ifstream in(kSourceDir + "/tests/data/openflow/constants_13.txt");
   std::string word, name;
   size_t seen = 0;

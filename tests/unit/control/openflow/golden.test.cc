@@ -13,11 +13,14 @@
 #include "control/openflow/codec.hh"
 #include "control/openflow/consistency.hh"
 #include "control/openflow/framer.hh"
+#include "stored_data.hh"
 #include "support/openflow_messages.hh"
 #include "support/source_dir.hh"
 
 namespace headrace::openflow {
 namespace {
+
+using OpenFlowGolden = StoredData;
 
 std::map<std::string, Bytes> golden_messages() {
   std::map<std::string, Bytes> messages;
@@ -63,7 +66,7 @@ const std::map<std::string, ErrorCode>& refusals() {
   return all;
 }
 
-TEST(OpenFlowGolden, DecodeAndEncodeToTheSameBytes) {
+TEST_F(OpenFlowGolden, DecodeAndEncodeToTheSameBytes) {
   const auto messages = golden_messages();
   ASSERT_EQ(messages.size(), 117u);
   for (const auto& [name, bytes] : messages) {
@@ -75,7 +78,7 @@ TEST(OpenFlowGolden, DecodeAndEncodeToTheSameBytes) {
   }
 }
 
-TEST(OpenFlowGolden, ASwitchReadsThemOrRefusesThemAsItMust) {
+TEST_F(OpenFlowGolden, ASwitchReadsThemOrRefusesThemAsItMust) {
   size_t refused = 0;
   for (const auto& [name, bytes] : golden_messages()) {
     Message message;
@@ -116,7 +119,7 @@ KeyMatch match_of_line(std::string line) {
   return key;
 }
 
-TEST(OpenFlowGolden, FlowModsOfOvsOfctlHaveTheMatchesOfTheirText) {
+TEST_F(OpenFlowGolden, FlowModsOfOvsOfctlHaveTheMatchesOfTheirText) {
   for (const char* const version : {"10", "13"}) {
     const std::string path = kSourceDir + "/tests/data/openflow/ovs_ofctl_" + version;
     Framer framer;
@@ -147,7 +150,7 @@ TEST(OpenFlowGolden, FlowModsOfOvsOfctlHaveTheMatchesOfTheirText) {
   }
 }
 
-TEST(OpenFlowGolden, DamagedOnesAreRefusedOrStable) {
+TEST_F(OpenFlowGolden, DamagedOnesAreRefusedOrStable) {
   std::mt19937 random(5);
   size_t read = 0, refused = 0;
   for (const auto& [name, bytes] : golden_messages()) {

@@ -258,6 +258,25 @@ TEST(OpenFlowViews, ActionsThatMeanTheSame) {
   }
 }
 
+TEST(OpenFlowViews, ReasonsOf13BecomeTheNearestOf10) {
+  Message message;
+  message.version = Version::k1_0;
+  PacketIn packet;
+  packet.reason = PacketInReason::kInvalidTtl;
+  FlowRemoved removed;
+  removed.reason = FlowRemovedReason::kGroupDelete;
+  Bytes bytes;
+  message.body = packet;
+  EXPECT_FALSE(encode(message, bytes));
+  ASSERT_EQ(decode(bytes, message), ErrorCode::kNone);
+  EXPECT_EQ(std::get<PacketIn>(message.body).reason, PacketInReason::kAction);
+  bytes.clear();
+  message.body = removed;
+  EXPECT_FALSE(encode(message, bytes));
+  ASSERT_EQ(decode(bytes, message), ErrorCode::kNone);
+  EXPECT_EQ(std::get<FlowRemoved>(message.body).reason, FlowRemovedReason::kDelete);
+}
+
 TEST(OpenFlowViews, WhatAVersionCannotSayIsLeftOut) {
   bool exact = true;
   // A meter, a group, goto: 1.0 shows the output that is there.

@@ -8,10 +8,12 @@
 #include <set>
 
 #include "sample_messages.hh"
-#include "support/source_dir.hh"
+#include "stored_data.hh"
 
 namespace headrace::openflow {
 namespace {
+
+using OpenFlowSamples = StoredData;
 
 using namespace samples;
 
@@ -40,13 +42,13 @@ void expect_kept(const char* file, const Bytes& bytes) {
   EXPECT_EQ(read_file(path), bytes) << file;
 }
 
-TEST(OpenFlowSamples, AreThoseThatOtherProgramsRead) {
+TEST_F(OpenFlowSamples, AreThoseThatOtherProgramsRead) {
   expect_kept("samples_10.bin", encoded(bodies_1_0(), Version::k1_0));
   expect_kept("samples_13.bin", encoded(bodies_1_3(), Version::k1_3));
   expect_kept("samples_13_more.bin", encoded(more_bodies_1_3(), Version::k1_3));
 }
 
-TEST(OpenFlowSamples, HaveEveryMessage) {
+TEST_F(OpenFlowSamples, HaveEveryMessage) {
   std::set<size_t> types, requests, replies;
   std::vector<Body> bodies = bodies_1_3();
   for (Body& body : more_bodies_1_3()) bodies.push_back(std::move(body));
@@ -61,7 +63,7 @@ TEST(OpenFlowSamples, HaveEveryMessage) {
 }
 
 /// Entries as one version makes them, in both.
-TEST(OpenFlowSamples, ShowTheSameEntriesInBothVersions) {
+TEST_F(OpenFlowSamples, ShowTheSameEntriesInBothVersions) {
   std::vector<Body> entries;
   const auto add = [&](const char* match, std::vector<Action> actions) {
     FlowMod mod = flow_mod(match, {});
