@@ -212,6 +212,9 @@ std::string unparse_match(const KeyMatch& match) {
     const uint32_t mask = left.mask[key_word::kPorts] >> shift & kLower;
     const uint32_t low = match.low >> shift & kLower, high = match.high >> shift & kLower;
     const char* const name = source ? "tp_src" : "tp_dst";
+    // A field of another name, such as arp_op, has said it.
+    const uint32_t said = (match.mask[key_word::kPorts] ^ left.mask[key_word::kPorts]) >> shift & kLower;
+    if (said == kLower && low == high && low == value) continue;
     if (low != 0 || high != kLower) {
       if (low == high && (mask == 0 || mask == kLower)) {
         add(fmt::format("{}={}", name, low));

@@ -235,6 +235,11 @@ TEST(KeyMatch, ReadsWhatItWrites) {
     ASSERT_EQ(parse_flow_rule(written, again), "") << written;
     EXPECT_EQ(again, rule) << text << " became " << written;
   }
+  // A table keeps a full mask of ports as bounds, too: they are not said twice.
+  FlowRule arp = flow("arp,arp_op=1,actions=2");
+  arp.match.low |= 1 << 16;
+  arp.match.high = (arp.match.high & 0xffff) | 1 << 16;
+  EXPECT_EQ(unparse_flow_rule(arp), "priority=32768,arp,arp_op=1 actions=output:2");
   EXPECT_EQ(unparse_flow_rule(flow("tcp,nw_src=10.0.0.0/8,tp_dst=80,actions=2")),
             "priority=32768,tcp,nw_src=10.0.0.0/8,tp_dst=80 actions=output:2");
 }
