@@ -32,7 +32,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
       masks_(std::make_unique<DeviceArray<uint32_t>>(size_t{kAclTuples} * options.words)) {
   handles.clear();
   handles.reserve(count);
-  std::vector<AclTrie::Item> items[2];
+  TrieItems items;
   for (size_t i = 0; i < count; ++i) {
     const Entry entry = entry_of(i);
     make_room();
@@ -49,12 +49,35 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
       }
     }
   }
-  for (uint32_t side = 0; side < 2; ++side) {
-    std::sort(items[side].begin(), items[side].end());
-    items[side].erase(std::unique(items[side].begin(), items[side].end()), items[side].end());
-    tries_[side] = std::make_unique<AclTrie>(items[side]);
-  }
+  for (uint32_t side = 0; side < 2; ++side) tries_[side] = make_trie(items[side]);
   coarsenings_ = 0;
+}
+
+std::unique_ptr<AclTrie> AclGroups::make_trie(std::vector<AclTrie::Item>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  return std::make_unique<AclTrie>(items);
+}
+
+void AclGroups::add_items(uint32_t number, Handle handle, TrieItems& items) const {
+  const Entry entry = find(number, handle);
+  for (uint32_t side = 0; side < 2; ++side)
+    if (const auto item = trie_item(entry, side, handle.tuple)) items[side].push_back(*item);
+}
+
+void AclGroups::renew_tries(TrieItems& items) {
+  std::unique_ptr<AclTrie> tries[2] = {make_trie(items[0]), make_trie(items[1])};
+  auto index = copy_of_index();
+  for (uint32_t side = 0; side < 2; ++side) tries_[side].swap(tries[side]);
+  std::swap(index_, index);
+  discard(index);
+  trie_coarsenings_ = 0;
+}
+
+std::unique_ptr<DeviceArray<AclIndex>> AclGroups::copy_of_index() const {
+  auto index = std::make_unique<DeviceArray<AclIndex>>(1);
+  (*index)[0] = (*index_)[0];
+  return index;
 }
 
 AclGroups::~AclGroups() {
@@ -183,8 +206,7 @@ AclGeneration AclGroups::mirror(Mirror& mirror) const {
 bool AclGroups::make_room() {
   constexpr uint32_t kMostBlocks = 3;
   if (!groups_.full() && !blocks_.short_of(kMostBlocks)) return false;
-  auto index = std::make_unique<DeviceArray<AclIndex>>(1);
-  (*index)[0] = (*index_)[0];
+  auto index = copy_of_index();
   blocks_.renew();
   groups_.renew();
   std::swap(index_, index);
@@ -198,7 +220,7 @@ AclGroups::Handle AclGroups::insert(const Entry& entry) {
   // Nobody misses the entry before the commit, but then it must be found.
   for (uint32_t side = 0; side < 2; ++side) {
     if (const auto item = trie_item(entry, side, tuple)) {
-      coarsenings_ += tries_[side]->add(*item) ? 1 : 0;
+      trie_coarsenings_ += tries_[side]->add(*item) ? 1 : 0;
     } else {
       widen(side, tuple);
     }

@@ -62,8 +62,15 @@ class AclGroups {
   void publish_version(uint32_t version);
   uint32_t version() const { return (*index_)[0].version; }
 
-  /// Insertions that made lookups look for more than a table made anew would have to.
+  /// Insertions that made lookups look for more than a table made anew would have to,
   size_t coarsenings() const { return coarsenings_; }
+  /// and those after which new tries do as well.
+  size_t trie_coarsenings() const { return trie_coarsenings_; }
+  /// The prefixes of entries, for the tries.
+  using TrieItems = std::array<std::vector<AclTrie::Item>, 2>;
+  void add_items(uint32_t number, Handle handle, TrieItems& items) const;
+  /// Makes tries of `items` anew. Views are outdated then, as by make_room(). Throws std::bad_alloc.
+  void renew_tries(TrieItems& items);
 
   AclGeneration generation() const;
   AclGeneration mirror(Mirror& mirror) const;
@@ -102,6 +109,9 @@ class AclGroups {
   /// The side of an entry for a trie; nothing if it is for too many addresses.
   std::optional<AclTrie::Item> trie_item(const Entry& entry, uint32_t side, uint32_t tuple) const;
   void widen(uint32_t side, uint32_t tuple);
+  static std::unique_ptr<AclTrie> make_trie(std::vector<AclTrie::Item>& items);
+  /// Those who have a generation go on with an index that does not change any more.
+  std::unique_ptr<DeviceArray<AclIndex>> copy_of_index() const;
   void put(const Entry& entry, Handle handle);
   Place find_place(uint32_t number, Handle handle) const;
   void replace_block(const Place& place, uint32_t hash, uint32_t new_block);
@@ -118,6 +128,7 @@ class AclGroups {
   uint32_t tuple_count_ = 0;
   size_t tuple_entries_[kAclTuples] = {};
   size_t coarsenings_ = 0;
+  size_t trie_coarsenings_ = 0;
 };
 
 }  // namespace headrace

@@ -136,6 +136,17 @@ void AclTable::commit() {
     settle_seen();
   }
   if (groups_->coarsenings() > limit || size_ > made_with_ + limit) make_anew();
+  // What comes and goes leaves much behind in the tries, and all else is as it was.
+  if (groups_->trie_coarsenings() > limit) make_tries_anew();
+}
+
+void AclTable::make_tries_anew() {
+  AclGroups::TrieItems items;
+  for (uint32_t number = 0; number < entries_.size(); ++number)
+    if (entries_[number].state == Entry::State::kThere) groups_->add_items(number, entries_[number].handle, items);
+  groups_->renew_tries(items);
+  publish_generation();
+  rcu::reclaim();
 }
 
 /// Makes the structure of all entries, which are settled.

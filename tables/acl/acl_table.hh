@@ -26,7 +26,8 @@ namespace headrace {
 /// and settle(), see to that. Its number is free when no job of a device can bring it back, either (rcu::returned()).
 ///
 /// Changes are made in place. When they have doubled the table, or made it as coarse as if they had, commit() makes the
-/// structure anew, which takes about a microsecond an entry, while readers go on with the old one.
+/// structure anew, which takes about a microsecond an entry, while readers go on with the old one. Where only the tries
+/// have become coarse, they alone are made anew: readers find the rest in their caches.
 ///
 /// Functions that need memory throw std::bad_alloc; take_back() then leaves the table as it was at the last commit.
 class AclTable {
@@ -93,6 +94,7 @@ class AclTable {
   void set_life(uint32_t number, uint32_t keep, uint32_t set);
   void settle_seen();
   void make_anew();
+  void make_tries_anew();
 
   const AclOptions options_;
   std::unique_ptr<AclGroups> groups_;

@@ -197,6 +197,56 @@ TEST(AclTable, TakesBackWhatWasNotCommitted) {
   EXPECT_EQ(pair.table.settle().size(), 200u);
 }
 
+/// What has gone leaves tuples behind in the tries, which then are made anew alone; a view from before goes on with its own.
+TEST(AclTable, MakesTriesAnewWhileAddressesComeAndGo) {
+  std::mt19937 random(6);
+  AclPair pair({4, 8, 1});
+  rcu::Reader reader;
+  const auto one_address = [&] {
+    AclRule rule;
+    rule.value[random() % 2] = static_cast<uint32_t>(random());
+    for (int side = 0; side < 2; ++side) rule.mask[side] = rule.value[side] != 0 ? 0xffffffff : 0xff000000;
+    rule.priority = static_cast<uint32_t>(random() % 100);
+    return rule;
+  };
+  const AclGroups* const groups = &pair.table.groups();
+  size_t renewals = 0, before = 0;
+  for (uint32_t i = 0; i < 6000; ++i) {
+    const AclView old = pair.table.view();
+    pair.insert(i, one_address());
+    if (i >= 500) pair.remove(i - 500);
+    pair.table.commit();
+    const size_t coarsenings = pair.table.groups().trie_coarsenings();
+    const bool renewed = coarsenings < before;
+    renewals += renewed ? 1 : 0;
+    before = coarsenings;
+    if (renewed || i % 500 == 0) {
+      std::vector<Key> keys;
+      for (int n = 0; n < 200; ++n) keys.push_back(random_key(random, pair.list));
+      pair.compare(keys);
+    }
+    if (renewed) {
+      // Those who came before do not see what comes now.
+      const uint32_t later = 100000 + i;
+      AclRule rule = one_address();
+      rule.priority = 200;
+      pair.insert(later, rule);
+      pair.table.commit();
+      Key key{};
+      std::copy(rule.value.begin(), rule.value.begin() + 4, key.begin());
+      EXPECT_EQ(pair.table.view().find(key.data()).number, later);
+      EXPECT_NE(old.find(key.data()).number, later);
+      pair.remove(later);
+      pair.table.commit();
+    }
+    if (HasFatalFailure()) return;
+    reader.quiescent();
+    pair.table.settle();
+  }
+  EXPECT_GT(renewals, 2u);
+  EXPECT_EQ(&pair.table.groups(), groups) << "all was made anew";
+}
+
 TEST(AclTable, ReplacesDataAtOnce) {
   AclTable table({});
   table.insert(4, {});
