@@ -75,8 +75,9 @@ asan:
 	@tools/build asan headrace_tests
 	@tools/run-tests --build build --unit-build build-asan --only unit,reference --in-build $(IN_RELEASE)
 
-# Tests without threads that run at the same time: compilers of programs, and all orders of events one after the other.
-ONE_AT_A_TIME = 'CudaProgram.*:Cuda*.ProgramCompiles:AllBarrierOrders.*'
+# Long tests without threads that run at the same time: compilers of programs, simulations, real tables and rules, and all
+# orders of events one after the other.
+ONE_AT_A_TIME = 'CudaProgram.*:Cuda*.ProgramCompiles:CudaCompile.*:ESPCompile.*:PatternCompile.*:ShaderHooks.*:AllBarrierOrders.*:BarrierOrders.*:BalanceSimulator.*:PatternReal.*:*RegexRules.*:Lpm*Real*.*:OpenFlow*'
 
 tsan:
 	@tools/deps all

@@ -69,6 +69,7 @@ struct FlowClassifier : Shader<FlowClassifier> {
 
   AclView table;
   uint32_t words = 4;  // of the table
+  static constexpr auto kFixed = &FlowClassifier::words;
 
   Status configure(Args& args, Owner& owner);
   void add_handlers(Handlers& handlers, Owner& owner, Element& element);
@@ -94,7 +95,7 @@ struct FlowClassifier : Shader<FlowClassifier> {
       return kDrop;
     }
     if (found == kElsewhere) return kEscape;
-    const AclMatch match = table.find(key.w);
+    const AclMatch match = table.find(key.w, words);
     p.set_result({match.number, p.length()});
     if (match.number == AclMatch::kNone) {
       p.count(kNoRule);

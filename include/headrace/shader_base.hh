@@ -99,6 +99,9 @@ struct Shader {
   /// Bytes of a device's shared memory that the shader's `prepare_block` fills, a multiple of 16. In a program only one
   /// shader can have any.
   static constexpr uint32_t kBlockBytes = 0;
+  /// A number that `configure` sets and nothing changes afterwards: `static constexpr auto kFixed = &Self::width`. Programs
+  /// for devices are made for its value: what they would do for others costs them neither time nor registers.
+  static constexpr auto kFixed = nullptr;
   /// `rewrite` cannot be divided among lanes.
   static constexpr bool kSerial = false;
   /// A failed configure leaves the owner unchanged, so the handler `config` may call configure.
@@ -110,6 +113,14 @@ struct Shader {
 template <typename T>
 inline void renew(T& member, const T& value) {
   if (!(member == value)) member = value;
+}
+
+/// The shader as the compiler sees it when it knows the value of S::kFixed.
+template <auto kValue, typename S>
+HEADRACE_SHADER S with_fixed(const S& shader) {
+  S known = shader;
+  known.*S::kFixed = kValue;
+  return known;
 }
 
 namespace detail {

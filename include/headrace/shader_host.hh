@@ -3,6 +3,7 @@
 /// The element made from a shader.
 
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "headrace/cpu_view.hh"
@@ -55,6 +56,8 @@ class ShaderElementBase : public Element {
   virtual bool is_serial() const = 0;
   /// Bytes of a device's shared memory that the shader fills.
   virtual uint32_t block_bytes() const = 0;
+  /// The value of the shader's kFixed, if it has one.
+  virtual std::optional<uint32_t> fixed() const = 0;
   /// Predicts where headers lie after the shader.
   virtual void move(Offsets& at) const = 0;
   /// Runs the shader with the given image on the slots whose header says that they are at element `at`. The nexts of
@@ -209,6 +212,15 @@ class ShaderElement final : public ShaderElementBase {
   bool rewrites() const override { return rewrites_packet<S>(); }
   bool is_serial() const override { return S::kSerial; }
   uint32_t block_bytes() const override { return S::kBlockBytes; }
+  std::optional<uint32_t> fixed() const override {
+    if constexpr (std::is_null_pointer_v<decltype(S::kFixed)>) {
+      return std::nullopt;
+    } else {
+      static_assert(std::is_same_v<std::remove_cvref_t<decltype(shader_.*S::kFixed)>, uint32_t>,
+                    "kFixed names a uint32_t");
+      return shader_.*S::kFixed;
+    }
+  }
   void shade_slots(const void* image, uint16_t at, Slot* slots, int n, const RowLayout& row, int first_counter,
                    int result, Next* nexts) const override {
     struct HostLayout {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -33,7 +34,8 @@ bool alike(const Plan& plan, size_t first, size_t size) {
   const auto step = [&](size_t i) -> const Step& { return plan.steps()[first + i]; };
   for (size_t i = 1; i < size; ++i)
     if (step(i).level != step(0).level || step(i).targets.size() != step(0).targets.size() ||
-        std::string_view(step(i).element->info().documented_as) != step(0).element->info().documented_as)
+        std::string_view(step(i).element->info().documented_as) != step(0).element->info().documented_as ||
+        step(i).element->fixed() != step(0).element->fixed())
       return false;
   for (size_t port = 0; port < step(0).targets.size(); ++port)
     if (distance(size, [&](size_t i) { return int{step(i).targets[port]}; }) < 0) return false;
@@ -93,8 +95,10 @@ void write_group(std::string& out, const Plan& plan, const Group& group) {
         "    if (here) switch (next) {{\n",
         newer, more, again, rewrites ? "rewrite" : "scan", type, image, last);
   } else {
-    out += fmt::format("    switch (shade_slot(*reinterpret_cast<const {}*>(parameters + {}), s, {})) {{\n", type,
-                       image, last);
+    std::string shader = fmt::format("*reinterpret_cast<const {}*>(parameters + {})", type, image);
+    if (const std::optional<uint32_t> fixed = step(0).element->fixed())
+      shader = fmt::format("with_fixed<{}u>({})", *fixed, shader);
+    out += fmt::format("    switch (shade_slot({}, s, {})) {{\n", shader, last);
   }
   const auto line = [&](const std::string& label, auto&& code) {
     const uint16_t base = code(step(0));

@@ -267,10 +267,12 @@ class AclView {
   HEADRACE_SHADER explicit AclView(const AclGeneration* generation) : generation_(generation) {}
 
   /// `key`: as many words as the table has.
-  HEADRACE_SHADER AclMatch find(const uint32_t* key) const {
-    return generation_->words == 4    ? AclLookup<4>(*generation_).find(key)
-           : generation_->words == 12 ? AclLookup<12>(*generation_).find(key)
-                                      : AclLookup<32>(*generation_).find(key);
+  HEADRACE_SHADER AclMatch find(const uint32_t* key) const { return find(key, words()); }
+  /// The same for one who knows that the table has `words`.
+  HEADRACE_SHADER AclMatch find(const uint32_t* key, uint32_t words) const {
+    return words == 4    ? AclLookup<4>(*generation_).find(key)
+           : words == 12 ? AclLookup<12>(*generation_).find(key)
+                         : AclLookup<32>(*generation_).find(key);
   }
   HEADRACE_SHADER uint32_t words() const { return generation_->words; }
   HEADRACE_SHADER const AclGeneration* generation() const { return generation_; }

@@ -77,10 +77,12 @@ TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {
     ASSERT_EQ(errors.str(), "") << entry.path();
     if (plans == 0) continue;  // a bridge, for example, has no shaders
     ++files;
-    // Every kind of device for two of them, which takes time enough.
+    // Every kind of device for two of them. Of the others only PTX, as for devices that NVRTC does not know, in half of the
+    // time.
+    constexpr int kYetUnknown = 990;
     const std::string name = entry.path().stem();
     const bool all = name == "ipv4-router" || name == "dpi-router";
-    for (const int capability : all ? std::vector<int>{80, 90, 100} : std::vector<int>{90}) {
+    for (const int capability : all ? std::vector<int>{80, 90, 100} : std::vector<int>{kYetUnknown}) {
       complaints.push_back(std::make_unique<std::string>());
       work.push_back([source, capability, name, complaint = complaints.back().get()] {
         Errors log;
