@@ -109,11 +109,12 @@ ErrorCode TableConfigs::set(const std::vector<TableFeatures>& features, const st
   for (const TableFeatures& wanted : features) {
     if (wanted.table >= kMostTables || present[wanted.table]) return ErrorCode::kTableFeaturesBadTable;
     present.set(wanted.table);
-    const ErrorCode error = check(wanted, all_of(wanted.table, most_entries_));
-    if (error != ErrorCode::kNone) return error;
   }
   // Packets begin in table 0.
   if (!present[0]) return ErrorCode::kTableFeaturesBadTable;
+  for (const TableFeatures& wanted : features)
+    if (const ErrorCode error = check(wanted, all_of(wanted.table, most_entries_)); error != ErrorCode::kNone)
+      return error;
   if ((has_entries & ~present).any()) return ErrorCode::kTableFeaturesEperm;
   for (const TableFeatures& wanted : features) features_[wanted.table] = wanted;
   present_ = present;

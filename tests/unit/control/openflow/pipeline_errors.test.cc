@@ -8,6 +8,8 @@
 namespace headrace::openflow {
 namespace {
 
+using namespace samples;
+
 using enum ErrorCode;
 
 struct PipelineErrors : ::testing::Test {
@@ -16,7 +18,9 @@ struct PipelineErrors : ::testing::Test {
   ErrorCode flow_mod(FlowMod mod, Version version = Version::k1_3) {
     const std::vector<FlowStats> before = all_flows(pipeline);
     const ErrorCode error = pipeline.flow_mod(mod, version, 0);
-    if (error != kNone) EXPECT_EQ(all_flows(pipeline), before);
+    if (error != kNone) {
+      EXPECT_EQ(all_flows(pipeline), before);
+    }
     return error;
   }
   ErrorCode add(const std::string& match, std::vector<Instruction> instructions, Version version = Version::k1_3) {
@@ -25,7 +29,9 @@ struct PipelineErrors : ::testing::Test {
   ErrorCode group_mod(const GroupMod& mod) {
     const auto before = pipeline.group_descriptions();
     const ErrorCode error = pipeline.group_mod(mod, 0);
-    if (error != kNone) EXPECT_EQ(pipeline.group_descriptions(), before);
+    if (error != kNone) {
+      EXPECT_EQ(pipeline.group_descriptions(), before);
+    }
     return error;
   }
   ErrorCode meter_mod(const MeterMod& mod) {
@@ -33,7 +39,9 @@ struct PipelineErrors : ::testing::Test {
     (void)pipeline.meter_configurations(Meters::kAll, before);
     const ErrorCode error = pipeline.meter_mod(mod, 0);
     (void)pipeline.meter_configurations(Meters::kAll, after);
-    if (error != kNone) EXPECT_EQ(after, before);
+    if (error != kNone) {
+      EXPECT_EQ(after, before);
+    }
     return error;
   }
 };
@@ -45,16 +53,16 @@ TEST_F(PipelineErrors, OfActions) {
   EXPECT_EQ(add("", {apply({to_group(1)})}), kActionBadOutGroup);
   EXPECT_EQ(add("", {apply({action(ActionType::kSetQueue, 1)})}), kActionBadQueue);
   EXPECT_EQ(add("", {apply({action(ActionType::kEnqueue, 1)})}, Version::k1_0), kActionBadQueue);
-  EXPECT_EQ(add("ipv6", {apply({set_field("ipv6_exthdr", 1)})}), kActionBadSetType);
-  EXPECT_EQ(add("", {apply({set_field("tcp_dst", 1)})}), kActionMatchInconsistent);
-  EXPECT_EQ(add("", {apply({set_field("tcp_dst", 1)})}, Version::k1_0), kNone);
+  EXPECT_EQ(add("ipv6", {apply({set_field("ipv6_exthdr", "1")})}), kActionBadSetType);
+  EXPECT_EQ(add("", {apply({set_field("tcp_dst", "1")})}), kActionMatchInconsistent);
+  EXPECT_EQ(add("", {apply({set_field("tcp_dst", "1")})}, Version::k1_0), kNone);
   for (const uint32_t port :
        {1u, port::kInPort, port::kNormal, port::kFlood, port::kAll, port::kController, port::kLocal})
     EXPECT_EQ(add("", {apply({output(port)})}), kNone) << port;
   EXPECT_EQ(pipeline.check_packet_out({output(port::kTable), output(1)}), kNone);
   EXPECT_EQ(pipeline.check_packet_out({output(9)}), kActionBadOutPort);
   // Too many words for a program.
-  std::vector<Action> many(8000, set_field("ipv6_src", 1, 1));
+  std::vector<Action> many(8000, set_field("ipv6_src", "0000:0000:0000:0001:0000:0000:0000:0001"));
   EXPECT_EQ(add("ipv6", {apply(many)}), kActionTooMany);
 }
 
@@ -120,33 +128,34 @@ TEST_F(PipelineErrors, OfFullTables) {
   }
   EXPECT_EQ(small.size(), added);
   EXPECT_LT(added, 10u);
-  EXPECT_EQ(small.group_mod(group(GroupCommand::kAdd, 1, GroupType::kAll, {{output(2)}}), 0), kGroupModOutOfGroups);
+  EXPECT_EQ(small.group_mod(change_group(GroupCommand::kAdd, 1, GroupType::kAll, {{output(2)}}), 0),
+            kGroupModOutOfGroups);
   // Room comes back.
   EXPECT_EQ(small.flow_mod(flow(FlowCommand::kDelete, "", 0), Version::k1_3, 0), kNone);
   small.commit();
-  EXPECT_EQ(small.group_mod(group(GroupCommand::kAdd, 1, GroupType::kAll, {{output(2)}}), 0), kNone);
+  EXPECT_EQ(small.group_mod(change_group(GroupCommand::kAdd, 1, GroupType::kAll, {{output(2)}}), 0), kNone);
 }
 
 TEST_F(PipelineErrors, OfGroupMods) {
   using enum GroupCommand;
   using enum GroupType;
-  EXPECT_EQ(group_mod(group(kAdd, 1)), kNone);
-  EXPECT_EQ(group_mod(group(kAdd, 1)), kGroupModGroupExists);
-  EXPECT_EQ(group_mod(group(kAdd, group::kMax + 1)), kGroupModInvalidGroup);
-  EXPECT_EQ(group_mod(group(kModify, group::kAny)), kGroupModInvalidGroup);
-  EXPECT_EQ(group_mod(group(kDelete, group::kAny)), kGroupModInvalidGroup);
-  EXPECT_EQ(group_mod(group(kModify, 2)), kGroupModUnknownGroup);
-  EXPECT_EQ(group_mod(group(kDelete, 2)), kNone);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kIndirect)), kGroupModInvalidGroup);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kIndirect, {{}, {}})), kGroupModInvalidGroup);
-  EXPECT_EQ(group_mod(group(kAdd, 2, static_cast<GroupType>(4))), kGroupModBadType);
-  EXPECT_EQ(group_mod(group(static_cast<GroupCommand>(3), 2)), kGroupModBadCommand);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kAll, std::vector<std::vector<Action>>(1025))), kGroupModOutOfBuckets);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kAll, {{output(9)}})), kActionBadOutPort);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kAll, {{output(1)}, {to_group(9)}})), kActionBadOutGroup);
-  EXPECT_EQ(group_mod(group(kAdd, 2, kFastFailover, {{output(1)}})), kGroupModInvalidGroup);  // watches nothing
+  EXPECT_EQ(group_mod(change_group(kAdd, 1)), kNone);
+  EXPECT_EQ(group_mod(change_group(kAdd, 1)), kGroupModGroupExists);
+  EXPECT_EQ(group_mod(change_group(kAdd, group::kMax + 1)), kGroupModInvalidGroup);
+  EXPECT_EQ(group_mod(change_group(kModify, group::kAny)), kGroupModInvalidGroup);
+  EXPECT_EQ(group_mod(change_group(kDelete, group::kAny)), kGroupModInvalidGroup);
+  EXPECT_EQ(group_mod(change_group(kModify, 2)), kGroupModUnknownGroup);
+  EXPECT_EQ(group_mod(change_group(kDelete, 2)), kNone);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kIndirect)), kGroupModInvalidGroup);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kIndirect, {{}, {}})), kGroupModInvalidGroup);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, static_cast<GroupType>(4))), kGroupModBadType);
+  EXPECT_EQ(group_mod(change_group(static_cast<GroupCommand>(3), 2)), kGroupModBadCommand);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kAll, std::vector<std::vector<Action>>(1025))), kGroupModOutOfBuckets);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kAll, {{output(9)}})), kActionBadOutPort);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kAll, {{output(1)}, {to_group(9)}})), kActionBadOutGroup);
+  EXPECT_EQ(group_mod(change_group(kAdd, 2, kFastFailover, {{output(1)}})), kGroupModInvalidGroup);  // watches nothing
 
-  GroupMod mod = group(kAdd, 2, kAll, {{output(1)}});
+  GroupMod mod = change_group(kAdd, 2, kAll, {{output(1)}});
   mod.buckets[0].weight = 1;
   EXPECT_EQ(group_mod(mod), kGroupModInvalidGroup);
   mod.buckets[0].weight = 0;
@@ -162,45 +171,45 @@ TEST_F(PipelineErrors, OfGroupMods) {
   EXPECT_EQ(group_mod(mod), kNone);
 
   // 1 is watched by 2; 3 names 2.
-  EXPECT_EQ(group_mod(group(kAdd, 3, kAll, {{to_group(2)}})), kNone);
-  EXPECT_EQ(group_mod(group(kModify, 1, kAll, {{to_group(3)}})), kGroupModLoop);
-  EXPECT_EQ(group_mod(group(kModify, 1, kAll, {{to_group(1)}})), kGroupModLoop);
-  EXPECT_EQ(group_mod(group(kDelete, 1)), kGroupModChainedGroup);
-  EXPECT_EQ(group_mod(group(kDelete, 2)), kGroupModChainedGroup);
-  for (uint32_t i = 4; i <= 16; ++i) EXPECT_EQ(group_mod(group(kAdd, i, kAll, {{to_group(i - 1)}})), kNone);
-  EXPECT_EQ(group_mod(group(kAdd, 17, kAll, {{to_group(16)}})), kGroupModChainingUnsupported);
-  EXPECT_EQ(group_mod(group(kAdd, 20)), kNone);
-  EXPECT_EQ(group_mod(group(kModify, 1, kAll, {{to_group(20)}})), kGroupModChainingUnsupported);
-  EXPECT_EQ(group_mod(group(kDelete, group::kAll)), kNone);
+  EXPECT_EQ(group_mod(change_group(kAdd, 3, kAll, {{to_group(2)}})), kNone);
+  EXPECT_EQ(group_mod(change_group(kModify, 1, kAll, {{to_group(3)}})), kGroupModLoop);
+  EXPECT_EQ(group_mod(change_group(kModify, 1, kAll, {{to_group(1)}})), kGroupModLoop);
+  EXPECT_EQ(group_mod(change_group(kDelete, 1)), kGroupModChainedGroup);
+  EXPECT_EQ(group_mod(change_group(kDelete, 2)), kGroupModChainedGroup);
+  for (uint32_t i = 4; i <= 16; ++i) EXPECT_EQ(group_mod(change_group(kAdd, i, kAll, {{to_group(i - 1)}})), kNone);
+  EXPECT_EQ(group_mod(change_group(kAdd, 17, kAll, {{to_group(16)}})), kGroupModChainingUnsupported);
+  EXPECT_EQ(group_mod(change_group(kAdd, 20)), kNone);
+  EXPECT_EQ(group_mod(change_group(kModify, 1, kAll, {{to_group(20)}})), kGroupModChainingUnsupported);
+  EXPECT_EQ(group_mod(change_group(kDelete, group::kAll)), kNone);
   EXPECT_TRUE(pipeline.group_descriptions().empty());
 }
 
 TEST_F(PipelineErrors, OfMeterMods) {
   using enum MeterCommand;
   const MeterBand drop{MeterBandType::kDrop, 1000, 0, 0, 0, {}};
-  EXPECT_EQ(meter_mod(meter(kAdd, 1, meter_flag::kKbps, {drop})), kNone);
-  EXPECT_EQ(meter_mod(meter(kAdd, 1, meter_flag::kKbps, {drop})), kMeterModMeterExists);
-  EXPECT_EQ(meter_mod(meter(kAdd, 0, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
-  EXPECT_EQ(meter_mod(meter(kAdd, 0xffff0001, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
-  EXPECT_EQ(meter_mod(meter(kModify, Meters::kAll, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
-  EXPECT_EQ(meter_mod(meter(kDelete, 0)), kMeterModInvalidMeter);
-  EXPECT_EQ(meter_mod(meter(kModify, 2, meter_flag::kKbps, {drop})), kMeterModUnknownMeter);
-  EXPECT_EQ(meter_mod(meter(kDelete, 2)), kNone);
-  EXPECT_EQ(meter_mod(meter(static_cast<MeterCommand>(3), 2)), kMeterModBadCommand);
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps | meter_flag::kPktps, {drop})), kMeterModBadFlags);
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, 16, {drop})), kMeterModBadFlags);
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps, std::vector<MeterBand>(17, drop))), kMeterModOutOfBands);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 1, meter_flag::kKbps, {drop})), kNone);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 1, meter_flag::kKbps, {drop})), kMeterModMeterExists);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 0, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 0xffff0001, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
+  EXPECT_EQ(meter_mod(change_meter(kModify, Meters::kAll, meter_flag::kKbps, {drop})), kMeterModInvalidMeter);
+  EXPECT_EQ(meter_mod(change_meter(kDelete, 0)), kMeterModInvalidMeter);
+  EXPECT_EQ(meter_mod(change_meter(kModify, 2, meter_flag::kKbps, {drop})), kMeterModUnknownMeter);
+  EXPECT_EQ(meter_mod(change_meter(kDelete, 2)), kNone);
+  EXPECT_EQ(meter_mod(change_meter(static_cast<MeterCommand>(3), 2)), kMeterModBadCommand);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps | meter_flag::kPktps, {drop})), kMeterModBadFlags);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, 16, {drop})), kMeterModBadFlags);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps, std::vector<MeterBand>(17, drop))), kMeterModOutOfBands);
   MeterBand band = drop;
   band.rate = 0;
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps, {drop, band})), kMeterModBadRate);
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps | meter_flag::kBurst, {drop})), kMeterModBadBurst);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps, {drop, band})), kMeterModBadRate);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps | meter_flag::kBurst, {drop})), kMeterModBadBurst);
   band = drop;
   band.type = MeterBandType::kExperimenter;
-  EXPECT_EQ(meter_mod(meter(kModify, 1, meter_flag::kKbps, {band})), kMeterModBadBand);
+  EXPECT_EQ(meter_mod(change_meter(kModify, 1, meter_flag::kKbps, {band})), kMeterModBadBand);
   band.type = MeterBandType::kDscpRemark;
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps, {band})), kMeterModBadBandValue);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps, {band})), kMeterModBadBandValue);
   band.precedence_levels = 1;
-  EXPECT_EQ(meter_mod(meter(kAdd, 2, meter_flag::kKbps, {band})), kNone);
+  EXPECT_EQ(meter_mod(change_meter(kAdd, 2, meter_flag::kKbps, {band})), kNone);
   std::vector<MeterStats> stats;
   EXPECT_EQ(pipeline.meter_stats(7, 0, stats), kMeterModUnknownMeter);
   EXPECT_EQ(pipeline.meter_stats(Meters::kAll, 0, stats), kNone);
@@ -209,11 +218,11 @@ TEST_F(PipelineErrors, OfMeterMods) {
 
 TEST_F(PipelineErrors, OfMetersThatRunOut) {
   Meters meters;
-  for (uint32_t i = 1; i <= Meters::kMost; ++i) ASSERT_EQ(meters.add(meter(MeterCommand::kAdd, i), 0), kNone);
-  EXPECT_EQ(meters.add(meter(MeterCommand::kAdd, Meters::kMost + 1), 0), kMeterModOutOfMeters);
+  for (uint32_t i = 1; i <= Meters::kMost; ++i) ASSERT_EQ(meters.add(change_meter(MeterCommand::kAdd, i), 0), kNone);
+  EXPECT_EQ(meters.add(change_meter(MeterCommand::kAdd, Meters::kMost + 1), 0), kMeterModOutOfMeters);
   meters.remove(5);
   meters.begin_grace();
-  EXPECT_EQ(meters.add(meter(MeterCommand::kAdd, Meters::kMost + 1), 0), kNone);
+  EXPECT_EQ(meters.add(change_meter(MeterCommand::kAdd, Meters::kMost + 1), 0), kNone);
 }
 
 TEST_F(PipelineErrors, OfTableMods) {
@@ -237,7 +246,9 @@ TEST_F(PipelineErrors, OfTableFeatures) {
     std::vector<TableFeatures> features(all.begin(), all.begin() + 3);
     change(features);
     const ErrorCode error = pipeline.set_table_features(features);
-    if (error != kNone) EXPECT_EQ(pipeline.table_features(), all);
+    if (error != kNone) {
+      EXPECT_EQ(pipeline.table_features(), all);
+    }
     return error;
   };
   EXPECT_EQ(with([](auto& f) { f[1].table = 255; }), kTableFeaturesBadTable);

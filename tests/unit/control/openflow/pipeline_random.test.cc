@@ -137,7 +137,7 @@ class PipelineDice {
 
   FlowMod flow_mod(Version version) {
     FlowMod mod;
-    mod.command = one_in(2) ? FlowCommand::kAdd : static_cast<FlowCommand>(below(5));
+    mod.command = one_in(3) ? static_cast<FlowCommand>(below(5)) : FlowCommand::kAdd;
     const bool removes = mod.command == FlowCommand::kDelete || mod.command == FlowCommand::kDeleteStrict;
     if (version == Version::k1_3) {
       mod.table = static_cast<uint8_t>(one_in(20) ? 255 : below(kTablesUsed));
@@ -149,9 +149,11 @@ class PipelineDice {
     mod.priority = static_cast<uint16_t>(10 + below(3));
     if (one_in(4)) mod.flags |= flow_flag::kSendFlowRemoved;
     if (one_in(6)) mod.flags |= flow_flag::kCheckOverlap;
-    if (one_in(4)) mod.idle_timeout = static_cast<uint16_t>(1 + below(3));
-    if (one_in(4)) mod.hard_timeout = static_cast<uint16_t>(1 + below(5));
+    if (one_in(8)) mod.idle_timeout = static_cast<uint16_t>(1 + below(3));
+    if (one_in(8)) mod.hard_timeout = static_cast<uint16_t>(1 + below(5));
     if (removes && one_in(3)) mod.out_port = 1 + below(3);
+    // Otherwise they would often empty all tables.
+    if (mod.command == FlowCommand::kDelete && mod.match.key.mask == KeyMatch().mask) mod.cookie_mask = 3;
     if (removes && version == Version::k1_3 && one_in(5)) mod.out_group = below(5);
     if (!removes) mod.instructions = instructions(version, mod.table);
     return mod;
@@ -300,12 +302,12 @@ TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
   PipelineDice dice(static_cast<uint32_t>(GetParam()));
   PipelineOptions options;
   options.ports = {1, 2, 3, port::kLocal};
-  options.most_entries = 30;
+  options.most_entries = 24;
   options.most_words = 1u << 16;
   OpenFlowPipeline pipeline(options);
   NaiveSwitch naive;
   naive.ports = {1, 2, 3};
-  naive.most_entries = 30;
+  naive.most_entries = 24;
   naive.meters = {1};
   MeterMod meter;
   meter.meter = 1;
@@ -314,7 +316,7 @@ TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
   ASSERT_EQ(pipeline.meter_mod(meter, 0), ErrorCode::kNone);
   Time now = 1;
   std::map<ErrorCode, int> errors;
-  for (int step = 0; step < 1500; ++step) {
+  for (int step = 0; step < 2000; ++step) {
     if (dice.one_in(8)) {
       const GroupMod mod = dice.group_mod();
       const ErrorCode expected = naive.group_mod(mod, now);
@@ -339,7 +341,7 @@ TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
   for (const ErrorCode error :
        {ErrorCode::kNone, ErrorCode::kActionBadOutPort, ErrorCode::kActionBadOutGroup, ErrorCode::kFlowModOverlap,
         ErrorCode::kInstructionBadTableId, ErrorCode::kGroupModGroupExists, ErrorCode::kGroupModUnknownGroup,
-        ErrorCode::kFlowModBadTableId, ErrorCode::kGroupModLoop})
+        ErrorCode::kFlowModBadTableId, ErrorCode::kGroupModLoop, ErrorCode::kFlowModTableFull})
     EXPECT_GT(errors[error], 0) << static_cast<int>(error);
 }
 

@@ -10,6 +10,8 @@
 namespace headrace::openflow {
 namespace {
 
+using namespace samples;
+
 const ProgramNames kProgramNames{[](uint32_t group) { return group + 100; }, [](uint32_t meter) { return meter + 7; }};
 
 std::vector<Op> ops_of(const OpRange& range) {
@@ -30,7 +32,7 @@ TEST(ProgramWords, HaveEachOperation) {
   metadata.metadata_mask = 0xff000000000000ff;
   const std::vector<Action> actions{output(port::kController, 77),
                                     to_group(5),
-                                    set_field("ipv6_src", 0x8899aabbccddeeff, 0x0011223344556677),
+                                    set_field("ipv6_src", "0011:2233:4455:6677:8899:aabb:ccdd:eeff"),
                                     action(ActionType::kSetNwTtl, 9),
                                     action(ActionType::kDecNwTtl),
                                     action(ActionType::kPushVlan, 0, 0x88a8),
@@ -100,13 +102,13 @@ TEST(ProgramWords, SetEachFieldOfAKey) {
 
 TEST(ProgramWords, PutAnActionSetInItsOrder) {
   const std::vector<Action> written{output(1),
-                                    set_field("eth_dst", 1),
+                                    set_field("eth_dst", "00:00:00:00:00:01"),
                                     action(ActionType::kPushVlan, 0, 0x8100),
                                     action(ActionType::kDecNwTtl),
-                                    set_field("eth_dst", 2),
+                                    set_field("eth_dst", "00:00:00:00:00:02"),
                                     action(ActionType::kPopMpls, 0, 0x800),
                                     action(ActionType::kCopyTtlIn),
-                                    set_field("vlan_vid", 3),
+                                    set_field("vlan_vid", "3"),
                                     output(2)};
   const auto words = *entry_program({write(written)}, kProgramNames);
   const ProgramView program(words.data());
@@ -116,24 +118,25 @@ TEST(ProgramWords, PutAnActionSetInItsOrder) {
   EXPECT_EQ(program.write_actions().end()[-1], 2u);
   EXPECT_TRUE(program.apply_actions().empty());
   // A group takes the place of an output.
-  const auto grouped = *bucket_program({to_group(1), output(1), set_field("eth_dst", 1)}, kProgramNames);
+  const auto grouped =
+      *bucket_program({to_group(1), output(1), set_field("eth_dst", "00:00:00:00:00:01")}, kProgramNames);
   EXPECT_EQ(ops_of(ProgramView(grouped.data()).apply_actions()), (std::vector<Op>{Op::kSetField, Op::kGroup}));
 }
 
 TEST(ProgramWords, TellWhatADeviceCanDo) {
   EXPECT_TRUE(simple({}));
   EXPECT_TRUE(simple({apply({output(1)})}));
-  EXPECT_TRUE(simple({apply({set_field("nw_dst", 1), action(ActionType::kDecNwTtl), output(1)})}));
-  EXPECT_TRUE(simple({apply({set_field("nw_dst", 1)}), go_to(1)}));
+  EXPECT_TRUE(simple({apply({set_field("nw_dst", "0.0.0.1"), action(ActionType::kDecNwTtl), output(1)})}));
+  EXPECT_TRUE(simple({apply({set_field("nw_dst", "0.0.0.1")}), go_to(1)}));
   EXPECT_TRUE(simple({write({action(ActionType::kPopVlan), output(port::kLocal)}), go_to(1)}));
   EXPECT_TRUE(simple({apply({to_group(1)})}));
   EXPECT_FALSE(simple({apply({output(1), output(2)})}));
-  EXPECT_FALSE(simple({apply({output(1), set_field("nw_dst", 1)})}));
+  EXPECT_FALSE(simple({apply({output(1), set_field("nw_dst", "0.0.0.1")})}));
   EXPECT_FALSE(simple({apply({output(1)}), go_to(1)}));
-  EXPECT_FALSE(simple({apply({output(1)}), write({set_field("nw_dst", 1)})}));
+  EXPECT_FALSE(simple({apply({output(1)}), write({set_field("nw_dst", "0.0.0.1")})}));
   EXPECT_FALSE(simple({apply({output(port::kFlood)})}));
   EXPECT_FALSE(simple({apply({output(port::kController)})}));
-  EXPECT_FALSE(simple({apply({set_field("arp_op", 1)})}));
+  EXPECT_FALSE(simple({apply({set_field("arp_op", "1")})}));
   EXPECT_FALSE(simple({apply({action(ActionType::kPushMpls, 0, 0x8847)})}));
   EXPECT_FALSE(simple({through_meter(1), apply({output(1)})}));
 }
