@@ -31,14 +31,15 @@ struct PipelineState {
   bool operator==(const PipelineState&) const = default;
 };
 
-PipelineState state_of(const OpenFlowPipeline& pipeline, Time now) {
+/// \param tables with the features of tables, which take long to list
+PipelineState state_of(const OpenFlowPipeline& pipeline, Time now, bool tables) {
   PipelineState state;
   uint32_t cursor = 0;
   while (pipeline.flow_stats({}, now, cursor, 1000, state.flows)) {
   }
   state.groups = pipeline.group_descriptions();
   (void)pipeline.meter_configurations(Meters::kAll, state.meters);
-  state.tables = pipeline.table_features();
+  if (tables) state.tables = pipeline.table_features();
   return state;
 }
 
@@ -105,14 +106,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   OpenFlowPipeline pipeline(options);
   for (uint32_t port = 1; port < 4; ++port) pipeline.set_port_alive(port, true);
   Time now = 1;
-  PipelineState before = state_of(pipeline, now);
   for (std::span<const std::uint8_t> stream(data, size); stream.size() >= 8;) {
     const size_t length = std::clamp<size_t>(read_header(stream).length, 8, stream.size());
     Message message;
     ErrorCode error = decode(stream.first(length), message);
     stream = stream.subspan(length);
-    if (error != ErrorCode::kNone || !obey(pipeline, message, now, error)) continue;
-    const PipelineState after = state_of(pipeline, now);
+    if (error != ErrorCode::kNone) continue;
+    const bool tables = message.type() == MessageType::kTableMod || message.type() == MessageType::kMultipartRequest;
+    const PipelineState before = state_of(pipeline, now, tables);
+    if (!obey(pipeline, message, now, error)) continue;
+    const PipelineState after = state_of(pipeline, now, tables);
     if (error != ErrorCode::kNone) require_pipeline(after == before, "a message that is refused has changed something");
     pipeline.commit();
     check_entries(pipeline, after, now);
@@ -120,9 +123,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     pipeline.expire(now);
     std::vector<std::uint8_t> out;
     for (FlowRemoved& removed : pipeline.settle()) (void)encode({message.version, 0, std::move(removed), 0}, out);
-    before = state_of(pipeline, now);
     MultipartReply reply;
-    reply.body = before.flows;
+    reply.body = after.flows;
     (void)encode({message.version, 0, std::move(reply), 0}, out);
   }
   return 0;

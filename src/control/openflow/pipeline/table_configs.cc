@@ -44,7 +44,7 @@ uint16_t for_entries(uint16_t property) {
 TableFeatures TableConfigs::all_of(uint32_t table, uint32_t most_entries) {
   TableFeatures all;
   all.table = static_cast<uint8_t>(table);
-  all.name = "table" + std::to_string(table);
+  all.name = default_name(table);
   all.metadata_match = all.metadata_write = ~uint64_t{0};
   all.max_entries = most_entries;
   std::vector<uint32_t> instructions, next, actions, matched, wildcards, set;
@@ -70,16 +70,16 @@ TableFeatures TableConfigs::all_of(uint32_t table, uint32_t most_entries) {
   return all;
 }
 
-TableConfigs::TableConfigs(uint32_t most_entries) : most_entries_(most_entries) {
-  for (uint32_t table = 0; table < kMostTables; ++table) features_[table] = all_of(table, most_entries);
-  present_.set();
-}
+TableConfigs::TableConfigs(uint32_t most_entries) : most_entries_(most_entries) { present_.set(); }
 
 ErrorCode TableConfigs::table_mod(const TableMod& mod) {
   if (mod.table != kAllTables && !has(mod.table)) return ErrorCode::kTableModBadTable;
   if ((mod.config & ~kConfigBits) != 0) return ErrorCode::kTableModBadConfig;
-  for (TableFeatures& features : features_)
-    if (mod.table == kAllTables || features.table == mod.table) features.config = mod.config;
+  if (mod.table == kAllTables) {
+    config_.fill(mod.config);
+  } else {
+    config_[mod.table] = mod.config;
+  }
   return ErrorCode::kNone;
 }
 
@@ -116,16 +116,20 @@ ErrorCode TableConfigs::set(const std::vector<TableFeatures>& features, const st
     if (const ErrorCode error = check(wanted, all_of(wanted.table, most_entries_)); error != ErrorCode::kNone)
       return error;
   if ((has_entries & ~present).any()) return ErrorCode::kTableFeaturesEperm;
-  for (const TableFeatures& wanted : features) features_[wanted.table] = wanted;
+  for (const TableFeatures& wanted : features) {
+    set_[wanted.table] = wanted;
+    config_[wanted.table] = wanted.config;
+  }
   present_ = present;
   return ErrorCode::kNone;
 }
 
 std::vector<TableFeatures> TableConfigs::features() const {
   std::vector<TableFeatures> all;
-  for (const TableFeatures& one : features_) {
-    if (!present_[one.table]) continue;
-    all.push_back(one);
+  for (uint32_t table = 0; table < kMostTables; ++table) {
+    if (!present_[table]) continue;
+    all.push_back(set_[table] ? *set_[table] : all_of(table, most_entries_));
+    all.back().config = config_[table];
     for (TableProperty& property : all.back().properties)
       if (for_entries(property.type) == table_property::kNextTables)
         std::erase_if(property.values, [&](uint32_t next) { return !has(next); });

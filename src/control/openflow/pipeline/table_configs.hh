@@ -5,6 +5,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ class TableConfigs {
   explicit TableConfigs(uint32_t most_entries);
 
   bool has(uint32_t table) const { return table < kMostTables && present_[table]; }
-  uint32_t most_entries(uint32_t table) const { return features_[table].max_entries; }
-  const std::string& name(uint32_t table) const { return features_[table].name; }
+  uint32_t most_entries(uint32_t table) const { return set_[table] ? set_[table]->max_entries : most_entries_; }
+  std::string name(uint32_t table) const { return set_[table] ? set_[table]->name : default_name(table); }
 
   /// Errors: TABLE_MOD_FAILED with BAD_TABLE and BAD_CONFIG.
   ErrorCode table_mod(const TableMod& mod);
@@ -37,12 +38,14 @@ class TableConfigs {
   std::vector<TableFeatures> features() const;
 
  private:
-  /// What tables can do that follow `table`, or those that all have.
+  static std::string default_name(uint32_t table) { return "table" + std::to_string(table); }
+  /// All that a table can do.
   static TableFeatures all_of(uint32_t table, uint32_t most_entries);
   static ErrorCode check(const TableFeatures& wanted, const TableFeatures& possible);
 
   const uint32_t most_entries_;
-  std::array<TableFeatures, kMostTables> features_;
+  std::array<std::optional<TableFeatures>, kMostTables> set_;  // what a controller has set
+  std::array<uint32_t, kMostTables> config_{};
   std::bitset<kMostTables> present_;
 };
 
