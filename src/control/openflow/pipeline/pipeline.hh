@@ -74,7 +74,7 @@ class OpenFlowPipeline {
   /// Removed entries that settle() has not settled.
   size_t unsettled() const;
 
-  /// A port has come to life or died: its link, or its configuration.
+  /// A port has come to life or died: its link, or its configuration. At first all are dead.
   void set_port_alive(uint32_t port, bool alive) { groups_.set_port_alive(port, alive); }
   /// Whether a packet that misses goes to a controller: somebody speaks 1.0.
   void set_miss_to_controller(bool on);

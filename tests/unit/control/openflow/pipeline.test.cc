@@ -5,6 +5,7 @@
 
 #include "headrace/rcu.hh"
 #include "pipeline_messages.hh"
+#include "unit/tables/host_mirror.hh"
 
 namespace headrace::openflow {
 namespace {
@@ -240,6 +241,34 @@ TEST_F(PipelineTest, WidensATableWhenAnEntryNeedsIt) {
   EXPECT_EQ(all_flows(pipeline)[0].packets, 2u);
   flow_mod(flow(kDeleteStrict, "in_port=1", 1));
   EXPECT_EQ(port_of("in_port=1"), 0u);
+}
+
+TEST_F(PipelineTest, HasACopyForADevice) {
+  ASSERT_EQ(pipeline.group_mod(change_group(GroupCommand::kAdd, 9, GroupType::kSelect, {{output(1)}, {output(2)}}), 0),
+            ErrorCode::kNone);
+  flow_mod(flow(kAdd, "in_port=1", 1, {apply({output(3)})}));
+  flow_mod(flow(kAdd, "in_port=2", 1, {apply({to_group(9)})}));
+  FlowMod wide = flow(kAdd, "ipv6,ipv6_dst=2001:db8::1", 2, {apply({output(4)})});
+  wide.table = 7;
+  flow_mod(wide);
+  pipeline.set_miss_to_controller(true);
+  HostMirror mirror;
+  const OpenFlowView copy = pipeline.mirror(mirror);
+  // The copy stays as it is.
+  flow_mod(flow(kDelete, "", 0));
+  ASSERT_EQ(pipeline.group_mod(change_group(GroupCommand::kDelete, 9), 0), ErrorCode::kNone);
+  pipeline.set_miss_to_controller(false);
+  EXPECT_TRUE(copy.miss_to_controller());
+  EXPECT_FALSE(copy.has_table(1));
+  const auto found = [&](uint32_t table, const char* key) { return copy.find(table, packet_key_of(key).w); };
+  EXPECT_EQ(copy.program(found(0, "in_port=1").data).only_port(), 3u);
+  EXPECT_EQ(copy.program(found(7, "ipv6,ipv6_dst=2001:db8::1").data).only_port(), 4u);
+  EXPECT_EQ(found(7, "ipv6").number, AclMatch::kNone);
+  const uint32_t* const op = copy.program(found(0, "in_port=2").data).apply_actions().begin();
+  const GroupView group = copy.group(op_slot(*op));
+  ASSERT_TRUE(group.exists());
+  EXPECT_EQ(copy.program(group.program(group.choose(0))).only_port(), 1u);
+  EXPECT_EQ(copy.program(group.program(group.choose(~0u))).only_port(), 2u);
 }
 
 TEST_F(PipelineTest, CountsTables) {
