@@ -38,8 +38,14 @@ AclTable::~AclTable() {
 void AclTable::publish_generation() {
   auto made = std::make_unique<AclGeneration>(groups_->generation());
   current_.store(made.get(), std::memory_order_release);
+  if (place_ != nullptr) __atomic_store_n(place_, made.get(), __ATOMIC_RELEASE);
   std::swap(generation_, made);
   if (made) rcu::retire([old = std::shared_ptr<AclGeneration>(std::move(made))] {});
+}
+
+void AclTable::publish_at(const AclGeneration** place) {
+  place_ = place;
+  if (place_ != nullptr) __atomic_store_n(place_, generation_.get(), __ATOMIC_RELEASE);
 }
 
 void AclTable::make_room() {

@@ -68,6 +68,8 @@ class AclTable {
 
   /// What a reader looks up in, from any thread; take it anew after each quiescent state.
   AclView view() const { return AclView(current_.load(std::memory_order_acquire)); }
+  /// Keeps what view() leads to in a word of the owner's as well, for readers who load it there; null: does not any more.
+  void publish_at(const AclGeneration** place);
   /// The view of a device's copy. The table must not change meanwhile.
   AclView mirror(Mirror& mirror) const { return AclView(mirror.object(groups_->mirror(mirror))); }
 
@@ -100,6 +102,7 @@ class AclTable {
   std::unique_ptr<AclGroups> groups_;
   std::unique_ptr<AclGeneration> generation_;
   std::atomic<const AclGeneration*> current_{nullptr};
+  const AclGeneration** place_ = nullptr;
 
   std::vector<Entry> entries_;
   size_t size_ = 0;

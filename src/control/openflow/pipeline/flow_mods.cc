@@ -1,0 +1,200 @@
+/// \file
+/// Flow-mods of both versions: ONF TS-023, section 6.4, and OpenFlow 1.0.0, section 4.6.
+
+#include <new>
+
+#include "control/openflow/consistency.hh"
+#include "control/openflow/pipeline/pipeline.hh"
+
+namespace headrace::openflow {
+
+namespace {
+
+bool is_1_0(Version version) { return version == Version::k1_0; }
+
+uint32_t rank_of(const FlowMod& mod) { return mod.match.exact_1_0 ? kExactRank : mod.priority; }
+
+/// A match whose value has no bits beside its mask.
+KeyMatch masked(const KeyMatch& match) {
+  KeyMatch result = match;
+  for (uint32_t i = 0; i < key_word::kCount; ++i) result.value[i] &= result.mask[i];
+  return result;
+}
+
+/// Flags that an entry keeps.
+constexpr uint64_t kEntryFlags = flow_flag::kSendFlowRemoved | flow_flag::kCheckOverlap | flow_flag::kResetCounts |
+                                 flow_flag::kNoPacketCounts | flow_flag::kNoByteCounts;
+
+}  // namespace
+
+ErrorCode OpenFlowPipeline::flow_mod(const FlowMod& mod, Version version, Time now) {
+  try {
+    switch (mod.command) {
+      case FlowCommand::kAdd:
+        return add(mod, version, now);
+      case FlowCommand::kModify:
+      case FlowCommand::kModifyStrict:
+        return modify(mod, version, mod.command == FlowCommand::kModifyStrict, now);
+      case FlowCommand::kDelete:
+      case FlowCommand::kDeleteStrict:
+        return remove(mod, version, mod.command == FlowCommand::kDeleteStrict, now);
+    }
+  } catch (const std::bad_alloc&) {
+    return ErrorCode::kFlowModTableFull;
+  }
+  return ErrorCode::kFlowModBadCommand;
+}
+
+/// What an addition or a modification must fulfill.
+ErrorCode OpenFlowPipeline::check(const FlowMod& mod, Version version) const {
+  const uint8_t table = is_1_0(version) ? 0 : mod.table;
+  if (!configs_.has(table)) return ErrorCode::kFlowModBadTableId;
+  if ((mod.flags & flow_flag::kEmergency10) != 0)
+    // There is no emergency flow cache: it is always full.
+    return mod.idle_timeout != 0 || mod.hard_timeout != 0 ? ErrorCode::kFlowModBadTimeout
+                                                          : ErrorCode::kFlowModTableFull;
+  if ((mod.flags & ~kEntryFlags) != 0) return ErrorCode::kFlowModBadFlags;
+  if (const ErrorCode error = check_instructions(mod.instructions, table, switch_names_); error != ErrorCode::kNone)
+    return error;
+  return is_1_0(version) ? ErrorCode::kNone : check_consistency(mod.match.key, mod.instructions);
+}
+
+bool OpenFlowPipeline::tables_of(uint8_t table, Version version, uint32_t& first, uint32_t& last) const {
+  first = 0;
+  last = kMostTables - 1;
+  if (is_1_0(version) || table == kAllTables) return true;
+  first = last = table;
+  return configs_.has(table);
+}
+
+uint32_t OpenFlowPipeline::find(const FlowTable& table, const FlowMod& mod, Version version) const {
+  const KeyMatch match = masked(mod.match.key);
+  const uint32_t number = table.find(match, rank_of(mod));
+  if (number != FlowTable::kNone) return number;
+  // An entry that is exact in 1.0 has a priority for 1.3, and the reverse.
+  if (mod.match.exact_1_0) return table.find(match, mod.priority);
+  const uint32_t exact = is_1_0(version) ? FlowTable::kNone : table.find(match, kExactRank);
+  return exact != FlowTable::kNone && entries_[exact].priority == mod.priority ? exact : FlowTable::kNone;
+}
+
+void OpenFlowPipeline::each_named(const FlowMod& mod, Version version, bool strict, const Visit& visit) const {
+  uint32_t first, last;
+  if (!tables_of(mod.table, version, first, last)) return;
+  const bool filters = mod.command == FlowCommand::kDelete || mod.command == FlowCommand::kDeleteStrict;
+  const auto filtered = [&](uint32_t number) {
+    const FlowEntry& entry = entries_[number];
+    if (!is_1_0(version) && ((entry.cookie ^ mod.cookie) & mod.cookie_mask) != 0) return;
+    if (filters && mod.out_port != port::kAny && !entry.program->outputs_to(mod.out_port)) return;
+    if (filters && !is_1_0(version) && mod.out_group != group::kAny && !entry.program->names_group(mod.out_group))
+      return;
+    visit(number);
+  };
+  for (uint32_t i = first; i <= last; ++i) {
+    const FlowTable* const table = this->table(i);
+    if (table == nullptr) continue;
+    if (!strict) {
+      table->each_within(masked(mod.match.key), filtered);
+    } else if (const uint32_t number = find(*table, mod, version); number != FlowTable::kNone) {
+      filtered(number);
+    }
+  }
+}
+
+ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
+  if (const ErrorCode error = check(mod, version); error != ErrorCode::kNone) return error;
+  const uint8_t table_number = is_1_0(version) ? 0 : mod.table;
+  FlowTable& table = make_table(table_number);
+  const KeyMatch match = masked(mod.match.key);
+  const uint32_t rank = rank_of(mod);
+  if ((mod.flags & flow_flag::kCheckOverlap) != 0 && table.overlaps(match, rank)) return ErrorCode::kFlowModOverlap;
+  const uint32_t same = find(table, mod, version);
+  if (same == FlowTable::kNone && table.size() >= configs_.most_entries(table_number))
+    return ErrorCode::kFlowModTableFull;
+  Program* program = nullptr;
+  if (const ErrorCode error = programs_.take(mod.instructions, program_names_, program); error != ErrorCode::kNone)
+    return error;
+
+  uint32_t number = same;
+  Count base;
+  if (same != FlowTable::kNone) {
+    // Only 1.3 can keep what the entry has counted.
+    const bool reset = is_1_0(version) || (mod.flags & flow_flag::kResetCounts) != 0;
+    base = reset ? entry_counters_.sum(same) : entries_[same].base;
+  }
+  if (same != FlowTable::kNone && entries_[same].rank == rank) {
+    set_program(number, program);
+  } else {
+    try {
+      number = take_number();
+    } catch (const std::bad_alloc&) {
+      programs_.release(program);
+      throw;
+    }
+    FlowEntry& entry = entries_[number];
+    entry.rank = rank;
+    entry.program = program;
+    before_change(&table);
+    try {
+      table.insert(number, match);
+    } catch (const std::bad_alloc&) {
+      entry = {};
+      free_numbers_.push_back(number);
+      programs_.release(program);
+      throw;
+    }
+    entry.state = FlowEntry::State::kThere;
+    entry.table = table_number;
+    use(number);
+    ++size_;
+    if (same != FlowTable::kNone) {
+      // Counts go on under another number.
+      const Count counted = count_of(same);
+      const bool reset = is_1_0(version) || (mod.flags & flow_flag::kResetCounts) != 0;
+      base = {};
+      if (!reset) {
+        base.packets -= counted.packets;
+        base.bytes -= counted.bytes;
+      }
+      remove_entry(same, FlowRemovedReason::kDelete, now, true);
+    }
+  }
+  FlowEntry& entry = entries_[number];
+  entry.priority = mod.priority;
+  entry.idle_timeout = mod.idle_timeout;
+  entry.hard_timeout = mod.hard_timeout;
+  entry.flags = mod.flags & kEntryFlags;
+  entry.cookie = mod.cookie;
+  entry.created = now;
+  entry.base = base;
+  set_timer(number, now);
+  return ErrorCode::kNone;
+}
+
+ErrorCode OpenFlowPipeline::modify(const FlowMod& mod, Version version, bool strict, Time now) {
+  if (const ErrorCode error = check(mod, version); error != ErrorCode::kNone) return error;
+  std::vector<uint32_t> named;
+  each_named(mod, version, strict, [&](uint32_t number) { named.push_back(number); });
+  if (named.empty()) return is_1_0(version) ? add(mod, version, now) : ErrorCode::kNone;
+  Program* program = nullptr;
+  for (size_t i = 0; i < named.size(); ++i) {
+    // Only the first one can fail: then there is such a program.
+    if (const ErrorCode error = programs_.take(mod.instructions, program_names_, program); error != ErrorCode::kNone)
+      return error;
+    set_program(named[i], program);
+    FlowEntry& entry = entries_[named[i]];
+    if (is_1_0(version)) entry.cookie = mod.cookie;
+    if ((mod.flags & flow_flag::kResetCounts) != 0) entry.base = entry_counters_.sum(named[i]);
+  }
+  return ErrorCode::kNone;
+}
+
+ErrorCode OpenFlowPipeline::remove(const FlowMod& mod, Version version, bool strict, Time now) {
+  uint32_t first, last;
+  if (!tables_of(mod.table, version, first, last)) return ErrorCode::kFlowModBadTableId;
+  std::vector<uint32_t> named;
+  each_named(mod, version, strict, [&](uint32_t number) { named.push_back(number); });
+  remove_all(named, FlowRemovedReason::kDelete, now);
+  return ErrorCode::kNone;
+}
+
+}  // namespace headrace::openflow

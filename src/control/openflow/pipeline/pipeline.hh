@@ -1,0 +1,173 @@
+#pragma once
+/// \file
+/// The tables, groups and meters of an OpenFlow switch, as messages change them and packets find them.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "control/openflow/messages.hh"
+#include "control/openflow/multipart.hh"
+#include "control/openflow/pipeline/flow_table.hh"
+#include "control/openflow/pipeline/groups.hh"
+#include "control/openflow/pipeline/meters.hh"
+#include "control/openflow/pipeline/table_configs.hh"
+#include "headrace/mirror.hh"
+#include "headrace/rcu.hh"
+#include "tables/openflow/openflow_view.hh"
+
+namespace headrace::openflow {
+
+struct PipelineOptions {
+  /// Numbers of the ports that there are, or may be, each below LiveView::kPorts. LOCAL is one, too, if it is named.
+  std::vector<uint32_t> ports;
+  /// Entries of a table.
+  uint32_t most_entries = 1u << 20;
+  /// Words of programs and groups.
+  uint32_t most_words = 1u << 25;
+};
+
+/// The control side of a switch, with the semantics of OpenFlow 1.0.0 and 1.3.5. One thread at a time calls it, while
+/// workers and devices use views.
+///
+/// A function that gets a message returns kNone, or an error, and then nothing has changed. Changes become visible to
+/// readers in the order of the messages: those of one table together, at the latest with commit(). No function waits for
+/// readers, except that AclTable::commit() does when a table has doubled.
+///
+/// What was removed goes on to count until no packet can meet it any more; then settle() makes its FlowRemoved.
+class OpenFlowPipeline {
+ public:
+  explicit OpenFlowPipeline(PipelineOptions options);
+  OpenFlowPipeline(const OpenFlowPipeline&) = delete;
+  OpenFlowPipeline& operator=(const OpenFlowPipeline&) = delete;
+
+  /// Errors: FLOW_MOD_FAILED with its codes; those of check_instructions() and check_consistency(). The buffer is not looked
+  /// at. In 1.0 a change or a removal is for all tables, and an addition for table 0.
+  ErrorCode flow_mod(const FlowMod& mod, Version version, Time now);
+  ErrorCode group_mod(const GroupMod& mod, Time now);
+  ErrorCode meter_mod(const MeterMod& mod, Time now);
+  ErrorCode table_mod(const TableMod& mod) { return configs_.table_mod(mod); }
+  /// Actions of a packet-out.
+  ErrorCode check_packet_out(const std::vector<Action>& actions) const {
+    return check_actions(actions, switch_names_, true);
+  }
+
+  /// Makes all changes visible. Returns a point in time: see seen().
+  rcu::Epoch commit();
+  /// Whether no packet can meet what was there before a commit(). A barrier's answer waits for this, and then for what
+  /// settle() returns: never by blocking.
+  static bool seen(rcu::Epoch point) { return rcu::returned(point); }
+
+  /// Removes entries whose time has come. Call it every 100 ms or at next_expiry().
+  void expire(Time now);
+  /// When the next entry has to be looked at; kNoTime: never.
+  Time next_expiry() const { return due_.empty() ? kNoTime : due_.begin()->first; }
+  /// What has become of removed entries that no packet can meet any more: messages for those that asked for one, in the
+  /// order of removal within a table, with exact counts.
+  std::vector<FlowRemoved> settle();
+  /// Removed entries that settle() has not settled.
+  size_t unsettled() const;
+
+  /// A port has come to life or died: its link, or its configuration. At first all are dead.
+  void set_port_alive(uint32_t port, bool alive) { groups_.set_port_alive(port, alive); }
+  /// Whether a packet that misses goes to a controller: somebody speaks 1.0.
+  void set_miss_to_controller(bool on);
+
+  /// Appends the statistics of at most `most` entries that the request names, from entry `cursor` on, which begins with 0
+  /// and is changed. False if these were the last ones. An entry that stays meanwhile is shown once.
+  bool flow_stats(const FlowRequest<MultipartType::kFlow>& request, Time now, uint32_t& cursor, size_t most,
+                  std::vector<FlowStats>& stats) const;
+  AggregateStats aggregate_stats(const FlowRequest<MultipartType::kAggregate>& request) const;
+  /// All tables in 1.3; in 1.0, too, with names and sizes.
+  std::vector<TableStats> table_stats() const;
+  /// Errors: GROUP_MOD_FAILED/UNKNOWN_GROUP never: a group that does not exist has no statistics.
+  std::vector<GroupStats> group_stats(uint32_t group, Time now) const;
+  std::vector<GroupDescription> group_descriptions() const;
+  /// Errors: METER_MOD_FAILED/UNKNOWN_METER.
+  ErrorCode meter_stats(uint32_t meter, Time now, std::vector<MeterStats>& stats) const;
+  ErrorCode meter_configurations(uint32_t meter, std::vector<MeterConfig>& configs) const;
+  std::vector<TableFeatures> table_features() const { return configs_.features(); }
+  /// Errors: TABLE_FEATURES_FAILED with its codes; EPERM if a table with entries would go.
+  ErrorCode set_table_features(const std::vector<TableFeatures>& features);
+
+  /// For readers on the host.
+  OpenFlowView view() const { return OpenFlowView(tables_.get()); }
+  /// The view of a device's copy. Nobody may change the pipeline meanwhile.
+  OpenFlowView mirror(Mirror& mirror) const;
+  /// Of the longest keys that tables have.
+  uint32_t key_words() const;
+
+  /// For workers, when packets leave: entries by AclMatch::number, tables by lookup_counter() and match_counter().
+  EntryCounters& entry_counters() { return entry_counters_; }
+  EntryCounters& table_counters() { return table_counters_; }
+  static uint32_t lookup_counter(uint32_t table) { return table; }
+  static uint32_t match_counter(uint32_t table) { return 256 + table; }
+  Groups& groups() { return groups_; }
+  Meters& meters() { return meters_; }
+
+  size_t size() const { return size_; }
+
+ private:
+  using Visit = std::function<void(uint32_t)>;
+
+  FlowTable* table(uint32_t number) const { return flow_tables_[number].get(); }
+  FlowTable& make_table(uint32_t number);
+  /// The next change is to a table; null: to something else, or visible at once. What came before becomes visible first.
+  void before_change(FlowTable* table);
+  uint32_t take_number();
+  void settle_tables();
+  void settle_entry(uint32_t number);
+
+  ErrorCode add(const FlowMod& mod, Version version, Time now);
+  ErrorCode modify(const FlowMod& mod, Version version, bool strict, Time now);
+  ErrorCode remove(const FlowMod& mod, Version version, bool strict, Time now);
+  ErrorCode check(const FlowMod& mod, Version version) const;
+  /// The tables that a message is for; false if there is no such one.
+  bool tables_of(uint8_t table, Version version, uint32_t& first, uint32_t& last) const;
+  /// The entry that a strict message of a version is for.
+  uint32_t find(const FlowTable& table, const FlowMod& mod, Version version) const;
+  /// Calls `visit` with the entries that a modification or removal is for.
+  void each_named(const FlowMod& mod, Version version, bool strict, const Visit& visit) const;
+  template <MultipartType kType>
+  bool is_named(const FlowRequest<kType>& request, const FlowEntry& entry) const;
+
+  void use(uint32_t number);
+  void stop_using(uint32_t number);
+  void set_program(uint32_t number, Program* program);
+  void set_timer(uint32_t number, Time now);
+  void remove_entry(uint32_t number, FlowRemovedReason reason, Time now, bool silent = false);
+  Count count_of(uint32_t number) const;
+  FlowStats stats_of(uint32_t number, Time now) const;
+  /// Removes entries that no table's change names.
+  void remove_all(const std::vector<uint32_t>& numbers, FlowRemovedReason reason, Time now);
+
+  const PipelineOptions options_;
+  const std::set<uint32_t> ports_;
+  const uint64_t seed_;
+  const std::unique_ptr<OpenFlowTables> tables_;
+  WordStore store_;
+  Programs programs_{store_};
+  Groups groups_{store_, programs_};
+  Meters meters_;
+  TableConfigs configs_;
+  SwitchNames switch_names_;
+  ProgramNames program_names_;
+
+  std::vector<FlowEntry> entries_;  // by number
+  std::array<std::unique_ptr<FlowTable>, kMostTables> flow_tables_;
+  FlowTable* changing_ = nullptr;  // the table with changes that are not visible yet
+  size_t size_ = 0;
+  std::vector<uint32_t> free_numbers_;
+  std::set<std::pair<Time, uint32_t>> due_;
+  std::unordered_map<uint32_t, FlowRemoved> removing_;  // by number, of entries that may still count
+  std::vector<FlowRemoved> removed_;                    // for settle()
+  EntryCounters entry_counters_, table_counters_;
+};
+
+}  // namespace headrace::openflow
