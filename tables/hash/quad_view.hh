@@ -18,7 +18,7 @@ struct Quad {
 /// The four words at an address that 16 divides, as load_shared() loads each. Aligned pairs of them are not torn either. A
 /// device takes one load for it, and that is what most lookups there are made of.
 HEADRACE_SHADER Quad load_quad(const void* words) {
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#if defined(__CUDA_ARCH__)
   Quad quad;
   asm volatile("ld.volatile.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(quad.w[0]), "=r"(quad.w[1]), "=r"(quad.w[2]), "=r"(quad.w[3])
