@@ -78,10 +78,11 @@ void Interpreter::walk(Work& work, int depth) {
     if (!goes_on) break;
     table = program.goto_table();
   }
-  set.each([&](const uint32_t* op) {
+  uint32_t rank = 0;
+  while (const uint32_t* const op = set.next(rank)) {
     const bool leaves = op_of(op[0]) == Op::kOutput || op_of(op[0]) == Op::kGroup;
-    return act_on(work, op, leaves ? Last::kYes : Last::kNo, depth);
-  });
+    if (!act_on(work, op, leaves ? Last::kYes : Last::kNo, depth)) return;
+  }
 }
 
 bool Interpreter::run(Work& work, const OpRange& ops, Last last, int depth) {

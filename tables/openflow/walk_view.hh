@@ -43,8 +43,11 @@ HEADRACE_SHADER uint32_t select_hash(const PacketKey& key) {
   return static_cast<uint32_t>(h ^ h >> 32);
 }
 
-/// The order in which an action set runs (ONF TS-012, section 5.10), below 64 and different for each type of action.
-/// Groups come before outputs.
+/// Ranks of actions are below this.
+inline constexpr uint32_t kSetRanks = 128;
+
+/// The order in which an action set runs (ONF TS-012, section 5.10), different for each type of action. Groups come before
+/// outputs.
 HEADRACE_SHADER uint32_t set_rank(const uint32_t* op) {
   switch (op_of(op[0])) {
     case Op::kCopyTtlIn:
@@ -103,27 +106,20 @@ class ActionSet {
     end_[count_++] = ops.end();
     return true;
   }
-  /// Calls `visit(op)` for each action, in the order in which the set runs, until it returns false. A set with a group has no
-  /// output.
-  template <typename Visit>
-  HEADRACE_SHADER void each(Visit&& visit) const {
-    bool group = false;
-    for (uint32_t from = 0; from < 128;) {
-      const uint32_t* best = nullptr;
-      uint32_t rank = 128;
-      for (uint32_t i = 0; i < count_; ++i)
-        for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0])) {
-          const uint32_t r = set_rank(op);
-          if (r >= from && r <= rank) {
-            rank = r;
-            best = op;
-          }
-        }
-      if (best == nullptr) return;
-      group = group || op_of(best[0]) == Op::kGroup;
-      if (!(group && op_of(best[0]) == Op::kOutput) && !visit(best)) return;
-      from = rank + 1;
-    }
+  /// The action that runs after those whose rank is below `rank`, which becomes the one after its own; null: there is none.
+  HEADRACE_SHADER const uint32_t* next(uint32_t& rank) const {
+    const uint32_t* best = nullptr;
+    uint32_t lowest = kSetRanks;
+    for (uint32_t i = 0; i < count_; ++i)
+      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0])) {
+        const uint32_t r = set_rank(op);
+        if (r < rank || r > lowest) continue;
+        lowest = r;
+        best = op;
+      }
+    // A set with a group has no output.
+    rank = best != nullptr && op_of(best[0]) == Op::kGroup ? kSetRanks : lowest + 1;
+    return best;
   }
   HEADRACE_SHADER bool goes_somewhere() const {
     for (uint32_t i = 0; i < count_; ++i)
@@ -186,35 +182,12 @@ class Walk {
       send(program.only_port());
       return;
     }
-    if (!run(program.apply_actions(), frame)) return;
-    if (program.has(program_flag::kClears)) set_.clear();
-    if (!set_.write(program.write_actions())) {
-      state = WalkState::kHost;
-      return;
-    }
-    program.write_metadata(key.w + key_word::kMetadata);
-    if (program.has(program_flag::kGoto)) {
-      table = program.goto_table();
-      return;
-    }
-    if (sent_) {
-      // A copy has gone already if the action set sends the packet, too.
-      if (set_.goes_somewhere()) {
-        state = WalkState::kHost;
-        return;
-      }
-    } else {
-      bool host = false;
-      set_.each([&](const uint32_t* op) {
-        host = host || !edit(op, frame);
-        return !host;
-      });
-      if (host) return;
-    }
-    finish(view, frame);
+    run(view, frame, program);
   }
 
  private:
+  enum class Phase : uint8_t { kApply, kSet, kBucket };
+
   /// Ends the walk with an output.
   HEADRACE_SHADER void send(uint32_t to) {
     if (to == reserved_port::kInPort) {
@@ -229,11 +202,69 @@ class Walk {
     state = WalkState::kHost;
     return false;
   }
+  /// Does what a program says and, if it is the last one, what follows: the action set and the bucket of a group. One loop for
+  /// all operations, since each place that makes edits is a lot of code for a device.
   template <typename Frame>
-  HEADRACE_SHADER bool run(const OpRange& ops, const Frame& frame) {
-    for (const uint32_t* op = ops.begin(); op != ops.end(); op += op_words(op[0]))
-      if (!edit(op, frame)) return false;
-    return true;
+  HEADRACE_SHADER void run(const OpenFlowView& view, const Frame& frame, const ProgramView& program) {
+    Phase phase = Phase::kApply;
+    uint32_t rank = 0;
+    const uint32_t* op = program.apply_actions().begin();
+    const uint32_t* end = program.apply_actions().end();
+    for (;;) {
+      const uint32_t* now = nullptr;
+      if (phase == Phase::kSet) {
+        now = set_.next(rank);
+      } else if (op != end) {
+        now = op;
+        op += op_words(op[0]);
+      }
+      if (now != nullptr) {
+        if (!edit(now, frame)) return;
+        continue;
+      }
+      if (phase == Phase::kApply) {
+        if (program.has(program_flag::kClears)) set_.clear();
+        const bool room = set_.write(program.write_actions());
+        program.write_metadata(key.w + key_word::kMetadata);
+        if (program.has(program_flag::kGoto) && room) {
+          table = program.goto_table();
+          return;
+        }
+        // If the packet has left already, the action set only matters if it sends another one.
+        if (!room || (sent_ && set_.goes_somewhere())) {
+          state = WalkState::kHost;
+          return;
+        }
+        if (!sent_) {
+          phase = Phase::kSet;
+          continue;
+        }
+      }
+      if (!sent_ || group_ == 0) {
+        if (sent_) {
+          send(port);
+        } else {
+          state = WalkState::kDropped;
+        }
+        return;
+      }
+      const GroupView group = view.group(group_ - 1);
+      const uint32_t bucket = phase == Phase::kBucket || !group.exists() || group.needs_host()
+                                  ? GroupView::kNoBucket
+                                  : group.choose(select_hash(key));
+      if (bucket == GroupView::kNoBucket) {
+        state = WalkState::kHost;
+        return;
+      }
+      visits.group = group_;
+      visits.bucket = group.counter(bucket);
+      const OpRange actions = view.program(group.program(bucket)).apply_actions();
+      op = actions.begin();
+      end = actions.end();
+      phase = Phase::kBucket;
+      sent_ = false;
+      group_ = 0;
+    }
   }
   /// Makes a change, or notes where the packet goes. False: the host must do it, and the state says so.
   template <typename Frame>
@@ -275,41 +306,6 @@ class Walk {
         return give_up();
     }
   }
-  /// The walk is over, with an output, a group, or nowhere to go.
-  template <typename Frame>
-  HEADRACE_SHADER void finish(const OpenFlowView& view, const Frame& frame) {
-    if (!sent_) {
-      state = WalkState::kDropped;
-      return;
-    }
-    if (group_ != 0) {
-      const GroupView group = view.group(group_ - 1);
-      if (!group.exists() || group.needs_host()) {
-        state = WalkState::kHost;
-        return;
-      }
-      const uint32_t bucket = group.choose(select_hash(key));
-      if (bucket == GroupView::kNoBucket) {
-        state = WalkState::kHost;
-        return;
-      }
-      visits.group = group_;
-      visits.bucket = group.counter(bucket);
-      sent_ = false;
-      group_ = 0;
-      if (!run(view.program(group.program(bucket)).apply_actions(), frame)) return;
-      if (group_ != 0) {
-        state = WalkState::kHost;
-        return;
-      }
-      if (!sent_) {
-        state = WalkState::kDropped;
-        return;
-      }
-    }
-    send(port);
-  }
-
   ActionSet<Visits::kMost> set_;
   uint32_t in_port_ = 0;
   uint32_t visited_ = 0;
