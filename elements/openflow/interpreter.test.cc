@@ -135,7 +135,9 @@ TEST(OpenFlowActions, LeaveFramesThatEndEarly) {
     for (size_t bytes = 0; bytes * 2 < whole.size(); ++bytes) {
       const std::string cut = whole.substr(0, bytes * 2);
       const std::string result = act_on(v.op, cut);
-      if (bytes < 14) EXPECT_EQ(result, cut);
+      if (bytes < 14) {
+        EXPECT_EQ(result, cut);
+      }
     }
   }
 }
