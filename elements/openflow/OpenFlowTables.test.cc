@@ -38,9 +38,9 @@ class CollectingSink final : public openflow::PacketSink {
 struct Arrival {
   OpenFlowFrame frame;
   uint32_t in_port;
+  std::string bytes = frame.bytes();
 
   Packet* packet() const {
-    const std::string bytes = frame.bytes();
     Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
     p->set_anno_u8(anno_offset::kPaint, static_cast<uint8_t>(in_port - 1));
     return p;
@@ -127,6 +127,80 @@ TEST(OpenFlowTables, DoesWhatASwitchOfFieldsDoes) {
   EXPECT_LT(undefined_frames, 500);
   EXPECT_GT(left, 4000);
   EXPECT_GT(on_device, 1500);
+}
+
+/// Frames with broken headers, which the switch of fields does not know: all ways agree on them.
+TEST(OpenFlowTables, TreatsBrokenFramesTheSameOnAllWays) {
+  TestRouter pool("Idle -> Discard;");
+  std::mt19937 random(17);
+  int on_device = 0;
+  for (int round = 0; round < 100; ++round) {
+    RandomRulesOptions options;
+    options.simple = round % 4 != 0;
+    const OpenFlowRules rules = random_openflow_rules(random, kSwitchPorts, options);
+    TestDatapath datapath(rules);
+    for (int i = 0; i < 40; ++i) {
+      Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      for (uint32_t n = random() % 3; n > 0; --n)
+        arrival.bytes[12 + random() % (std::min<size_t>(arrival.bytes.size(), 60) - 12)] = static_cast<char>(random());
+      if (random() % 2 == 0) arrival.bytes.resize(14 + random() % (arrival.bytes.size() - 13));
+      bool escaped = false;
+      const std::vector<Out> expected = process(arrival, datapath, Way::kHost, escaped);
+      const OpenFlowEvents events = datapath.take_events();
+      for (const Way way : {Way::kSingle, Way::kBatch}) {
+        const std::vector<Out> seen = process(arrival, datapath, way, escaped);
+        on_device += escaped ? 0 : 1;
+        ASSERT_EQ(seen, expected) << "round " << round << " frame " << i << " way " << static_cast<int>(way) << "\n"
+                                  << to_hex(arrival.bytes) << "\nseen\n"
+                                  << text_of(seen) << "expected\n"
+                                  << text_of(expected);
+        ASSERT_EQ(datapath.take_events(), events) << "round " << round << " frame " << i;
+      }
+    }
+  }
+  EXPECT_GT(on_device, 4000);
+}
+
+/// Packets that walk together go where each would go alone.
+TEST(OpenFlowTables, WalksTogetherAsAlone) {
+  TestRouter pool("Idle -> Discard;");
+  std::mt19937 random(18);
+  constexpr int kPackets = 150;
+  for (int round = 0; round < 20; ++round) {
+    RandomRulesOptions options;
+    options.simple = true;
+    TestDatapath datapath(random_openflow_rules(random, kSwitchPorts, options));
+    const OpenFlowTables shader = shader_of(datapath);
+    Packet *together[kPackets], *alone[kPackets];
+    for (int i = 0; i < kPackets; ++i) {
+      const Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      together[i] = arrival.packet();
+      alone[i] = arrival.packet();
+      if (random() % 16 == 0) {
+        together[i]->take(together[i]->length() - 9);
+        alone[i]->take(alone[i]->length() - 9);
+      }
+    }
+    Next nexts[kPackets];
+    uint64_t events[OpenFlowTables::kCounters.kCount] = {}, single_events[OpenFlowTables::kCounters.kCount] = {};
+    std::vector<openflow::Visits> results(kPackets);
+    shader.shade_batch(together, kPackets, nexts, events, results.data());
+    for (int i = 0; i < kPackets; ++i) {
+      CpuView<OpenFlowTables> view(alone[i], single_events);
+      const Next next = shader.shade(view);
+      EXPECT_EQ(nexts[i], next) << round << ' ' << i;
+      if (next != kEscape) {
+        EXPECT_EQ(std::memcmp(&results[static_cast<size_t>(i)], &view.result(), sizeof(openflow::Visits)), 0)
+            << round << ' ' << i;
+      }
+      EXPECT_EQ(to_hex({reinterpret_cast<const char*>(together[i]->data()), together[i]->length()}),
+                to_hex({reinterpret_cast<const char*>(alone[i]->data()), alone[i]->length()}))
+          << round << ' ' << i;
+      together[i]->kill();
+      alone[i]->kill();
+    }
+    EXPECT_TRUE(std::equal(std::begin(events), std::end(events), std::begin(single_events))) << round;
+  }
 }
 
 std::string graph_of_switch(const std::string& arguments) {
