@@ -142,6 +142,78 @@ TEST(OpenFlowActions, LeaveFramesThatEndEarly) {
   }
 }
 
+/// Bytes in memory that count accesses outside.
+class CheckedFrame {
+ public:
+  explicit CheckedFrame(const std::string& bytes) : room_(8, '\0'), bytes_(bytes) {}
+
+  uint32_t byte(int32_t at) const { return at >= 0 && at < end() ? static_cast<uint8_t>(bytes_[at]) : bad(); }
+  uint32_t half(int32_t at) const { return byte(at) << 8 | byte(at + 1); }
+  uint32_t word(int32_t at) const { return half(at) << 16 | half(at + 2); }
+  void set_byte(int32_t at, uint32_t value) {
+    if (at < -moved_ || at >= end()) {
+      bad();
+    } else {
+      (at < 0 ? room_[8 + at] : bytes_[at]) = static_cast<char>(value);
+    }
+  }
+  void set_half(int32_t at, uint32_t value) {
+    set_byte(at, value >> 8);
+    set_byte(at + 1, value & 0xff);
+  }
+  void set_word(int32_t at, uint32_t value) {
+    set_half(at, value >> 16);
+    set_half(at + 2, value & 0xffff);
+  }
+  bool move(int32_t n) {
+    moved_ += n;
+    return true;
+  }
+  int32_t end() const { return static_cast<int32_t>(bytes_.size()); }
+  int bad_accesses() const { return bad_; }
+
+ private:
+  uint32_t bad() const {
+    ++bad_;
+    return 0;
+  }
+
+  std::string room_, bytes_;
+  int32_t moved_ = 0;
+  mutable int bad_ = 0;
+};
+
+/// Every action on every kind of frame, cut anywhere.
+TEST(OpenFlowActions, StayWithinTheFrame) {
+  int changed = 0;
+  for (const ActionVector& frame_of : kActionVectors) {
+    const std::string whole = from_hex(frame_of.before);
+    for (size_t length = 0; length <= whole.size(); ++length) {
+      const std::string cut = whole.substr(0, length);
+      for (const ActionVector& v : kActionVectors) {
+        CheckedFrame frame(cut);
+        PacketKey key = parse_frame(frame, frame.end(), {});
+        openflow::FrameEdits edits;
+        edits.locate(frame, frame.end());
+        if (openflow::op_of(v.op[0]) == Op::kSetField) {
+          edits.set_field(openflow::SetField(v.op.data()), key);
+        } else if (openflow::op_of(v.op[0]) == Op::kDecNwTtl) {
+          edits.decrement_ttl(frame);
+        } else if (openflow::op_of(v.op[0]) == Op::kPushVlan) {
+          edits.push_vlan(0x8100, key);
+        } else if (openflow::op_of(v.op[0]) == Op::kPopVlan) {
+          edits.pop_vlan(frame, key);
+        }
+        if (edits.any()) edits.write(frame, key);
+        changed += edits.any() ? 1 : 0;
+        ASSERT_EQ(frame.bad_accesses(), 0)
+            << frame_of.before << " cut at " << length << " field " << openflow::op_byte(v.op[0]);
+      }
+    }
+  }
+  EXPECT_GT(changed, 5000);
+}
+
 TEST(OpenFlowActions, RefuseTtlsThatAreNotValid) {
   TestRouter pool("Idle -> Discard;");
   const std::string frame =
