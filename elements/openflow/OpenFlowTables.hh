@@ -1,0 +1,142 @@
+#pragma once
+#include <headrace/shader.hh>
+
+#include "tables/openflow/walk_view.hh"
+
+namespace headrace {
+
+class OpenFlowOwner;
+
+/// Sends Ethernet frames where the tables of an OpenFlow switch want them. A part of OpenFlowSwitch.
+///
+///     OpenFlowTables(NAME [, keyword LOCAL, BYTES, ROOM])
+///
+/// NAME: the switch. The PAINT annotation says where a frame came in: port 1 has paint 0. Output i leads to port i + 1.
+/// A frame that an entry drops, or no entry matches, is dropped and counted; so is one that is shorter than an Ethernet
+/// header.
+///
+/// LOCAL true: the last output, and the paint of that number, is the switch's port LOCAL. Default false.
+/// BYTES: bytes of a frame that a device gets; a frame with longer headers is processed on the CPU. Default 120.
+/// ROOM: bytes in front of it that come with them, for tags that entries push: 0 to 8. Default 8.
+struct OpenFlowTables : Shader<OpenFlowTables> {
+  static constexpr Ports kPorts{"1/-"};
+  static constexpr Processing kProcessing{"h/h"};
+  static constexpr int kMostRoom = 8;
+  static constexpr int kMostBytes = 120;
+  static constexpr auto kRegions =
+      regions(ReadWrite{Span<Anchor::kData, -kMostRoom, kMostRoom + kMostBytes>{}}, ReadWrite{meta::data},
+              ReadWrite{meta::length}, Write{meta::mac_header}, Read{anno::paint});
+  enum { kShort, kNoEntry, kDropped, kNoPort, kNoRoom, kFragment, kMetered, kNoBuffer, kTooDeep, kInvalidTtl };
+  static constexpr auto kCounters =
+      counters(reason("shorter than an Ethernet header"), reason("no entry matches"), reason("no action sends it"),
+               reason("no such port"), reason("no room in front"), reason("a fragment"), reason("above a meter's rate"),
+               reason("no buffer for a copy"), reason("groups or tables nested too deep"), reason("TTL not valid"));
+  using Owner = OpenFlowOwner;
+  using Result = openflow::Visits;
+
+  openflow::OpenFlowView view;
+  uint32_t ports = 0;  // real ones, which come before LOCAL
+  bool local = false;
+  bool drops_fragments = false;
+  int16_t bytes = kMostBytes;
+  int16_t room = kMostRoom;
+
+  Status configure(Args& args, Owner& owner);
+  void refresh(const Owner& owner);
+  void mirror(Mirror& mirror, const Owner& owner);
+  Extent extent(Anchor anchor) const { return anchor == Anchor::kData ? Extent{-room, bytes} : Extent{0, 0}; }
+  void move(Offsets& at) const { at.mac = at.data; }
+  void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const;
+  Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
+  void release(Packet* const* packets, const Result* results, int n, Owner& owner) const;
+
+  HEADRACE_SHADER Next shade(auto& p) const {
+    const uint32_t length = p.length();
+    if (length < 14) {
+      p.count(kShort);
+      return kDrop;
+    }
+    RowFrame frame{p, bytes};
+    PacketKeyContext context;
+    context.in_port = in_port(p.get(anno::paint));
+    openflow::Walk walk;
+    walk.begin(parse_frame(frame, static_cast<int32_t>(length), context), length);
+    if (drops_fragments) {
+      walk.edits.locate(frame, static_cast<int32_t>(length));
+      if (walk.edits.layout().fragment && !frame.beyond) {
+        p.count(kFragment);
+        return kDrop;
+      }
+    }
+    while (walk.state == openflow::WalkState::kLookup && !frame.beyond)
+      walk.step(view, frame, view.find(walk.table, walk.key.w));
+    if (frame.beyond || walk.state == openflow::WalkState::kHost) return kEscape;
+    p.set_result(walk.visits);
+    int event = 0;
+    const Next next = end_walk(walk, frame, event);
+    if (next == kDrop) {
+      p.count(event);
+      return kDrop;
+    }
+    p.set_mac_header();
+    return next;
+  }
+
+ private:
+  /// The bytes of a row.
+  template <typename View>
+  struct RowFrame {
+    View& packet;
+    int32_t bytes;
+    int32_t origin = 0;  // of what was byte 0
+    mutable bool beyond = false;
+
+    HEADRACE_SHADER bool has(int32_t at, int32_t n) const {
+      if (at + n > bytes) beyond = true;
+      return !beyond;
+    }
+    HEADRACE_SHADER uint32_t byte(int32_t at) const { return has(at, 1) ? packet.load8(Anchor::kData, at) : 0; }
+    HEADRACE_SHADER uint32_t half(int32_t at) const { return has(at, 2) ? packet.load16(Anchor::kData, at) : 0; }
+    HEADRACE_SHADER uint32_t word(int32_t at) const { return has(at, 4) ? packet.load32(Anchor::kData, at) : 0; }
+    HEADRACE_SHADER void set_byte(int32_t at, uint32_t value) {
+      packet.store8(Anchor::kData, at + origin, static_cast<uint8_t>(value));
+    }
+    HEADRACE_SHADER void set_half(int32_t at, uint32_t value) {
+      packet.store16(Anchor::kData, at + origin, static_cast<uint16_t>(value));
+    }
+    HEADRACE_SHADER void set_word(int32_t at, uint32_t value) { packet.store32(Anchor::kData, at + origin, value); }
+    HEADRACE_SHADER bool move(int32_t n) {
+      origin += n;
+      return n > 0 ? packet.push(static_cast<uint32_t>(n)) : packet.pull(static_cast<uint32_t>(-n));
+    }
+  };
+  template <typename View>
+  RowFrame(View&, int16_t) -> RowFrame<View>;
+
+  HEADRACE_SHADER uint32_t in_port(uint32_t paint) const {
+    return local && paint == ports ? openflow::reserved_port::kLocal : paint + 1;
+  }
+  /// kDrop: the port does not exist.
+  HEADRACE_SHADER Next output_of(uint32_t port) const {
+    if (port - 1 < ports) return static_cast<Next>(port - 1);
+    return local && port == openflow::reserved_port::kLocal ? static_cast<Next>(ports) : kDrop;
+  }
+  /// Writes the edits of a walk that is over. kDrop: `event` says why.
+  template <typename Frame>
+  HEADRACE_SHADER Next end_walk(openflow::Walk& walk, Frame& frame, int& event) const {
+    if (walk.state != openflow::WalkState::kOutput) {
+      event = walk.state == openflow::WalkState::kMissed ? kNoEntry : kDropped;
+      return kDrop;
+    }
+    const Next next = output_of(walk.port);
+    if (next == kDrop) {
+      event = kNoPort;
+    } else if (walk.edits.any() && !walk.edits.write(frame, walk.key)) {
+      event = kNoRoom;
+      return kDrop;
+    }
+    return next;
+  }
+};
+
+}  // namespace headrace

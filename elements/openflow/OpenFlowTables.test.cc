@@ -1,0 +1,258 @@
+#include "elements/openflow/OpenFlowTables.hh"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headrace/cpu_view.hh>
+#include <random>
+
+#include "elements/openflow/interpreter.hh"
+#include "support/element_test.hh"
+#include "support/openflow_random.hh"
+
+namespace headrace::testing {
+namespace {
+
+using openflow::Op;
+using Out = NaiveSwitch::Out;
+namespace reserved_port = openflow::reserved_port;
+
+constexpr uint32_t kSwitchPorts = 5;
+
+class CollectingSink final : public openflow::PacketSink {
+ public:
+  void send(uint32_t port, Packet* packet) override {
+    if (port <= kSwitchPorts)
+      outs.push_back({port, std::string(reinterpret_cast<const char*>(packet->data()), packet->length())});
+    packet->kill();
+  }
+  uint32_t ports() const override { return kSwitchPorts; }
+  bool has_local() const override { return false; }
+  void lose(Loss loss) override { losses.push_back(loss); }
+
+  std::vector<Out> outs;
+  std::vector<Loss> losses;
+};
+
+/// A frame as it comes into the switch.
+struct Arrival {
+  OpenFlowFrame frame;
+  uint32_t in_port;
+  std::string bytes = frame.bytes();
+
+  Packet* packet() const {
+    Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    p->set_anno_u8(anno_offset::kPaint, static_cast<uint8_t>(in_port - 1));
+    return p;
+  }
+};
+
+OpenFlowTables shader_of(const TestDatapath& datapath) {
+  OpenFlowTables shader;
+  shader.view = datapath.view();
+  shader.ports = kSwitchPorts;
+  return shader;
+}
+
+/// How a packet is processed.
+enum class Way { kBatch, kSingle, kHost };
+
+std::vector<Out> process(const Arrival& arrival, TestDatapath& datapath, Way way, bool& escaped) {
+  const OpenFlowTables shader = shader_of(datapath);
+  Packet* p = arrival.packet();
+  CollectingSink sink;
+  Next next = kEscape;
+  uint64_t events[OpenFlowTables::kCounters.kCount] = {};
+  openflow::Visits visits;
+  if (way == Way::kBatch) {
+    shader.shade_batch(&p, 1, &next, events, &visits);
+  } else if (way == Way::kSingle) {
+    CpuView<OpenFlowTables> view(p, events);
+    next = shader.shade(view);
+    visits = view.result();
+  }
+  escaped = next == kEscape;
+  if (escaped) {
+    openflow::Interpreter(datapath, sink).process(p, arrival.in_port);
+  } else {
+    datapath.count(&visits, 1);
+    if (next == kDrop) {
+      p->kill();
+    } else {
+      sink.send(next + 1u, p);
+    }
+  }
+  return sink.outs;
+}
+
+std::string text_of(const std::vector<Out>& outs) {
+  std::string text;
+  for (const Out& out : outs) text += fmt::format("  port {} {}\n", out.port, to_hex(out.bytes));
+  return text;
+}
+
+/// Random frames through random rules, on all ways of this machine.
+TEST(OpenFlowTables, DoesWhatASwitchOfFieldsDoes) {
+  TestRouter pool("Idle -> Discard;");
+  std::mt19937 random(16);
+  int compared = 0, undefined_frames = 0, left = 0, on_device = 0;
+  for (int round = 0; round < 120; ++round) {
+    RandomRulesOptions options;
+    options.simple = round % 2 == 0;
+    const OpenFlowRules rules = random_openflow_rules(random, kSwitchPorts, options);
+    TestDatapath datapath(rules);
+    for (int i = 0; i < 40; ++i) {
+      const Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      NaiveSwitch naive(rules, kSwitchPorts);
+      bool undefined = false;
+      const std::vector<Out> expected = naive.process(arrival.frame, arrival.in_port, undefined);
+      undefined_frames += undefined ? 1 : 0;
+      for (const Way way : {Way::kHost, Way::kSingle, Way::kBatch}) {
+        bool escaped = false;
+        const std::vector<Out> seen = process(arrival, datapath, way, escaped);
+        const OpenFlowEvents events = datapath.take_events();
+        on_device += way == Way::kSingle && !escaped ? 1 : 0;
+        if (undefined) continue;
+        ++compared;
+        left += static_cast<int>(seen.size());
+        ASSERT_EQ(seen, expected) << "round " << round << " frame " << i << " way " << static_cast<int>(way) << "\n"
+                                  << to_hex(arrival.frame.bytes()) << "\nseen\n"
+                                  << text_of(seen) << "expected\n"
+                                  << text_of(expected);
+        ASSERT_EQ(events, naive.events) << "round " << round << " frame " << i << " way " << static_cast<int>(way);
+      }
+    }
+  }
+  EXPECT_GT(compared, 12000);
+  EXPECT_LT(undefined_frames, 500);
+  EXPECT_GT(left, 4000);
+  EXPECT_GT(on_device, 1500);
+}
+
+/// Frames with broken headers, which the switch of fields does not know: all ways agree on them.
+TEST(OpenFlowTables, TreatsBrokenFramesTheSameOnAllWays) {
+  TestRouter pool("Idle -> Discard;");
+  std::mt19937 random(17);
+  int on_device = 0;
+  for (int round = 0; round < 100; ++round) {
+    RandomRulesOptions options;
+    options.simple = round % 4 != 0;
+    const OpenFlowRules rules = random_openflow_rules(random, kSwitchPorts, options);
+    TestDatapath datapath(rules);
+    for (int i = 0; i < 40; ++i) {
+      Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      for (uint32_t n = random() % 3; n > 0; --n)
+        arrival.bytes[12 + random() % (std::min<size_t>(arrival.bytes.size(), 60) - 12)] = static_cast<char>(random());
+      if (random() % 2 == 0) arrival.bytes.resize(14 + random() % (arrival.bytes.size() - 13));
+      bool escaped = false;
+      const std::vector<Out> expected = process(arrival, datapath, Way::kHost, escaped);
+      const OpenFlowEvents events = datapath.take_events();
+      for (const Way way : {Way::kSingle, Way::kBatch}) {
+        const std::vector<Out> seen = process(arrival, datapath, way, escaped);
+        on_device += escaped ? 0 : 1;
+        ASSERT_EQ(seen, expected) << "round " << round << " frame " << i << " way " << static_cast<int>(way) << "\n"
+                                  << to_hex(arrival.bytes) << "\nseen\n"
+                                  << text_of(seen) << "expected\n"
+                                  << text_of(expected);
+        ASSERT_EQ(datapath.take_events(), events) << "round " << round << " frame " << i;
+      }
+    }
+  }
+  EXPECT_GT(on_device, 4000);
+}
+
+/// Packets that walk together go where each would go alone.
+TEST(OpenFlowTables, WalksTogetherAsAlone) {
+  TestRouter pool("Idle -> Discard;");
+  std::mt19937 random(18);
+  constexpr int kPackets = 150;
+  for (int round = 0; round < 20; ++round) {
+    RandomRulesOptions options;
+    options.simple = true;
+    TestDatapath datapath(random_openflow_rules(random, kSwitchPorts, options));
+    const OpenFlowTables shader = shader_of(datapath);
+    Packet *together[kPackets], *alone[kPackets];
+    for (int i = 0; i < kPackets; ++i) {
+      const Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      together[i] = arrival.packet();
+      alone[i] = arrival.packet();
+      if (random() % 16 == 0) {
+        together[i]->take(together[i]->length() - 9);
+        alone[i]->take(alone[i]->length() - 9);
+      }
+    }
+    Next nexts[kPackets];
+    uint64_t events[OpenFlowTables::kCounters.kCount] = {}, single_events[OpenFlowTables::kCounters.kCount] = {};
+    std::vector<openflow::Visits> results(kPackets);
+    shader.shade_batch(together, kPackets, nexts, events, results.data());
+    for (int i = 0; i < kPackets; ++i) {
+      CpuView<OpenFlowTables> view(alone[i], single_events);
+      const Next next = shader.shade(view);
+      EXPECT_EQ(nexts[i], next) << round << ' ' << i;
+      if (next != kEscape) {
+        EXPECT_EQ(std::memcmp(&results[static_cast<size_t>(i)], &view.result(), sizeof(openflow::Visits)), 0)
+            << round << ' ' << i;
+      }
+      EXPECT_EQ(to_hex({reinterpret_cast<const char*>(together[i]->data()), together[i]->length()}),
+                to_hex({reinterpret_cast<const char*>(alone[i]->data()), alone[i]->length()}))
+          << round << ' ' << i;
+      together[i]->kill();
+      alone[i]->kill();
+    }
+    EXPECT_TRUE(std::equal(std::begin(events), std::end(events), std::begin(single_events))) << round;
+  }
+}
+
+std::string graph_of_switch(const std::string& arguments) {
+  std::string text = fmt::format("Idle -> t :: OpenFlowTables({});", arguments);
+  for (uint32_t i = 0; i < kSwitchPorts; ++i) text += fmt::format("t[{}] -> c{} :: Capture;", i, i);
+  return text;
+}
+
+/// Every carrier runs this.
+TEST(OpenFlowTables, DoesTheSameOnEveryCarrier) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 3; ++round) {
+    RandomRulesOptions options;
+    options.simple = round != 2;
+    const OpenFlowRules rules = random_openflow_rules(random, kSwitchPorts, options);
+    const auto datapath = std::make_shared<TestDatapath>(rules);
+    const std::string name = fmt::format("carrier{}", round);
+    ASSERT_TRUE(openflow::publish_datapath(name, datapath));
+    TestRouter r(graph_of_switch(name));
+    ASSERT_TRUE(r.ok()) << r.errors();
+    NaiveSwitch naive(rules, kSwitchPorts);
+    std::vector<Out> expected, seen;
+    for (int i = 0; i < 150; ++i) {
+      const Arrival arrival{random_openflow_frame(random), 1 + static_cast<uint32_t>(random() % kSwitchPorts)};
+      bool undefined = false;
+      NaiveSwitch trial = naive;
+      const std::vector<Out> outs = trial.process(arrival.frame, arrival.in_port, undefined);
+      if (undefined) continue;
+      naive.events = trial.events;
+      expected.insert(expected.end(), outs.begin(), outs.end());
+      r.push("t", arrival.packet());
+    }
+    for (uint32_t port = 1; port <= kSwitchPorts; ++port) {
+      const Capture& c = capture(r, fmt::format("c{}", port - 1));
+      for (size_t i = 0; i < c.seen().size(); ++i) seen.push_back({port, c.bytes(i)});
+    }
+    std::sort(seen.begin(), seen.end());
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(seen.size(), expected.size());
+    EXPECT_TRUE(seen == expected) << "round " << round;
+    EXPECT_TRUE(datapath->take_events() == naive.events) << "round " << round;
+  }
+}
+
+TEST(OpenFlowTables, NamesMistakes) {
+  TestRouter none("Idle -> OpenFlowTables(nothing) -> Discard;");
+  EXPECT_FALSE(none.ok());
+  EXPECT_NE(none.errors().find("NAME: no OpenFlow switch 'nothing'"), std::string::npos) << none.errors();
+  TestRouter range("Idle -> OpenFlowTables(nothing, BYTES 5, ROOM 9) -> Discard;");
+  EXPECT_NE(range.errors().find("BYTES: out of range, bound 14"), std::string::npos) << range.errors();
+  EXPECT_NE(range.errors().find("ROOM: out of range, bound 8"), std::string::npos) << range.errors();
+}
+
+}  // namespace
+}  // namespace headrace::testing

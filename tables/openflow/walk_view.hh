@@ -1,0 +1,316 @@
+#pragma once
+/// \file
+/// How a packet walks through the tables of an OpenFlow switch, for both processors, as long as it needs no copy, no
+/// controller and nothing else that only a host has. Includes no standard header.
+
+#include "tables/openflow/frame_edit_view.hh"
+#include "tables/openflow/openflow_view.hh"
+
+namespace headrace::openflow {
+
+/// Ports that are none (enum ofp_port_no).
+namespace reserved_port {
+inline constexpr uint32_t kInPort = 0xfffffff8, kTable = 0xfffffff9, kNormal = 0xfffffffa, kFlood = 0xfffffffb,
+                          kAll = 0xfffffffc, kController = 0xfffffffd, kLocal = 0xfffffffe, kAny = 0xffffffff;
+}  // namespace reserved_port
+
+/// What a packet has met on its walk: to be counted. All that a Visits{} has met is nothing.
+struct Visits {
+  static constexpr uint32_t kMost = 6;
+  static constexpr uint32_t kNone = AclMatch::kNone;
+
+  uint32_t entries[kMost] = {kNone, kNone, kNone, kNone, kNone, kNone};  ///< by number, in order; the rest kNone
+  uint32_t group = 0;                                                    ///< slot of a group + 1; 0: none
+  uint32_t bucket = kNone;                                               ///< bucket_word::kCounter
+  /// Bits 0 to 23: length of the packet when it came; from bit 24 on: the table in which nothing was found + 1; 0: none.
+  uint32_t length_and_miss = 0;
+
+  HEADRACE_SHADER uint32_t length() const { return length_and_miss & 0xffffff; }
+  HEADRACE_SHADER uint32_t missed() const { return length_and_miss >> 24; }
+};
+
+/// The hash that chooses a bucket of a select group: of addresses, types and ports of all that has some, as a key has them.
+/// It leaves out what says nothing of the flow, or changes on the way: DSCP, ECN, the port of entry and metadata.
+HEADRACE_SHADER uint32_t select_hash(const PacketKey& key) {
+  const auto pair = [&key](uint32_t i) { return uint64_t{key.w[i]} << 32 | key.w[i + 1]; };
+  const uint64_t types = uint64_t{key.w[key_word::kPorts]} << 32 | (key.w[key_word::kTypes] & 0xffffff00);
+  uint64_t h = fold_multiply(pair(key_word::kIp4Src) ^ 0x9e3779b97f4a7c15ull, types ^ 0xe7037ed1a0b428dbull);
+  h = fold_multiply(
+      pair(key_word::kMac) ^ h,
+      (uint64_t{key.w[key_word::kMac + 2]} << 32 | (key.w[key_word::kVlan] >> 16 & 0xfff)) ^ 0x8ebc6af09c88c6e3ull);
+  h = fold_multiply(pair(key_word::kIp6Src) ^ h, pair(key_word::kIp6Src + 2) ^ 0x589965cc75374cc3ull);
+  h = fold_multiply(pair(key_word::kIp6Dst) ^ h, pair(key_word::kIp6Dst + 2) ^ 0x1d8e4e27c47d124full);
+  return static_cast<uint32_t>(h ^ h >> 32);
+}
+
+/// Ranks of actions are below this.
+inline constexpr uint32_t kSetRanks = 128;
+
+/// The order in which an action set runs (ONF TS-012, section 5.10), different for each type of action. Groups come before
+/// outputs.
+HEADRACE_SHADER uint32_t set_rank(const uint32_t* op) {
+  switch (op_of(op[0])) {
+    case Op::kCopyTtlIn:
+      return 0;
+    case Op::kPopVlan:
+      return 1;
+    case Op::kPopMpls:
+      return 2;
+    case Op::kPopPbb:
+      return 3;
+    case Op::kPushMpls:
+      return 4;
+    case Op::kPushPbb:
+      return 5;
+    case Op::kPushVlan:
+      return 6;
+    case Op::kCopyTtlOut:
+      return 7;
+    case Op::kDecMplsTtl:
+      return 8;
+    case Op::kDecNwTtl:
+      return 9;
+    case Op::kSetVlanVid:
+      return 10;
+    case Op::kSetVlanPcp:
+      return 11;
+    case Op::kSetPort:
+      return 12 + (op_byte(op[0]) & 1);
+    case Op::kSetMplsTtl:
+      return 14;
+    case Op::kSetNwTtl:
+      return 15;
+    case Op::kSetField:
+      return 16 + op_byte(op[0]);
+    case Op::kGroup:
+      return 126;
+    case Op::kOutput:
+      return 127;
+  }
+  return 0;
+}
+
+/// The action set of a packet: the write-actions of the programs that it has met since it was emptied. Of two actions of one
+/// type the later one stays.
+/// \tparam kMost programs that can write to it
+template <uint32_t kMost>
+class ActionSet {
+ public:
+  HEADRACE_SHADER void clear() { count_ = 0; }
+  HEADRACE_SHADER bool empty() const { return count_ == 0; }
+  /// False: too many programs.
+  HEADRACE_SHADER bool write(const OpRange& ops) {
+    if (ops.empty()) return true;
+    if (count_ == kMost) return false;
+    begin_[count_] = ops.begin();
+    end_[count_++] = ops.end();
+    return true;
+  }
+  /// The action that runs after those whose rank is below `rank`, which becomes the one after its own; null: there is none.
+  HEADRACE_SHADER const uint32_t* next(uint32_t& rank) const {
+    const uint32_t* best = nullptr;
+    uint32_t lowest = kSetRanks;
+    for (uint32_t i = 0; i < count_; ++i)
+      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0])) {
+        const uint32_t r = set_rank(op);
+        if (r < rank || r > lowest) continue;
+        lowest = r;
+        best = op;
+      }
+    // A set with a group has no output.
+    rank = best != nullptr && op_of(best[0]) == Op::kGroup ? kSetRanks : lowest + 1;
+    return best;
+  }
+  HEADRACE_SHADER bool goes_somewhere() const {
+    for (uint32_t i = 0; i < count_; ++i)
+      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0]))
+        if (op_of(op[0]) == Op::kOutput || op_of(op[0]) == Op::kGroup) return true;
+    return false;
+  }
+
+ private:
+  const uint32_t* begin_[kMost];
+  const uint32_t* end_[kMost];
+  uint32_t count_ = 0;
+};
+
+/// Where a walk stands.
+enum class WalkState : uint8_t {
+  kLookup,   ///< look the key up in the table
+  kOutput,   ///< done: write the edits, and send the packet to the port
+  kMissed,   ///< dropped, since nothing was found
+  kDropped,  ///< dropped, since no action sends it anywhere
+  kHost      ///< a host must walk with the packet, from the beginning: nothing has changed
+};
+
+/// A packet's walk. The packet changes only at its end, so that it can be given up at any time.
+class Walk {
+ public:
+  PacketKey key;
+  FrameEdits edits;
+  Visits visits;
+  uint32_t table = 0;
+  uint32_t port = 0;  ///< if kOutput: a real port or LOCAL
+  WalkState state = WalkState::kLookup;
+
+  Walk() = default;
+  HEADRACE_SHADER void begin(const PacketKey& parsed, uint32_t length) {
+    key = parsed;
+    in_port_ = parsed.w[key_word::kInPort];
+    visits.length_and_miss = length;
+  }
+
+  /// Goes on with what was found for `key` in `table`.
+  template <typename Frame>
+  HEADRACE_SHADER void step(const OpenFlowView& view, const Frame& frame, const AclMatch& match) {
+    if (match.number == AclMatch::kNone) {
+      visits.length_and_miss |= (table + 1) << 24;
+      state = view.miss_to_controller() ? WalkState::kHost : WalkState::kMissed;
+      return;
+    }
+    if (visited_ == Visits::kMost) {
+      state = WalkState::kHost;
+      return;
+    }
+    visits.entries[visited_++] = match.number;
+    const ProgramView program = view.program(match.data);
+    if (program.has(program_flag::kNeedsHost)) {
+      state = WalkState::kHost;
+      return;
+    }
+    if (program.has(program_flag::kOnlyOutput) && set_.empty()) {
+      send(program.only_port());
+      return;
+    }
+    run(view, frame, program);
+  }
+
+ private:
+  enum class Phase : uint8_t { kApply, kSet, kBucket };
+
+  /// Ends the walk with an output.
+  HEADRACE_SHADER void send(uint32_t to) {
+    if (to == reserved_port::kInPort) {
+      port = in_port_;
+      state = WalkState::kOutput;
+    } else {
+      port = to;
+      state = to == in_port_ ? WalkState::kDropped : WalkState::kOutput;
+    }
+  }
+  HEADRACE_SHADER bool give_up() {
+    state = WalkState::kHost;
+    return false;
+  }
+  /// Does what a program says and, if it is the last one, what follows: the action set and the bucket of a group. One loop for
+  /// all operations, since each place that makes edits is a lot of code for a device.
+  template <typename Frame>
+  HEADRACE_SHADER void run(const OpenFlowView& view, const Frame& frame, const ProgramView& program) {
+    Phase phase = Phase::kApply;
+    uint32_t rank = 0;
+    const uint32_t* op = program.apply_actions().begin();
+    const uint32_t* end = program.apply_actions().end();
+    for (;;) {
+      const uint32_t* now = nullptr;
+      if (phase == Phase::kSet) {
+        now = set_.next(rank);
+      } else if (op != end) {
+        now = op;
+        op += op_words(op[0]);
+      }
+      if (now != nullptr) {
+        if (!edit(now, frame)) return;
+        continue;
+      }
+      if (phase == Phase::kApply) {
+        if (program.has(program_flag::kClears)) set_.clear();
+        const bool room = set_.write(program.write_actions());
+        program.write_metadata(key.w + key_word::kMetadata);
+        if (program.has(program_flag::kGoto) && room) {
+          table = program.goto_table();
+          return;
+        }
+        // If the packet has left already, the action set only matters if it sends another one.
+        if (!room || (sent_ && set_.goes_somewhere())) {
+          state = WalkState::kHost;
+          return;
+        }
+        if (!sent_) {
+          phase = Phase::kSet;
+          continue;
+        }
+      }
+      if (!sent_ || group_ == 0) {
+        if (sent_) {
+          send(port);
+        } else {
+          state = WalkState::kDropped;
+        }
+        return;
+      }
+      const GroupView group = view.group(group_ - 1);
+      const uint32_t bucket = phase == Phase::kBucket || !group.exists() || group.needs_host()
+                                  ? GroupView::kNoBucket
+                                  : group.choose(select_hash(key));
+      if (bucket == GroupView::kNoBucket) {
+        state = WalkState::kHost;
+        return;
+      }
+      visits.group = group_;
+      visits.bucket = group.counter(bucket);
+      const OpRange actions = view.program(group.program(bucket)).apply_actions();
+      op = actions.begin();
+      end = actions.end();
+      phase = Phase::kBucket;
+      sent_ = false;
+      group_ = 0;
+    }
+  }
+  /// Makes a change, or notes where the packet goes. False: the host must do it, and the state says so.
+  template <typename Frame>
+  HEADRACE_SHADER bool edit(const uint32_t* op, const Frame& frame) {
+    const Op what = op_of(op[0]);
+    if (what == Op::kOutput || what == Op::kGroup) {
+      if (sent_) return give_up();
+      sent_ = true;
+      if (what == Op::kOutput) {
+        port = op[1];
+        return true;
+      }
+      group_ = op_slot(op[0]) + 1;
+      return true;
+    }
+    edits.locate(frame, static_cast<int32_t>(visits.length()));
+    switch (what) {
+      case Op::kSetField:
+        edits.set_field(SetField(op), key);
+        return true;
+      case Op::kSetNwTtl:
+        edits.set_ttl(op_byte(op[0]));
+        return true;
+      case Op::kDecNwTtl:
+        return edits.decrement_ttl(frame) || give_up();
+      case Op::kPushVlan:
+        return edits.push_vlan(op_half(op[0]), key) || give_up();
+      case Op::kPopVlan:
+        edits.pop_vlan(frame, key);
+        return true;
+      case Op::kSetVlanVid:
+        return edits.set_tag(op_half(op[0]), 0xfff, key) || give_up();
+      case Op::kSetVlanPcp:
+        return edits.set_tag(op_half(op[0]) << 13, 0xe000, key) || give_up();
+      case Op::kSetPort:
+        edits.set_port((op_byte(op[0]) & 1) != 0, op_half(op[0]), key);
+        return true;
+      default:
+        return give_up();
+    }
+  }
+  ActionSet<Visits::kMost> set_;
+  uint32_t in_port_ = 0;
+  uint32_t visited_ = 0;
+  uint32_t group_ = 0;  // slot + 1
+  bool sent_ = false;
+};
+
+}  // namespace headrace::openflow
