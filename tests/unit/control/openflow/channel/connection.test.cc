@@ -113,7 +113,7 @@ TEST_F(OpenFlowConnection, GarbageNeverHarms) {
   options.limits.clients = 1000;
   start();
   std::mt19937 random(7);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 100; ++round) {
     TestController controller(*under_test, file);
     const bool greeted = round % 2 == 0;
     if (greeted) controller.greet(round % 4 == 0 ? Version::k1_3 : Version::k1_0);
