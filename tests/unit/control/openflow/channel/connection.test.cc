@@ -11,8 +11,8 @@ namespace {
 
 /// A switch that listens at a file.
 struct Listening : testing::Test {
-  void start(bool fake_clock = false) {
-    under_test = std::make_unique<ChannelUnderTest>(fake_clock);
+  void start() {
+    under_test = std::make_unique<ChannelUnderTest>(true);
     options.targets = {{Target::Kind::kUnix, true, "", 0, file}};
     under_test->start(options);
   }
@@ -215,7 +215,7 @@ TEST_F(OpenFlowConnection, RequestsOfOneThatHasLeftAreStillCarriedOut) {
 }
 
 TEST_F(OpenFlowConnection, SilenceIsProbedAndEnds) {
-  start(true);
+  start();
   TestController mute(*under_test, file);
   under_test->settle();
   under_test->pass(5 * kSecond);
@@ -248,7 +248,7 @@ TEST_F(OpenFlowConnection, SilenceIsProbedAndEnds) {
 
 TEST_F(OpenFlowConnection, WithoutProbesSilenceIsNoReason) {
   options.probe = 0;
-  start(true);
+  start();
   TestController controller(*under_test, file);
   controller.greet();
   under_test->pass(1000 * kSecond);

@@ -8,8 +8,8 @@ namespace headrace::openflow {
 namespace {
 
 struct Controlled : testing::Test {
-  void start(size_t controllers = 1, bool fake_clock = false) {
-    under_test = std::make_unique<ChannelUnderTest>(fake_clock);
+  void start(size_t controllers = 1) {
+    under_test = std::make_unique<ChannelUnderTest>(true);
     for (size_t i = 0; i < controllers; ++i) {
       const std::string file = folder.file(std::to_string(i));
       options.targets.push_back({Target::Kind::kUnix, false, "", 0, file});
@@ -196,7 +196,7 @@ TEST_F(OpenFlowControllers, AuxiliaryConnectionsAreOf13) {
 TEST_F(OpenFlowControllers, TriesAgainLaterAndLater) {
   const std::string file = folder.file("c");
   options.targets = {{Target::Kind::kUnix, false, "", 0, file}};
-  start(0, true);
+  start(0);
   under_test->settle();
   EXPECT_EQ(under_test->log, "sw: unix:" + file + ": cannot connect: No such file or directory\n");
   TestListener listener(file);
@@ -233,7 +233,7 @@ TEST_F(OpenFlowControllers, TriesAgainLaterAndLater) {
 }
 
 TEST_F(OpenFlowControllers, TheSwitchLearnsThatAllAreLost) {
-  start(2, true);
+  start(2);
   TestSwitch& handler = under_test->handler;
   under_test->settle();
   EXPECT_TRUE(handler.controllers.empty());
@@ -264,7 +264,7 @@ TEST_F(OpenFlowControllers, TheSwitchLearnsThatAllAreLost) {
 
 TEST_F(OpenFlowControllers, WithoutControllersTheSwitchIsAlone) {
   options.targets = {{Target::Kind::kUnix, true, "", 0, folder.file("p")}};
-  start(0, true);
+  start(0);
   under_test->settle();
   EXPECT_EQ(under_test->handler.controllers, std::vector<bool>{false});
 }

@@ -21,6 +21,12 @@ bool installed(const std::string& command) {
 #define NEEDS(command, package) \
   if (!installed(command)) GTEST_SKIP() << "not installed: " << command << " (" << package << ", tools/deps test)"
 
+size_t count_flows(const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find("cookie="); at != text.npos; at = text.find("cookie=", at + 1)) ++count;
+  return count;
+}
+
 /// A shell command whose output goes to a file.
 class Program {
  public:
@@ -113,11 +119,10 @@ TEST_F(OpenFlowPeers, OvsOfctlOverAFile) {
     Program ping("timeout 0.3 ovs-ofctl -O " + version + " ping " + file + " 1000", folder.file("ping"));
     EXPECT_TRUE(under_test.run_until([&] { return ping.done(); }));
     EXPECT_NE(ping.output().find("1000 bytes from"), std::string::npos) << ping.output();
-    run("ovs-ofctl -O " + version + " add-flow " + file + " in_port=1,actions=output:2");
   }
   under_test.handler.flows = 3000;  // several parts
   const std::string flows = run("ovs-ofctl -O OpenFlow13 dump-flows " + file);
-  EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 3000);
+  EXPECT_EQ(count_flows(flows), 3000u);
 }
 
 TEST_F(OpenFlowPeers, OvsOfctlOverTcp) {
@@ -137,9 +142,10 @@ TEST_F(OpenFlowPeers, OvsOfctlOverTls) {
   for (const std::string version : {"OpenFlow10", "OpenFlow13"}) show(version, target, certificates("controller"));
   under_test.handler.flows = 5000;
   const std::string flows = run("ovs-ofctl " + certificates("controller") + " -O OpenFlow13 dump-flows " + target);
-  EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 5000);
+  EXPECT_EQ(count_flows(flows), 5000u);
 
   // Whom our authority does not know, and who has no certificate.
+  const size_t connected = under_test.handler.connected.size();
   under_test.log.clear();
   Program stranger("timeout 5 ovs-ofctl " + certificates("othercontroller") + " show " + target, folder.file("output"));
   EXPECT_TRUE(under_test.run_until([&] { return stranger.done(); }));
@@ -149,7 +155,7 @@ TEST_F(OpenFlowPeers, OvsOfctlOverTls) {
   Program nobody("openssl s_client -connect " + target.substr(4) + " </dev/null", folder.file("output"));
   EXPECT_TRUE(under_test.run_until([&] { return nobody.done() && !under_test.log.empty(); }));
   EXPECT_NE(under_test.log.find("TLS: peer did not return a certificate"), std::string::npos) << under_test.log;
-  EXPECT_EQ(under_test.handler.connected.size(), 3u);
+  EXPECT_EQ(under_test.handler.connected.size(), connected);
 }
 
 TEST_F(OpenFlowPeers, SwitchAndSwitchOverTls) {
