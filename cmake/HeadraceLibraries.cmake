@@ -32,6 +32,7 @@ find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
 # Cryptography: <intel-ipsec-mb.h>.
 find_path(IPSEC_MB_INCLUDE_DIR intel-ipsec-mb.h REQUIRED)
 find_library(IPSEC_MB_LIBRARY IPSec_MB REQUIRED)
+find_package(OpenSSL REQUIRED)
 mark_as_advanced(PCAP_INCLUDE_DIR PCAP_LIBRARY HS_INCLUDE_DIR HS_LIBRARY PCRE2_INCLUDE_DIR PCRE2_LIBRARY
                  IPSEC_MB_INCLUDE_DIR IPSEC_MB_LIBRARY)
 set(HEADRACE_PCAP ${PCAP_LIBRARY})
@@ -53,7 +54,7 @@ add_library(headrace_internal INTERFACE)
 target_include_directories(headrace_internal INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 nlohmann_json::nlohmann_json
                                                   ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 ${ZSTD_LIBRARY}
-                                                  ${HEADRACE_PCAP} ${HS_LIBRARY} ${PCRE2_LIBRARY} ${IPSEC_MB_LIBRARY} ${CMAKE_DL_LIBS})
+                                                  ${HEADRACE_PCAP} ${HS_LIBRARY} ${PCRE2_LIBRARY} ${IPSEC_MB_LIBRARY} OpenSSL::SSL ${CMAKE_DL_LIBS})
 target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
 
 include(HeadraceDpdk)
