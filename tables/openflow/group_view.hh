@@ -63,10 +63,14 @@ class GroupView {
   HEADRACE_SHADER GroupView(const uint32_t* record, LiveView live) : words_(record), live_(live) {}
 
   HEADRACE_SHADER bool exists() const { return words_ != nullptr; }
-  HEADRACE_SHADER GroupKind kind() const { return static_cast<GroupKind>(words_[group_word::kKind] & 0xff); }
+  HEADRACE_SHADER GroupKind kind() const {
+    return static_cast<GroupKind>(load_shared(words_ + group_word::kKind) & 0xff);
+  }
   /// A packet may need more than one bucket, or a bucket's program needs the host or names a group.
-  HEADRACE_SHADER bool needs_host() const { return (words_[group_word::kKind] & group_word::kNeedsHost) != 0; }
-  HEADRACE_SHADER uint32_t buckets() const { return words_[group_word::kKind] >> 16; }
+  HEADRACE_SHADER bool needs_host() const {
+    return (load_shared(words_ + group_word::kKind) & group_word::kNeedsHost) != 0;
+  }
+  HEADRACE_SHADER uint32_t buckets() const { return load_shared(words_ + group_word::kKind) >> 16; }
   HEADRACE_SHADER uint32_t program(uint32_t bucket) const { return word(bucket, bucket_word::kProgram); }
   HEADRACE_SHADER uint32_t counter(uint32_t bucket) const { return word(bucket, bucket_word::kCounter); }
   HEADRACE_SHADER bool alive(uint32_t bucket) const {
@@ -84,12 +88,12 @@ class GroupView {
 
  private:
   HEADRACE_SHADER uint32_t word(uint32_t bucket, uint32_t word) const {
-    return words_[group_word::kHead + bucket * bucket_word::kCount + word];
+    return load_shared(words_ + group_word::kHead + bucket * bucket_word::kCount + word);
   }
   /// Buckets in proportion to their weights. Flows whose bucket dies go to the others in proportion, and come back; no
   /// other flow moves.
   HEADRACE_SHADER uint32_t select(uint32_t hash) const {
-    const uint32_t count = buckets(), total = words_[group_word::kWeight];
+    const uint32_t count = buckets(), total = load_shared(words_ + group_word::kWeight);
     if (total == 0) return kNoBucket;
     const uint32_t at = scale(hash, total);
     uint32_t low = 0;

@@ -35,14 +35,14 @@ class OpenFlowView {
   HEADRACE_SHADER explicit OpenFlowView(const OpenFlowTables* tables) : tables_(tables) {}
 
   /// False: it has no entries, and every packet misses.
-  HEADRACE_SHADER bool has_table(uint32_t table) const { return load_shared(&tables_->tables[table]) != nullptr; }
+  HEADRACE_SHADER bool has_table(uint32_t table) const { return load_generation(table) != nullptr; }
   /// What was found for the first words of a key, as many as the table has; all are there in a PacketKey.
   HEADRACE_SHADER AclMatch find(uint32_t table, const uint32_t* key) const {
-    const AclGeneration* const generation = load_shared(&tables_->tables[table]);
+    const AclGeneration* const generation = load_generation(table);
     return generation == nullptr ? AclMatch() : AclView(generation).find(key);
   }
   /// \param table one that has_table()
-  HEADRACE_SHADER AclView table(uint32_t table) const { return AclView(load_shared(&tables_->tables[table])); }
+  HEADRACE_SHADER AclView table(uint32_t table) const { return AclView(load_generation(table)); }
   /// \param index an entry's AclMatch::data, or that of a bucket
   HEADRACE_SHADER ProgramView program(uint32_t index) const { return ProgramView(tables_->words + index); }
   HEADRACE_SHADER GroupView group(uint32_t slot) const {
@@ -54,6 +54,15 @@ class OpenFlowView {
   HEADRACE_SHADER bool miss_to_controller() const { return load_shared(&tables_->miss_to_controller) != 0; }
 
  private:
+  HEADRACE_SHADER const AclGeneration* load_generation(uint32_t table) const {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+    return load_shared(&tables_->tables[table]);
+#else
+    // What it leads to was written before.
+    return __atomic_load_n(&tables_->tables[table], __ATOMIC_ACQUIRE);
+#endif
+  }
+
   const OpenFlowTables* tables_ = nullptr;
 };
 

@@ -13,7 +13,8 @@
 /// too: its actions are the apply-actions, in the order of an action set, and it has nothing else.
 ///
 /// Programs and groups are replaced as a whole: their words do not change as long as a reader, or a job of a device, may
-/// know their index.
+/// know their index. Later their place is used again, so they are read by load_shared(): a device's cache may hold what was
+/// there before.
 
 #include <headrace/shader_types.hh>
 
@@ -68,6 +69,9 @@ enum class Op : uint8_t {
   kCopyTtlIn,
 };
 
+/// An operation's first word, and the second one of kOutput.
+HEADRACE_SHADER uint32_t op_word(const uint32_t* op) { return load_shared(op); }
+HEADRACE_SHADER uint32_t op_port(const uint32_t* op) { return load_shared(op + 1); }
 /// The parts of an operation's first word.
 HEADRACE_SHADER Op op_of(uint32_t word) { return static_cast<Op>(word & 0xff); }
 HEADRACE_SHADER uint32_t op_byte(uint32_t word) { return word >> 8 & 0xff; }
@@ -92,10 +96,14 @@ struct SetField {
   uint32_t count;
   const uint32_t* pairs;
 
-  HEADRACE_SHADER explicit SetField(const uint32_t* op)
-      : field(op_byte(op[0])), first(op[0] >> 16 & 0xff), count(op[0] >> 24), pairs(op + 1) {}
-  HEADRACE_SHADER uint32_t value(uint32_t i) const { return pairs[2 * i]; }
-  HEADRACE_SHADER uint32_t mask(uint32_t i) const { return pairs[2 * i + 1]; }
+  HEADRACE_SHADER explicit SetField(const uint32_t* op) : pairs(op + 1) {
+    const uint32_t word = op_word(op);
+    field = op_byte(word);
+    first = word >> 16 & 0xff;
+    count = word >> 24;
+  }
+  HEADRACE_SHADER uint32_t value(uint32_t i) const { return load_shared(pairs + 2 * i); }
+  HEADRACE_SHADER uint32_t mask(uint32_t i) const { return load_shared(pairs + 2 * i + 1); }
   HEADRACE_SHADER void apply(uint32_t* key) const {
     for (uint32_t i = 0; i < count; ++i) key[first + i] = (key[first + i] & ~mask(i)) | value(i);
   }
@@ -117,7 +125,7 @@ class OpRange {
   /// Calls `visit(op)` with a pointer to each operation's first word.
   template <typename Visit>
   HEADRACE_SHADER void each(Visit&& visit) const {
-    for (uint32_t at = 0; at < words_; at += op_words(begin_[at])) visit(begin_ + at);
+    for (uint32_t at = 0; at < words_; at += op_words(op_word(begin_ + at))) visit(begin_ + at);
   }
   HEADRACE_SHADER const uint32_t* begin() const { return begin_; }
   HEADRACE_SHADER const uint32_t* end() const { return begin_ + words_; }
@@ -132,26 +140,26 @@ class ProgramView {
  public:
   HEADRACE_SHADER explicit ProgramView(const uint32_t* words) : words_(words) {}
 
-  HEADRACE_SHADER uint32_t flags() const { return words_[program_word::kFlags]; }
+  HEADRACE_SHADER uint32_t flags() const { return word(program_word::kFlags); }
   HEADRACE_SHADER bool has(uint32_t flag) const { return (flags() & flag) != 0; }
   HEADRACE_SHADER uint32_t goto_table() const { return flags() >> 24; }
   /// Place of the meter + 1; 0: none.
-  HEADRACE_SHADER uint32_t meter() const { return words_[program_word::kMeter]; }
-  HEADRACE_SHADER uint32_t only_port() const { return words_[program_word::kPort]; }
+  HEADRACE_SHADER uint32_t meter() const { return word(program_word::kMeter); }
+  HEADRACE_SHADER uint32_t only_port() const { return word(program_word::kPort); }
   /// Changes the metadata of a key, which are two words.
   HEADRACE_SHADER void write_metadata(uint32_t* metadata) const {
     if (!has(program_flag::kWritesMetadata)) return;
-    const uint32_t* const w = words_ + program_word::kMetadata;
-    metadata[0] = (metadata[0] & ~w[2]) | w[0];
-    metadata[1] = (metadata[1] & ~w[3]) | w[1];
+    for (uint32_t i = 0; i < 2; ++i)
+      metadata[i] = (metadata[i] & ~word(program_word::kMetadata + 2 + i)) | word(program_word::kMetadata + i);
   }
-  HEADRACE_SHADER OpRange apply_actions() const { return {ops(), words_[program_word::kSizes] & 0xffff}; }
+  HEADRACE_SHADER OpRange apply_actions() const { return {ops(), word(program_word::kSizes) & 0xffff}; }
   HEADRACE_SHADER OpRange write_actions() const {
-    const uint32_t sizes = words_[program_word::kSizes];
+    const uint32_t sizes = word(program_word::kSizes);
     return {ops() + (sizes & 0xffff), sizes >> 16};
   }
 
  private:
+  HEADRACE_SHADER uint32_t word(uint32_t i) const { return load_shared(words_ + i); }
   HEADRACE_SHADER const uint32_t* ops() const {
     return words_ + program_word::kHead + (has(program_flag::kWritesMetadata) ? program_word::kMetadataWords : 0);
   }

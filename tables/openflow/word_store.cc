@@ -44,7 +44,8 @@ std::optional<uint32_t> WordStore::add(std::span<const uint32_t> words) {
   }
   used_ += size;
   changes_.mark(size_t{index} * sizeof(uint32_t), (index + words.size()) * sizeof(uint32_t));
-  std::copy(words.begin(), words.end(), words_.data() + index);
+  // Readers are ordered by the index that they find, not by these stores.
+  for (size_t i = 0; i < words.size(); ++i) __atomic_store_n(words_.data() + index + i, words[i], __ATOMIC_RELAXED);
   return index;
 }
 

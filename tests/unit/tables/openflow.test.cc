@@ -154,10 +154,11 @@ extern "C" __global__ void walk(const OpenFlowView view, uint32_t* keys, uint32_
     const ProgramView program = view.program(match.data);
     if (program.has(program_flag::kNeedsHost)) break;
     program.apply_actions().each([&](const uint32_t* op) {
-      if (op_of(*op) == Op::kSetField) SetField(op).apply(key);
-      if (op_of(*op) == Op::kOutput) port = op[1];
-      if (op_of(*op) == Op::kGroup) {
-        const GroupView group = view.group(op_slot(*op));
+      const Op kind = op_of(op_word(op));
+      if (kind == Op::kSetField) SetField(op).apply(key);
+      if (kind == Op::kOutput) port = op_port(op);
+      if (kind == Op::kGroup) {
+        const GroupView group = view.group(op_slot(op_word(op)));
         if (group.exists() && !group.needs_host()) port = group.program(group.choose(key[0]));
       }
     });

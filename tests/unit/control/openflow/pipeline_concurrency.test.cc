@@ -43,7 +43,7 @@ TEST(PipelineConcurrency, ReadersFindWhatAnEntryNames) {
           const AclMatch second = view.find(1, changed.w);
           if (second.number != AclMatch::kNone) port = view.program(second.data).only_port();
         } else if (program.has(program_flag::kHasGroup)) {
-          const GroupView group = view.group(op_slot(*program.apply_actions().begin()));
+          const GroupView group = view.group(op_slot(op_word(program.apply_actions().begin())));
           if (group.exists()) port = view.program(group.program(group.choose(0))).only_port();
         }
         if (port != 3) ++broken;
