@@ -147,7 +147,7 @@ enum class WalkState : uint8_t {
 class Walk {
  public:
   PacketKey key;
-  FrameEdits edits;
+  FrameEdits<kDeviceFields> edits;
   Visits visits;
   uint32_t table = 0;
   uint32_t port = 0;  ///< if kOutput: a real port or LOCAL
