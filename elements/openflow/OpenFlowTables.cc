@@ -160,14 +160,14 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
         continue;
       }
       PacketKeyContext context;
-      context.in_port = in_port(p.anno_u8(anno_offset::kPaint));
-      PacketKey key{};
-      if (parse_usual_frame(p, key)) {
-        key.w[key_word::kInPort] = context.in_port;
+      context.in_port = context.in_phy_port = in_port(p.anno_u8(anno_offset::kPaint));
+      walk.key = PacketKey{};
+      if (parse_usual_frame(p, walk.key)) {
+        walk.key.w[key_word::kInPort] = walk.key.w[key_word::kInPhyPort] = context.in_port;
       } else {
-        key = openflow::parse_packet(p, context);
+        walk.key = openflow::parse_packet(p, context);
       }
-      walk.begin(key, p.length());
+      walk.begin(p.length());
       if (drops_fragments) [[unlikely]] {
         walk.edits.locate(openflow::PacketFrame(*packets[first + i]), static_cast<int32_t>(p.length()));
         if (!walk.edits.layout().fragment) continue;

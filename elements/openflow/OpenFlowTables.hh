@@ -58,9 +58,10 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     }
     RowFrame frame{p, bytes};
     PacketKeyContext context;
-    context.in_port = in_port(p.get(anno::paint));
+    context.in_port = context.in_phy_port = in_port(p.get(anno::paint));
     openflow::Walk walk;
-    walk.begin(parse_frame(frame, static_cast<int32_t>(length), context), length);
+    walk.key = parse_frame(frame, static_cast<int32_t>(length), context);
+    walk.begin(length);
     if (drops_fragments) {
       walk.edits.locate(frame, static_cast<int32_t>(length));
       if (walk.edits.layout().fragment && !frame.beyond) {

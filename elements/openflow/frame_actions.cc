@@ -35,7 +35,7 @@ uint32_t sctp_checksum(const PacketFrame& frame, const FrameLayout& at) {
 
 /// Sets a port of SCTP. The checksum changes by as much as it should, so that a wrong one stays wrong. In a fragment it
 /// cannot be known, and stays.
-void set_sctp_port(FrameEdits& edits, PacketFrame& frame, const PacketKey& key) {
+void set_sctp_port(FrameEdits<>& edits, PacketFrame& frame, const PacketKey& key) {
   const FrameLayout at = edits.layout();
   const bool has_checksum = at.has_transport(12) && !at.fragment;
   const uint32_t before = has_checksum ? sctp_checksum(frame, at) : 0;
@@ -119,7 +119,7 @@ void copy_ttl_in(PacketFrame& frame, const FrameLayout& at) {
 Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& context) {
   PacketFrame frame(packet);
   PacketKey key = parse_packet(packet, context);
-  FrameEdits edits;
+  FrameEdits<> edits;
   edits.locate(frame, frame.end());
   const FrameLayout& at = edits.layout();
   switch (op_of(op[0])) {

@@ -121,6 +121,11 @@ std::string act_on(const OpenFlowOp& op, std::string_view hex, Edited expected =
   return result;
 }
 
+TEST(OpenFlowActions, AgreeWithProgramsOnWhatADeviceCanSet) {
+  for (uint32_t field = 0; field < 64; ++field)
+    EXPECT_EQ((openflow::kDeviceFields >> field & 1) != 0, openflow::stays_on_device(field)) << field;
+}
+
 TEST(OpenFlowActions, ChangeFramesAsScapyMakesThem) {
   TestRouter pool("Idle -> Discard;");
   for (const ActionVector& v : kActionVectors)
@@ -193,7 +198,7 @@ TEST(OpenFlowActions, StayWithinTheFrame) {
       for (const ActionVector& v : kActionVectors) {
         CheckedFrame frame(cut);
         PacketKey key = parse_frame(frame, frame.end(), {});
-        openflow::FrameEdits edits;
+        openflow::FrameEdits<> edits;
         edits.locate(frame, frame.end());
         if (openflow::op_of(v.op[0]) == Op::kSetField) {
           edits.set_field(openflow::SetField(v.op.data()), key);

@@ -39,8 +39,11 @@ class ChecksumDelta {
 
 /// Changes of one frame that are still to be written.
 ///
+/// \tparam kPossible the fields that may be set, so that a device need not have code for others
+///
 /// `Frame` has the interface of `Bytes` in frame_layout_view.hh, and `set_byte`, `set_half`, `set_word`; and
 /// `bool move(n)`: byte -n becomes the first one, while offsets stay what they are. False if there is no room.
+template <FieldSet kPossible = kAllFields>
 class FrameEdits {
  public:
   /// Tags that can be pushed before write().
@@ -54,7 +57,7 @@ class FrameEdits {
     if (located_) return;
     located_ = true;
     at_ = locate_headers(frame, end);
-    settable_ = settable_fields(frame, at_);
+    settable_ = settable_fields<kPossible>(frame, at_);
   }
   HEADRACE_SHADER const FrameLayout& layout() const { return at_; }
   HEADRACE_SHADER bool any() const {
@@ -149,7 +152,7 @@ class FrameEdits {
   template <typename Frame>
   HEADRACE_SHADER bool write(Frame& frame, const PacketKey& key) {
     using namespace oxm_field;
-    const auto has = [this](FieldSet set) { return (fields_ & set) != 0; };
+    const auto has = [this](FieldSet set) { return (fields_ & kPossible & set) != 0; };
     const uint32_t* const w = key.w;
     const int32_t net = at_.network, l4 = at_.transport;
     ChecksumDelta ip, pseudo, body;
@@ -225,7 +228,8 @@ class FrameEdits {
 
     // Labels and tags.
     uint32_t shim = 0, under = 0;
-    const bool new_shim = has(kShimFields) || mpls_ttl_ >= 0, new_isid = has(fields_of(kPbbIsid));
+    const bool new_shim = has(kShimFields) || ((kPossible & kShimFields) != 0 && mpls_ttl_ >= 0),
+               new_isid = has(fields_of(kPbbIsid));
     if (new_shim || new_isid) {
       const uint32_t before = frame.word(net);
       if (new_isid) {
@@ -282,7 +286,9 @@ class FrameEdits {
       if (has(fields_of(kNdTll))) frame.set_half(options.target + 2 + i * 2, tha_half(w, i));
     }
     if (checksum_at != 0) frame.set_half(checksum_at, checksum);
-    if (at_.arp) write_arp(frame, w);
+    if constexpr ((kPossible & kArpFields) != 0) {
+      if (at_.arp) write_arp(frame, w);
+    }
     return true;
   }
 
@@ -293,6 +299,9 @@ class FrameEdits {
   static constexpr FieldSet kIcmpFields =
       fields_of(oxm_field::kIcmpType, oxm_field::kIcmpCode, oxm_field::kIcmp6Type, oxm_field::kIcmp6Code);
   static constexpr FieldSet kShimFields = fields_of(oxm_field::kMplsLabel, oxm_field::kMplsTc, oxm_field::kMplsBos);
+
+  static constexpr FieldSet kArpFields =
+      fields_of(oxm_field::kArpOp, oxm_field::kArpSpa, oxm_field::kArpTpa, oxm_field::kArpSha, oxm_field::kArpTha);
 
   HEADRACE_SHADER static bool has_tag(const PacketKey& key) { return (key.w[key_word::kVlan] & kPresent) != 0; }
   HEADRACE_SHADER int32_t ttl_at() const { return at_.network + (at_.version == 4 ? 8 : 7); }

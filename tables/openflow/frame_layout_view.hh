@@ -28,6 +28,13 @@ HEADRACE_SHADER constexpr FieldSet fields_of(Number... number) {
   return ((FieldSet{1} << number) | ...);
 }
 
+inline constexpr FieldSet kAllFields = ~FieldSet{0};
+/// Those that stays_on_device() names.
+inline constexpr FieldSet kDeviceFields =
+    fields_of(oxm_field::kEthDst, oxm_field::kEthSrc, oxm_field::kVlanVid, oxm_field::kVlanPcp, oxm_field::kIpDscp,
+              oxm_field::kIpEcn, oxm_field::kIp4Src, oxm_field::kIp4Dst, oxm_field::kTcpSrc, oxm_field::kTcpDst,
+              oxm_field::kUdpSrc, oxm_field::kUdpDst, oxm_field::kIp6Src, oxm_field::kIp6Dst, oxm_field::kIp6Label);
+
 HEADRACE_SHADER bool is_vlan_type(uint32_t type) { return type == 0x8100 || type == 0x88a8 || type == 0x9100; }
 HEADRACE_SHADER bool is_mpls_type(uint32_t type) { return type == 0x8847 || type == 0x8848; }
 inline constexpr uint32_t kPbbType = 0x88e7;
@@ -111,16 +118,17 @@ HEADRACE_SHADER NeighborOptions find_neighbor_options(const Bytes& p, const Fram
 }
 
 /// The fields of a frame that can be set: those of headers that it has, whole. A tunnel's id is not in the frame.
-template <typename Bytes>
+/// \tparam kPossible the fields that the caller wants to know about
+template <FieldSet kPossible, typename Bytes>
 HEADRACE_SHADER FieldSet settable_fields(const Bytes& p, const FrameLayout& at) {
   using namespace oxm_field;
-  if (at.end < 14) return fields_of(kTunnelId);
+  if (at.end < 14) return kPossible & fields_of(kTunnelId);
   FieldSet set = fields_of(kEthDst, kEthSrc, kEthType, kTunnelId);
   if (at.tag) set |= fields_of(kVlanVid, kVlanPcp);
   if (at.arp) set |= fields_of(kArpOp, kArpSpa, kArpTpa, kArpSha, kArpTha);
   if (at.mpls()) set |= fields_of(kMplsLabel, kMplsTc, kMplsBos);
   if (at.pbb()) set |= fields_of(kPbbIsid);
-  if (at.version == 0) return set;
+  if (at.version == 0) return set & kPossible;
   set |= fields_of(kIpDscp, kIpEcn, kIpProto);
   set |= at.version == 4 ? fields_of(kIp4Src, kIp4Dst) : fields_of(kIp6Src, kIp6Dst, kIp6Label);
   if (at.has_transport(4)) {
@@ -132,6 +140,7 @@ HEADRACE_SHADER FieldSet settable_fields(const Bytes& p, const FrameLayout& at) 
     set |= fields_of(kIcmpType, kIcmpCode);
   if (at.version == 6 && at.protocol == ip_protocol::kIcmp6 && at.has_transport(2)) {
     set |= fields_of(kIcmp6Type, kIcmp6Code);
+    if constexpr ((kPossible & fields_of(kNdTarget, kNdSll, kNdTll)) == 0) return set & kPossible;
     const uint32_t type = p.byte(at.transport);
     if ((type == 135 || type == 136) && p.byte(at.transport + 1) == 0 && at.has_transport(24)) {
       set |= fields_of(kNdTarget);
@@ -140,7 +149,7 @@ HEADRACE_SHADER FieldSet settable_fields(const Bytes& p, const FrameLayout& at) 
       if (type == 136 && options.target != 0) set |= fields_of(kNdTll);
     }
   }
-  return set;
+  return set & kPossible;
 }
 
 }  // namespace headrace::openflow

@@ -147,16 +147,16 @@ enum class WalkState : uint8_t {
 class Walk {
  public:
   PacketKey key;
-  FrameEdits edits;
+  FrameEdits<kDeviceFields> edits;
   Visits visits;
   uint32_t table = 0;
   uint32_t port = 0;  ///< if kOutput: a real port or LOCAL
   WalkState state = WalkState::kLookup;
 
   Walk() = default;
-  HEADRACE_SHADER void begin(const PacketKey& parsed, uint32_t length) {
-    key = parsed;
-    in_port_ = parsed.w[key_word::kInPort];
+  /// After the packet has been parsed into `key`. \param length the packet's
+  HEADRACE_SHADER void begin(uint32_t length) {
+    in_port_ = key.w[key_word::kInPort];
     visits.length_and_miss = length;
   }
 

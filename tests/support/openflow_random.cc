@@ -208,7 +208,7 @@ AclRule random_match(std::mt19937& random, uint32_t ports) {
     static constexpr uint16_t kTypes[] = {0x0800, 0x0800, 0x86dd, 0x0806, 0x8847, 0x88e7};
     switch (below(random, 10)) {
       case 0:
-        add("in_port", 1 + below(random, ports));
+        add(one_in(random, 2) ? "in_port" : "in_phy_port", 1 + below(random, ports));
         break;
       case 1:
         add("dl_type", kTypes[below(random, 6)]);
