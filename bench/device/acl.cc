@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backend/cuda/cuda_backend.hh"
-#include "bench/acl_keys.hh"
+#include "bench/device/acl_keys.hh"
 #include "bench/device/acl_kernels.hh"
 #include "bench/device/device_bench.hh"
 #include "cli/command_line.hh"

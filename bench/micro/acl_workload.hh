@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/acl_keys.hh"
+#include "bench/device/acl_keys.hh"
 #include "tables/acl/rule_file.hh"
 
 namespace headrace::acl_bench {
