@@ -204,7 +204,8 @@ TEST_F(OpenFlowPeers, OvsTestcontroller) {
   EXPECT_EQ(under_test.handler.controllers, std::vector<bool>{true});
   // It answers a packet-in with a packet-out or a flow entry.
   PacketIn packet;
-  packet.data = from_hex("ffffffffffff 020000000001 0806 0001 0800 0604 0001 020000000001 0a000001 000000000000 0a000002");
+  packet.data =
+      from_hex("ffffffffffff 020000000001 0806 0001 0800 0604 0001 020000000001 0a000001 000000000000 0a000002");
   packet.total_len = static_cast<uint16_t>(packet.data.size());
   EXPECT_EQ(add_to_match(packet.match.key, "in_port=1"), "");
   under_test.channel.packet_in(packet, false);
@@ -213,7 +214,8 @@ TEST_F(OpenFlowPeers, OvsTestcontroller) {
     return std::any_of(seen.begin(), seen.end(), [](const Message& m) {
       return std::holds_alternative<PacketOut>(m.body) || std::holds_alternative<FlowMod>(m.body);
     });
-  })) << under_test.log << program.output();
+  })) << under_test.log
+      << program.output();
 }
 
 /// What a controller of os-ken does first, with its own codec.
