@@ -322,9 +322,7 @@ void Channel::run() {
       poller_.change(listener->fd(), EPOLLIN);
     }
   for (const auto& dialer : dialers_) {
-    const Connection* const main = dialer->auxiliary() == 0 ? nullptr : main_to(dialer->target());
-    const bool allowed =
-        dialer->auxiliary() == 0 || (main != nullptr && main->established() && main->version() == Version::k1_3);
+    const bool allowed = may_dial(*dialer);
     if (!allowed)
       if (Connection* const connection = connection_of(*dialer)) connection->finish("the main connection has ended");
     dialer->step(allowed);
@@ -334,16 +332,26 @@ void Channel::run() {
     entry.connection->on_time();
     entry.connection->turn();
   }
-  for (auto& [id, entry] : entries_)
-    if (entry.connection->ended()) report_ended(entry);
+  bool reported = false;
+  for (auto& [id, entry] : entries_) {
+    if (!entry.connection->ended() || entry.reported) continue;
+    report_ended(entry);
+    reported = true;
+  }
   tell_handler();
   for (auto it = entries_.begin(); it != entries_.end();) {
     Entry& entry = it->second;
     watch_connection(entry);
     it = entry.connection->over() && entry.reported ? entries_.erase(it) : std::next(it);
   }
-  arm();
+  arm(reported);  // others may depend on those that have ended
   running_ = false;
+}
+
+bool Channel::may_dial(const Dialer& dialer) {
+  if (dialer.auxiliary() == 0) return true;
+  const Connection* const main = main_to(dialer.target());
+  return main != nullptr && main->established() && main->version() == Version::k1_3;
 }
 
 void Channel::tell_handler() {
@@ -360,9 +368,9 @@ void Channel::tell_handler() {
   handler_->on_controllers(there);
 }
 
-void Channel::arm() {
+void Channel::arm(bool at_once) {
   int64_t due = INT64_MAX;
-  bool at_once = false, there = false;
+  bool there = false;
   for (const auto& [id, entry] : entries_) {
     due = std::min(due, entry.connection->next_due());
     at_once = at_once || entry.connection->has_turn() || (entry.connection->ended() && !entry.reported) ||
@@ -370,7 +378,7 @@ void Channel::arm() {
     there = there || (entry.dialer != nullptr && entry.connection->established());
   }
   for (const auto& dialer : dialers_)
-    if (dialer->auxiliary() == 0 || there) due = std::min(due, dialer->next_due());
+    if (may_dial(*dialer)) due = std::min(due, dialer->next_due());
   for (const auto& listener : listeners_)
     if (listener->paused_until != 0) due = std::min(due, listener->paused_until);
   if (handler_ != nullptr && !there && told_ != false) due = std::min(due, there_at_ + options_.lost_after);

@@ -117,10 +117,12 @@ class Channel : private Connection::Host {
   void report_ended(Entry& entry);
   Connection* connection_of(const Dialer& dialer);
   Connection* main_to(const Target& target);
+  /// False for auxiliary connections while there is no main one that speaks 1.3.
+  bool may_dial(const Dialer& dialer);
   /// The connection that carries packet-ins for `main`.
   Connection& carrier(Connection& main);
   void tell_handler();
-  void arm();
+  void arm(bool at_once);
 
   const std::string name_;
   const Clock clock_;

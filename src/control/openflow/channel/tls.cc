@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -16,6 +17,7 @@ std::string openssl_error() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
   if (code == 0) return "unknown error";
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   if (const char* const reason = ERR_reason_error_string(code)) return reason;
   return fmt::format("error {:#x}", code);
 }
