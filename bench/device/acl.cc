@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "backend/cuda/cuda_backend.hh"
-#include "bench/device/acl_keys.hh"
 #include "bench/device/acl_kernels.hh"
+#include "bench/device/acl_keys.hh"
 #include "bench/device/device_bench.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
