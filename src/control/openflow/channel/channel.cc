@@ -105,8 +105,8 @@ void Channel::adopt(std::unique_ptr<Setup> setup, Handler* handler) {
                 [&](const auto& dialer) { return !stays(dialer->target()) || dialer->auxiliary() > next.auxiliary; });
   for (auto& [id, entry] : entries_) {
     if (entry.dialer == nullptr || entry.reported) continue;
-    const bool there =
-        std::any_of(dialers_.begin(), dialers_.end(), [&](const auto& dialer) { return dialer.get() == entry.dialer; });
+    const bool there = std::any_of(dialers_.begin(), dialers_.end(),
+                                   [&, &of = entry](const auto& dialer) { return dialer.get() == of.dialer; });
     if (there) continue;
     entry.dialer = nullptr;
     entry.connection->finish("no longer configured so");

@@ -31,7 +31,7 @@ namespace headrace::openflow {
 ///     channel_->leave(handler);                               // at the end; nothing if another one has adopted it
 ///
 /// at() and prepare() may be called by any thread; everything else by the control thread, or while it stands.
-class Channel : private Connection::Host {
+class Channel final : private Connection::Host {
  public:
   /// As Runtime::watch().
   using Watch = std::function<void(int fd, std::function<void()> ready)>;
