@@ -266,7 +266,7 @@ void compare_with_naive(OpenFlowPipeline& pipeline, NaiveSwitch& naive, Pipeline
     for (const NaiveSwitch::Entry& entry : naive.entries) references += NaiveSwitch::names_group(entry, number) ? 1 : 0;
     for (const auto& [other, mod] : naive.groups) {
       const auto names = [&](const Bucket& bucket) {
-        return std::any_of(bucket.actions.begin(), bucket.actions.end(), [&](const Action& action) {
+        return std::any_of(bucket.actions.begin(), bucket.actions.end(), [&, of = number](const Action& action) {
           return action.type == ActionType::kGroup && action.value == number;
         });
       };
