@@ -265,9 +265,9 @@ void compare_with_naive(OpenFlowPipeline& pipeline, NaiveSwitch& naive, Pipeline
     uint32_t references = 0;
     for (const NaiveSwitch::Entry& entry : naive.entries) references += NaiveSwitch::names_group(entry, number) ? 1 : 0;
     for (const auto& [other, mod] : naive.groups) {
-      const auto names = [&](const Bucket& bucket) {
-        return std::any_of(bucket.actions.begin(), bucket.actions.end(), [&, of = number](const Action& action) {
-          return action.type == ActionType::kGroup && action.value == number;
+      const auto names = [of = number](const Bucket& bucket) {
+        return std::any_of(bucket.actions.begin(), bucket.actions.end(), [of](const Action& action) {
+          return action.type == ActionType::kGroup && action.value == of;
         });
       };
       references += std::any_of(mod.buckets.begin(), mod.buckets.end(), names) ? 1 : 0;
