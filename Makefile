@@ -77,7 +77,9 @@ asan:
 
 # Long tests without threads that run at the same time: compilers of programs, simulations, real tables and rules, and all
 # orders of events one after the other.
-ONE_AT_A_TIME = 'CudaProgram.*:Cuda*.ProgramCompiles:CudaCompile.*:ESPCompile.*:PatternCompile.*:ShaderHooks.*:AllBarrierOrders.*:BarrierOrders.*:BalanceSimulator.*:PatternReal.*:*RegexRules.*:Lpm*Real*.*:OpenFlow*'
+ONE_AT_A_TIME = 'CudaProgram.*:Cuda*.ProgramCompiles:CudaCompile.*:ESPCompile.*:PatternCompile.*:ShaderHooks.*'$\
+  ':AllBarrierOrders.*:BarrierOrders.*:BalanceSimulator.*:PatternReal.*:*RegexRules.*:Lpm*Real*.*'$\
+  ':*PipelineRandom.*:OpenFlowGolden.*:OpenFlowNumbers.*:OpenFlowErrors.*:OpenFlowSamples.*:OpenFlowMatch.*'
 
 tsan:
 	@tools/deps all

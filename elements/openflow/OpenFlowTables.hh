@@ -7,7 +7,8 @@ namespace headrace {
 
 class OpenFlowOwner;
 
-/// Sends Ethernet frames where the tables of an OpenFlow switch want them. A part of OpenFlowSwitch.
+/// Sends Ethernet frames where the tables of an OpenFlow switch want them. Programs that link Headrace make the switch
+/// (elements/openflow/datapath.hh); no element does so yet.
 ///
 ///     OpenFlowTables(NAME [, keyword LOCAL, BYTES, ROOM])
 ///

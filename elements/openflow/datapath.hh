@@ -12,8 +12,8 @@
 
 namespace headrace::openflow {
 
-/// A packet for the controllers. The packet stays the caller's.
-struct PacketIn {
+/// What becomes a packet-in message. The packet stays the caller's.
+struct PacketForController {
   enum class Reason : uint8_t { kNoMatch, kAction, kInvalidTtl };
 
   const Packet& packet;
@@ -52,7 +52,7 @@ class Datapath {
   /// \param place that of the meter
   virtual Verdict meter(uint32_t place, uint32_t length) = 0;
 
-  virtual void packet_in(const PacketIn& in) = 0;
+  virtual void packet_in(const PacketForController& in) = 0;
   /// The port that the learning switch behind NORMAL chooses, after it has learned from the frame; kFlood: those that
   /// FLOOD means; 0: none.
   virtual uint32_t normal(const Packet& frame, uint32_t in_port) = 0;

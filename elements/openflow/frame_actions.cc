@@ -1,9 +1,9 @@
 #include "elements/openflow/frame_actions.hh"
 
-#include <algorithm>
 #include <array>
 
 #include "elements/openflow/packet_frame.hh"
+#include "tables/openflow/meter.hh"
 
 namespace headrace::openflow {
 
@@ -122,7 +122,7 @@ Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& contex
   FrameEdits<> edits;
   edits.locate(frame, frame.end());
   const FrameLayout& at = edits.layout();
-  switch (op_of(op[0])) {
+  switch (op_of(op_word(op))) {
     case Op::kOutput:
     case Op::kGroup:
       return Edited::kDone;
@@ -138,33 +138,33 @@ Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& contex
       break;
     }
     case Op::kSetNwTtl:
-      edits.set_ttl(op_byte(op[0]));
+      edits.set_ttl(op_byte(op_word(op)));
       break;
     case Op::kDecNwTtl:
       if (!edits.decrement_ttl(frame)) return Edited::kInvalidTtl;
       break;
     case Op::kPushVlan:
-      edits.push_vlan(op_half(op[0]), key);
+      edits.push_vlan(op_half(op_word(op)), key);
       break;
     case Op::kPopVlan:
       edits.pop_vlan(frame, key);
       break;
     case Op::kSetVlanVid:
-      edits.set_tag(op_half(op[0]), 0xfff, key);
+      edits.set_tag(op_half(op_word(op)), 0xfff, key);
       break;
     case Op::kSetVlanPcp:
-      edits.set_tag(op_half(op[0]) << 13, 0xe000, key);
+      edits.set_tag(op_half(op_word(op)) << 13, 0xe000, key);
       break;
     case Op::kSetPort:
-      edits.set_port((op_byte(op[0]) & 1) != 0, op_half(op[0]), key);
+      edits.set_port((op_byte(op_word(op)) & 1) != 0, op_half(op_word(op)), key);
       break;
     case Op::kPushMpls:
-      return push_mpls(frame, at, op_half(op[0]));
+      return push_mpls(frame, at, op_half(op_word(op)));
     case Op::kPopMpls:
-      pop_mpls(frame, at, op_half(op[0]));
+      pop_mpls(frame, at, op_half(op_word(op)));
       return Edited::kDone;
     case Op::kSetMplsTtl:
-      edits.set_mpls_ttl(op_byte(op[0]));
+      edits.set_mpls_ttl(op_byte(op_word(op)));
       break;
     case Op::kDecMplsTtl: {
       if (!at.mpls()) break;
@@ -174,7 +174,7 @@ Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& contex
       break;
     }
     case Op::kPushPbb:
-      return push_pbb(frame, at, op_half(op[0]));
+      return push_pbb(frame, at, op_half(op_word(op)));
     case Op::kPopPbb:
       pop_pbb(frame, at);
       return Edited::kDone;
@@ -191,9 +191,8 @@ Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& contex
 void raise_drop_precedence(Packet& packet, uint32_t levels) {
   PacketKeyContext context;
   const uint32_t dscp = parse_packet(packet, context).w[key_word::kTypes] >> 2 & 0x3f;
-  const uint32_t assured_class = dscp >> 3, precedence = dscp >> 1 & 3;
-  if ((dscp & 1) != 0 || precedence == 0 || assured_class < 1 || assured_class > 4) return;
-  const uint32_t raised = assured_class << 3 | std::min(precedence + levels, 3u) << 1;
+  const uint32_t raised = dscp_remarked(dscp, levels);
+  if (raised == dscp) return;
   const uint32_t op[3] = {
       static_cast<uint32_t>(Op::kSetField) | oxm_field::kIpDscp << 8 | key_word::kTypes << 16 | 1u << 24, raised << 2,
       0xfc};

@@ -53,7 +53,7 @@ void Interpreter::walk(Work& work, int depth) {
       visits.length_and_miss |= (table + 1) << 24;
       count(visits);
       if (!view_.miss_to_controller()) return lose(work, Loss::kNoEntry);
-      return packet_in(work, PacketIn::Reason::kNoMatch, 0xffff);
+      return packet_in(work, PacketForController::Reason::kNoMatch, 0xffff);
     }
     visits.entries[0] = match.number;
     count(visits);
@@ -80,14 +80,14 @@ void Interpreter::walk(Work& work, int depth) {
   }
   uint32_t rank = 0;
   while (const uint32_t* const op = set.next(rank)) {
-    const bool leaves = op_of(op[0]) == Op::kOutput || op_of(op[0]) == Op::kGroup;
+    const bool leaves = op_of(op_word(op)) == Op::kOutput || op_of(op_word(op)) == Op::kGroup;
     if (!act_on(work, op, leaves ? Last::kYes : Last::kNo, depth)) return;
   }
 }
 
 bool Interpreter::run(Work& work, const OpRange& ops, Last last, int depth) {
   for (const uint32_t* op = ops.begin(); op != ops.end();) {
-    const uint32_t* const next = op + op_words(op[0]);
+    const uint32_t* const next = op + op_words(op_word(op));
     if (!act_on(work, op, next == ops.end() ? last : Last::kNo, depth)) return false;
     op = next;
   }
@@ -96,12 +96,12 @@ bool Interpreter::run(Work& work, const OpRange& ops, Last last, int depth) {
 
 bool Interpreter::act_on(Work& work, const uint32_t* op, Last last, int depth) {
   if (work.packet == nullptr) return false;
-  switch (op_of(op[0])) {
+  switch (op_of(op_word(op))) {
     case Op::kOutput:
-      output(work, op[1], op_half(op[0]), last, depth);
+      output(work, op_port(op), op_half(op_word(op)), last, depth);
       return true;
     case Op::kGroup:
-      group(work, op_slot(op[0]), last, depth);
+      group(work, op_slot(op_word(op)), last, depth);
       return true;
     default:
       break;
@@ -113,7 +113,7 @@ bool Interpreter::act_on(Work& work, const uint32_t* op, Last last, int depth) {
       lose(work, Loss::kNoRoom);
       return false;
     case Edited::kInvalidTtl:
-      if (datapath_.wants_invalid_ttl()) packet_in(work, PacketIn::Reason::kInvalidTtl, 0xffff);
+      if (datapath_.wants_invalid_ttl()) packet_in(work, PacketForController::Reason::kInvalidTtl, 0xffff);
       lose(work, Loss::kInvalidTtl);
       return false;
   }
@@ -179,7 +179,7 @@ void Interpreter::flood(Work& work, bool all, Last last) {
   if (waiting != 0) send(work, waiting, last);
 }
 
-void Interpreter::packet_in(Work& work, PacketIn::Reason reason, uint32_t max_length) {
+void Interpreter::packet_in(Work& work, PacketForController::Reason reason, uint32_t max_length) {
   work.sent = true;
   datapath_.packet_in({*work.packet, reason, work.table, static_cast<uint16_t>(max_length), work.entry,
                        work.context.in_port, work.context.metadata, work.context.tunnel_id});

@@ -55,7 +55,7 @@ class Interpreter {
     PacketKeyContext context;
     uint8_t table = 0;
     uint32_t entry = Visits::kNone;
-    PacketIn::Reason reason = PacketIn::Reason::kAction;
+    PacketForController::Reason reason = PacketForController::Reason::kAction;
     bool sent = false;  ///< it, or a copy, has left
   };
   /// True: the packet is not needed any more after this.
@@ -69,7 +69,7 @@ class Interpreter {
   void output(Work& work, uint32_t port, uint32_t max_length, Last last, int depth);
   void send(Work& work, uint32_t port, Last last);
   void flood(Work& work, bool all, Last last);
-  void packet_in(Work& work, PacketIn::Reason reason, uint32_t max_length);
+  void packet_in(Work& work, PacketForController::Reason reason, uint32_t max_length);
   void group(Work& work, uint32_t slot, Last last, int depth);
   void bucket(Work& work, const GroupView& group, uint32_t number, Last last, int depth);
   void lose(Work& work, Loss loss);

@@ -108,14 +108,16 @@ int inherit(const std::string& number, Errors& errors) {
 struct ControlServer::Connection {
   ControlSession session;
   std::string peer;
-  std::string in;         // commands that the session has not got
+  std::string in;         // commands
+  size_t taken = 0;       // of `in`, by the session
   std::string out;        // answers
   size_t sent = 0;        // of `out`
   bool ended = false;     // the client sends no more
   bool closing = false;   // nothing more is carried out
   short events = POLLIN;  // that are watched
 
-  bool backlog() const { return !closing && (session.more() || !in.empty()); }
+  size_t waiting() const { return in.size() - taken; }
+  bool backlog() const { return !closing && (session.more() || waiting() > 0); }
 };
 
 /// What worker threads (which make and destroy elements) and the control thread both see.
@@ -247,7 +249,7 @@ void ControlServer::serve(int fd) {
   }
   // Whoever sends thousands of commands before it reads an answer gets them all, and others have their turns meanwhile.
   short events = 0;
-  if (!connection->ended && connection->in.size() < kMostWaiting) events |= POLLIN;
+  if (!connection->ended && connection->waiting() < kMostWaiting) events |= POLLIN;
   if (connection->backlog() || !connection->out.empty()) events |= POLLOUT;
   if (std::exchange(connection->events, events) != events)
     runtime_.watch(
@@ -255,12 +257,16 @@ void ControlServer::serve(int fd) {
 }
 
 bool ControlServer::take_turn(int fd, Connection& connection) {
-  if (!connection.ended && connection.in.size() < kMostWaiting) {
+  if (!connection.ended && connection.waiting() < kMostWaiting) {
     char bytes[65536];
     const ssize_t n = read(fd, bytes, sizeof bytes);
     if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
     connection.ended = n == 0;
-    if (n > 0 && !connection.closing) connection.in.append(bytes, static_cast<size_t>(n));
+    if (n > 0 && !connection.closing) {
+      // Not in each turn, for the rest may be long.
+      if (connection.taken >= connection.in.size() / 2) connection.in.erase(0, std::exchange(connection.taken, 0));
+      connection.in.append(bytes, static_cast<size_t>(n));
+    }
   }
   if (connection.backlog() && connection.out.size() - connection.sent < kMostUnsent) {
     connection.out.erase(0, std::exchange(connection.sent, 0));
@@ -268,9 +274,9 @@ bool ControlServer::take_turn(int fd, Connection& connection) {
     if (const ControlPolicy* p = policy()) rights = {.write = !p->read_only(), .proxy = p->proxy()};
     // A client may send thousands of route changes at a time. Its answers follow when devices have them.
     const Router::UpdatesTogether together(runtime_);
-    const size_t n = connection.session.more() ? 0 : std::min(connection.in.size(), kMostOfTurn);
-    const std::string now = connection.in.substr(0, n);
-    connection.in.erase(0, n);
+    const size_t n = connection.session.more() ? 0 : std::min(connection.waiting(), kMostOfTurn);
+    const std::string_view now = std::string_view(connection.in).substr(connection.taken, n);
+    connection.taken += n;
     connection.closing = !connection.session.take(
         now, [this] { return runtime_.current(); }, rights, connection.out, kMostUnsent);
   }

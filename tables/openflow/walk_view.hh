@@ -49,7 +49,7 @@ inline constexpr uint32_t kSetRanks = 128;
 /// The order in which an action set runs (ONF TS-012, section 5.10), different for each type of action. Groups come before
 /// outputs.
 HEADRACE_SHADER uint32_t set_rank(const uint32_t* op) {
-  switch (op_of(op[0])) {
+  switch (op_of(op_word(op))) {
     case Op::kCopyTtlIn:
       return 0;
     case Op::kPopVlan:
@@ -75,13 +75,13 @@ HEADRACE_SHADER uint32_t set_rank(const uint32_t* op) {
     case Op::kSetVlanPcp:
       return 11;
     case Op::kSetPort:
-      return 12 + (op_byte(op[0]) & 1);
+      return 12 + (op_byte(op_word(op)) & 1);
     case Op::kSetMplsTtl:
       return 14;
     case Op::kSetNwTtl:
       return 15;
     case Op::kSetField:
-      return 16 + op_byte(op[0]);
+      return 16 + op_byte(op_word(op));
     case Op::kGroup:
       return 126;
     case Op::kOutput:
@@ -111,20 +111,20 @@ class ActionSet {
     const uint32_t* best = nullptr;
     uint32_t lowest = kSetRanks;
     for (uint32_t i = 0; i < count_; ++i)
-      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0])) {
+      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op_word(op))) {
         const uint32_t r = set_rank(op);
         if (r < rank || r > lowest) continue;
         lowest = r;
         best = op;
       }
     // A set with a group has no output.
-    rank = best != nullptr && op_of(best[0]) == Op::kGroup ? kSetRanks : lowest + 1;
+    rank = best != nullptr && op_of(op_word(best)) == Op::kGroup ? kSetRanks : lowest + 1;
     return best;
   }
   HEADRACE_SHADER bool goes_somewhere() const {
     for (uint32_t i = 0; i < count_; ++i)
-      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op[0]))
-        if (op_of(op[0]) == Op::kOutput || op_of(op[0]) == Op::kGroup) return true;
+      for (const uint32_t* op = begin_[i]; op != end_[i]; op += op_words(op_word(op)))
+        if (op_of(op_word(op)) == Op::kOutput || op_of(op_word(op)) == Op::kGroup) return true;
     return false;
   }
 
@@ -216,7 +216,7 @@ class Walk {
         now = set_.next(rank);
       } else if (op != end) {
         now = op;
-        op += op_words(op[0]);
+        op += op_words(op_word(op));
       }
       if (now != nullptr) {
         if (!edit(now, frame)) return;
@@ -269,15 +269,15 @@ class Walk {
   /// Makes a change, or notes where the packet goes. False: the host must do it, and the state says so.
   template <typename Frame>
   HEADRACE_SHADER bool edit(const uint32_t* op, const Frame& frame) {
-    const Op what = op_of(op[0]);
+    const Op what = op_of(op_word(op));
     if (what == Op::kOutput || what == Op::kGroup) {
       if (sent_) return give_up();
       sent_ = true;
       if (what == Op::kOutput) {
-        port = op[1];
+        port = op_port(op);
         return true;
       }
-      group_ = op_slot(op[0]) + 1;
+      group_ = op_slot(op_word(op)) + 1;
       return true;
     }
     edits.locate(frame, static_cast<int32_t>(visits.length()));
@@ -286,21 +286,21 @@ class Walk {
         edits.set_field(SetField(op), key);
         return true;
       case Op::kSetNwTtl:
-        edits.set_ttl(op_byte(op[0]));
+        edits.set_ttl(op_byte(op_word(op)));
         return true;
       case Op::kDecNwTtl:
         return edits.decrement_ttl(frame) || give_up();
       case Op::kPushVlan:
-        return edits.push_vlan(op_half(op[0]), key) || give_up();
+        return edits.push_vlan(op_half(op_word(op)), key) || give_up();
       case Op::kPopVlan:
         edits.pop_vlan(frame, key);
         return true;
       case Op::kSetVlanVid:
-        return edits.set_tag(op_half(op[0]), 0xfff, key) || give_up();
+        return edits.set_tag(op_half(op_word(op)), 0xfff, key) || give_up();
       case Op::kSetVlanPcp:
-        return edits.set_tag(op_half(op[0]) << 13, 0xe000, key) || give_up();
+        return edits.set_tag(op_half(op_word(op)) << 13, 0xe000, key) || give_up();
       case Op::kSetPort:
-        edits.set_port((op_byte(op[0]) & 1) != 0, op_half(op[0]), key);
+        edits.set_port((op_byte(op_word(op)) & 1) != 0, op_half(op_word(op)), key);
         return true;
       default:
         return give_up();

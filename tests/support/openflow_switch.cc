@@ -194,7 +194,7 @@ void TestDatapath::count(const Visits* visits, int n) {
   }
 }
 
-void TestDatapath::packet_in(const openflow::PacketIn& in) {
+void TestDatapath::packet_in(const openflow::PacketForController& in) {
   const std::lock_guard guard(lock_);
   const auto* const data = reinterpret_cast<const char*>(in.packet.data());
   events_.packet_ins.push_back({in.in_port, in.entry, in.table, static_cast<int>(in.reason),

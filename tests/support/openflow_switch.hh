@@ -88,7 +88,7 @@ class TestDatapath final : public openflow::Datapath {
   bool floods(uint32_t port) const override { return port != quiet_port; }
   void count(const openflow::Visits* visits, int n) override;
   Verdict meter(uint32_t place, uint32_t) override { return verdicts.at(place); }
-  void packet_in(const openflow::PacketIn& in) override;
+  void packet_in(const openflow::PacketForController& in) override;
   uint32_t normal(const Packet&, uint32_t) override { return normal_port; }
 
   bool drop_fragments = false, invalid_ttl = false;

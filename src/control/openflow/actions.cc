@@ -173,4 +173,32 @@ void actions(Writer& io, const std::vector<Action>& actions, const KeyMatch* mat
   }
 }
 
+int place_in_set(ActionType type) {
+  switch (type) {
+    case ActionType::kCopyTtlIn:
+      return 0;
+    case ActionType::kPopVlan:
+    case ActionType::kPopMpls:
+    case ActionType::kPopPbb:
+      return 1;
+    case ActionType::kPushMpls:
+      return 2;
+    case ActionType::kPushPbb:
+      return 3;
+    case ActionType::kPushVlan:
+      return 4;
+    case ActionType::kCopyTtlOut:
+      return 5;
+    case ActionType::kDecMplsTtl:
+    case ActionType::kDecNwTtl:
+      return 6;
+    case ActionType::kGroup:
+      return 8;
+    case ActionType::kOutput:
+      return 9;
+    default:
+      return 7;
+  }
+}
+
 }  // namespace headrace::openflow

@@ -28,6 +28,9 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
+/// The place of an action in an action set (ONF TS-023, section 5.10).
+int place_in_set(ActionType type);
+
 struct Instruction {
   InstructionType type = InstructionType::kApplyActions;
   uint8_t table = 0;      ///< kGotoTable

@@ -89,31 +89,6 @@ bool fits(const Action& action, Known& known) {
   }
 }
 
-/// The place of an action in an action set (ONF TS-023, section 5.10).
-int set_order(const Action& action) {
-  switch (action.type) {
-    case ActionType::kCopyTtlIn:
-      return 0;
-    case ActionType::kPopVlan:
-    case ActionType::kPopMpls:
-    case ActionType::kPopPbb:
-      return 1;
-    case ActionType::kPushMpls:
-      return 2;
-    case ActionType::kPushPbb:
-      return 3;
-    case ActionType::kPushVlan:
-      return 4;
-    case ActionType::kCopyTtlOut:
-      return 5;
-    case ActionType::kDecMplsTtl:
-    case ActionType::kDecNwTtl:
-      return 6;
-    default:
-      return 7;
-  }
-}
-
 bool all_fit(const std::vector<Action>& actions, Known& known) {
   return std::all_of(actions.begin(), actions.end(), [&](const Action& action) { return fits(action, known); });
 }
@@ -129,7 +104,7 @@ ErrorCode check_consistency(const KeyMatch& match, const std::vector<Instruction
     if (instruction.type != InstructionType::kWriteActions) continue;
     std::vector<Action> ordered = instruction.actions;
     std::stable_sort(ordered.begin(), ordered.end(),
-                     [](const Action& a, const Action& b) { return set_order(a) < set_order(b); });
+                     [](const Action& a, const Action& b) { return place_in_set(a.type) < place_in_set(b.type); });
     if (!all_fit(ordered, known)) return ErrorCode::kActionMatchInconsistent;
   }
   return ErrorCode::kNone;

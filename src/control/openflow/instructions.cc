@@ -4,6 +4,32 @@ namespace headrace::openflow {
 
 namespace {
 
+/// What follows an instruction's type and length, in both directions; `act` has the actions.
+template <typename IO, typename OneInstruction, typename Act>
+void body(IO& io, OneInstruction& instruction, Act&& act) {
+  switch (instruction.type) {
+    case InstructionType::kGotoTable:
+      io.u8(instruction.table);
+      io.pad(3);
+      break;
+    case InstructionType::kWriteMetadata:
+      io.pad(4);
+      io.u64(instruction.metadata);
+      io.u64(instruction.metadata_mask);
+      break;
+    case InstructionType::kMeter:
+      io.u32(instruction.meter);
+      break;
+    case InstructionType::kClearActions:
+      io.pad(4);
+      break;
+    default:
+      io.pad(4);
+      act();
+      break;
+  }
+}
+
 void write_instructions_1_0(Writer& io, const std::vector<Instruction>& instructions, const KeyMatch& match) {
   for (const InstructionType type : {InstructionType::kApplyActions, InstructionType::kWriteActions}) {
     for (const Instruction& instruction : instructions)
@@ -55,27 +81,7 @@ void instructions(Reader& io, std::vector<Instruction>& instructions) {
         return io.rest(instruction.as_written);
       }
       io.pad(4);
-      switch (instruction.type) {
-        case InstructionType::kGotoTable:
-          io.u8(instruction.table);
-          io.pad(3);
-          break;
-        case InstructionType::kWriteMetadata:
-          io.pad(4);
-          io.u64(instruction.metadata);
-          io.u64(instruction.metadata_mask);
-          break;
-        case InstructionType::kMeter:
-          io.u32(instruction.meter);
-          break;
-        case InstructionType::kClearActions:
-          io.pad(4);
-          break;
-        default:
-          io.pad(4);
-          actions(io, instruction.actions);
-          break;
-      }
+      body(io, instruction, [&] { actions(io, instruction.actions); });
     });
   });
 }
@@ -90,27 +96,7 @@ void instructions(Writer& io, const std::vector<Instruction>& instructions, cons
     io.sized(2, 8, ErrorCode::kInstructionBadLen, [&] {
       io.u16(instruction_types()[static_cast<size_t>(instruction.type)].number_1_3);
       io.length();
-      switch (instruction.type) {
-        case InstructionType::kGotoTable:
-          io.u8(instruction.table);
-          io.pad(3);
-          break;
-        case InstructionType::kWriteMetadata:
-          io.pad(4);
-          io.u64(instruction.metadata);
-          io.u64(instruction.metadata_mask);
-          break;
-        case InstructionType::kMeter:
-          io.u32(instruction.meter);
-          break;
-        case InstructionType::kClearActions:
-          io.pad(4);
-          break;
-        default:
-          io.pad(4);
-          actions(io, instruction.actions, &match);
-          break;
-      }
+      body(io, instruction, [&] { actions(io, instruction.actions, &match); });
     });
   }
 }

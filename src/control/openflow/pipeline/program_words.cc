@@ -13,35 +13,6 @@ namespace {
 
 constexpr uint64_t kTagPresent = 0x1000;
 
-/// The place of an action in an action set.
-int place_in_set(ActionType type) {
-  switch (type) {
-    case ActionType::kCopyTtlIn:
-      return 0;
-    case ActionType::kPopVlan:
-    case ActionType::kPopMpls:
-    case ActionType::kPopPbb:
-      return 1;
-    case ActionType::kPushMpls:
-      return 2;
-    case ActionType::kPushPbb:
-      return 3;
-    case ActionType::kPushVlan:
-      return 4;
-    case ActionType::kCopyTtlOut:
-      return 5;
-    case ActionType::kDecMplsTtl:
-    case ActionType::kDecNwTtl:
-      return 6;
-    case ActionType::kGroup:
-      return 8;
-    case ActionType::kOutput:
-      return 9;
-    default:
-      return 7;
-  }
-}
-
 uint32_t first_word(Op op, uint32_t rest = 0) { return static_cast<uint32_t>(op) | rest; }
 
 void add_set_field(std::vector<uint32_t>& words, const Action& action) {

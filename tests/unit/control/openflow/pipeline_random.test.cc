@@ -296,6 +296,20 @@ void send_packets(OpenFlowPipeline& pipeline, NaiveSwitch& naive, PipelineDice& 
   }
 }
 
+/// What messages at random must have met.
+constexpr ErrorCode kErrors[] = {
+    ErrorCode::kNone,
+    ErrorCode::kActionBadOutPort,
+    ErrorCode::kActionBadOutGroup,
+    ErrorCode::kFlowModOverlap,
+    ErrorCode::kInstructionBadTableId,
+    ErrorCode::kGroupModGroupExists,
+    ErrorCode::kGroupModUnknownGroup,
+    ErrorCode::kFlowModBadTableId,
+    ErrorCode::kGroupModLoop,
+    ErrorCode::kFlowModTableFull,
+};
+
 class PipelineRandom : public ::testing::TestWithParam<int> {};
 
 TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
@@ -316,7 +330,11 @@ TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
   ASSERT_EQ(pipeline.meter_mod(meter, 0), ErrorCode::kNone);
   Time now = 1;
   std::map<ErrorCode, int> errors;
-  for (int step = 0; step < 2000; ++step) {
+  // Compilers draw in different orders, so that some come across a rare error late.
+  const auto rare = [&] {
+    return std::any_of(std::begin(kErrors), std::end(kErrors), [&](ErrorCode error) { return errors[error] == 0; });
+  };
+  for (int step = 0; step < 1000 || (step < 20000 && rare()); ++step) {
     if (dice.one_in(8)) {
       const GroupMod mod = dice.group_mod();
       const ErrorCode expected = naive.group_mod(mod, now);
@@ -338,11 +356,7 @@ TEST_P(PipelineRandom, DoesAsANaiveSwitchDoes) {
     ASSERT_NO_FATAL_FAILURE(compare_with_naive(pipeline, naive, dice, now)) << "step " << step;
     EXPECT_EQ(pipeline.size(), naive.entries.size());
   }
-  for (const ErrorCode error :
-       {ErrorCode::kNone, ErrorCode::kActionBadOutPort, ErrorCode::kActionBadOutGroup, ErrorCode::kFlowModOverlap,
-        ErrorCode::kInstructionBadTableId, ErrorCode::kGroupModGroupExists, ErrorCode::kGroupModUnknownGroup,
-        ErrorCode::kFlowModBadTableId, ErrorCode::kGroupModLoop, ErrorCode::kFlowModTableFull})
-    EXPECT_GT(errors[error], 0) << static_cast<int>(error);
+  for (const ErrorCode error : kErrors) EXPECT_GT(errors[error], 0) << static_cast<int>(error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PipelineRandom, ::testing::Range(1, 9));
