@@ -40,8 +40,8 @@ class FlowRules;
 ///
 /// Handlers: `add`, `modify`, `remove` (w) rules, one a line, all or none of them: `modify` gives a rule another output,
 /// `remove` takes rules without actions; a rule is known by its match and priority. `ctrl` (w) such lines behind the words
-/// add, modify and remove. Quotation marks around such a text are left out. `lookup MATCH` (r) the rule for a packet: `tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80`.
-/// `counts` (r) packets, bytes and rule, one a line, exact at any time for packets that have left; `removed_counts` (r)
+/// add, modify and remove. Quotation marks around such a text are left out. `lookup MATCH` (r) the rule for a packet:
+/// `tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80`. `counts` (r) packets, bytes and rule, one a line, exact at any time for packets that have left; `removed_counts` (r)
 /// packets and bytes of all rules that have been removed; `count` (r) the number of rules; `table` (r) how they are stored.
 struct FlowClassifier : Shader<FlowClassifier> {
   static constexpr Ports kPorts{"1/-"};

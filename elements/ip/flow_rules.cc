@@ -17,53 +17,20 @@ constexpr size_t kBadLinesNamed = 100;
 
 }  // namespace
 
-EntryCounts::~EntryCounts() {
-  for (int thread = 0; thread < threads_.size(); ++thread)
-    for (std::atomic<Sum*>& part : threads_[thread].parts) delete[] part.load();
-}
-
-void EntryCounts::reserve(uint32_t count) {
-  for (; reserved_ < count; reserved_ += kPart)
-    for (int thread = 0; thread < threads_.size(); ++thread)
-      threads_[thread].parts[reserved_ / kPart].store(new Sum[kPart], std::memory_order_release);
-}
-
-void EntryCounts::add(const FlowClassifier::Result* results, int n) {
-  std::atomic<Sum*>* const parts = threads_.local().parts;
-  Sum* sums[Batch::kCapacity];
+void FlowRules::count(const FlowClassifier::Result* results, int n) const {
+  RuleCount* counts[Batch::kCapacity];
   int m = 0;
   for (int i = 0; i < n; ++i) {
     if (results[i].number == AclMatch::kNone) continue;
-    Sum* const part = parts[results[i].number / kPart].load(std::memory_order_acquire);
-    sums[m] = part + results[i].number % kPart;
-    __builtin_prefetch(sums[m++], 1);
+    counts[m] = &counts_.mine(results[i].number);
+    __builtin_prefetch(counts[m++], 1);
   }
   for (int i = 0, j = 0; j < m; ++i) {
     if (results[i].number == AclMatch::kNone) continue;
-    // Atomic for those who sum; one thread writes.
-    Sum& sum = *sums[j++];
-    __atomic_store_n(&sum.packets, sum.packets + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&sum.bytes, sum.bytes + results[i].length, __ATOMIC_RELAXED);
+    RuleCount& count = *counts[j++];
+    counts_.set(count.packets, count.packets + 1);
+    counts_.set(count.bytes, count.bytes + results[i].length);
   }
-}
-
-void EntryCounts::clear(uint32_t number) {
-  for (int thread = 0; thread < threads_.size(); ++thread) {
-    Sum& sum = threads_[thread].parts[number / kPart].load()[number % kPart];
-    __atomic_store_n(&sum.packets, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&sum.bytes, 0, __ATOMIC_RELAXED);
-  }
-}
-
-EntryCounts::Sum EntryCounts::sum(uint32_t number) const {
-  Sum total;
-  for (int thread = 0; thread < threads_.size(); ++thread) {
-    const Sum* const part = threads_[thread].parts[number / kPart].load(std::memory_order_acquire);
-    if (part == nullptr) continue;
-    total.packets += __atomic_load_n(&part[number % kPart].packets, __ATOMIC_RELAXED);
-    total.bytes += __atomic_load_n(&part[number % kPart].bytes, __ATOMIC_RELAXED);
-  }
-  return total;
 }
 
 uint32_t FlowRules::words_for(const FlowRule& rule) {
@@ -169,7 +136,7 @@ uint32_t FlowRules::take_number() {
     free_.pop_back();
     return number;
   }
-  if (next_number_ == EntryCounts::kMost) throw std::bad_alloc();
+  if (next_number_ == counts_.kMost) throw std::bad_alloc();
   counts_.reserve(next_number_ + 1);
   return next_number_++;
 }
@@ -271,14 +238,14 @@ std::string FlowRules::list_counts() const {
   std::sort(order.begin(), order.end());
   std::string text;
   for (const auto& [priority, number] : order) {
-    const EntryCounts::Sum sum = counts_.sum(number);
+    const RuleCount sum = counts_.sum(number);
     text += fmt::format("{}\t{}\t{}\n", sum.packets, sum.bytes, text_of(number));
   }
   return text;
 }
 
 std::string FlowRules::removed_counts() const {
-  EntryCounts::Sum sum = removed_;
+  RuleCount sum = removed_;
   for (uint32_t number = 0; number < next_number_; ++number)
     if (!table_->rule(number)) sum += counts_.sum(number);
   return fmt::format("{}\t{}", sum.packets, sum.bytes);

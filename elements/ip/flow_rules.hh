@@ -2,10 +2,8 @@
 /// \file
 /// The rules of a FlowClassifier, on the host.
 
-#include <atomic>
 #include <headrace/element.hh>
 #include <headrace/mirror.hh>
-#include <headrace/worker.hh>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,39 +15,19 @@
 #include "tables/acl/acl_table.hh"
 #include "tables/acl/rule_file.hh"
 #include "tables/files/file_stamp.hh"
+#include "tables/memory/entry_counters.hh"
 
 namespace headrace {
 
-/// Packets and bytes of entries by number, counted by each worker for itself.
-class EntryCounts {
- public:
-  /// Entries that can be counted.
-  static constexpr uint32_t kMost = 1u << 22;
+/// What a rule has matched.
+struct RuleCount {
+  uint64_t packets = 0, bytes = 0;
 
-  ~EntryCounts();
-  /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
-  void reserve(uint32_t count);
-  /// Counts packets on the worker that has them; those without an entry are left out.
-  void add(const FlowClassifier::Result* results, int n);
-  /// Not while a worker may count for the number.
-  void clear(uint32_t number);
-  struct Sum {
-    uint64_t packets = 0, bytes = 0;
-    Sum& operator+=(const Sum& other) {
-      packets += other.packets;
-      bytes += other.bytes;
-      return *this;
-    }
-  };
-  Sum sum(uint32_t number) const;
-
- private:
-  static constexpr uint32_t kPart = 4096;
-  struct Parts {
-    std::atomic<Sum*> parts[kMost / kPart] = {};
-  };
-  PerThread<Parts> threads_;
-  uint32_t reserved_ = 0;
+  RuleCount& operator+=(const RuleCount& other) {
+    packets += other.packets;
+    bytes += other.bytes;
+    return *this;
+  }
 };
 
 class FlowRules {
@@ -69,7 +47,7 @@ class FlowRules {
     return table_->mirror(mirror);
   }
   uint32_t words() const { return words_; }
-  void count(const FlowClassifier::Result* results, int n) const { counts_.add(results, n); }
+  void count(const FlowClassifier::Result* results, int n) const;
 
  private:
   enum class Command { kAdd, kModify, kRemove };
@@ -106,10 +84,10 @@ class FlowRules {
   FileStamp file_;
   size_t bad_lines_ = 0;
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // by what an entry is known by
-  mutable EntryCounts counts_;
+  mutable EntryCounters<RuleCount> counts_;
   uint32_t next_number_ = 0;
   std::vector<uint32_t> free_;
-  EntryCounts::Sum removed_;  // of entries whose numbers have been free
+  RuleCount removed_;  // of entries whose numbers have been free
 };
 
 }  // namespace headrace

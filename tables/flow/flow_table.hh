@@ -3,8 +3,8 @@
 /// Flows and what becomes of their packets: a bounded table that all workers share.
 ///
 /// Looking a packet up takes no lock: a table of hashes (tables/hash) has the numbers of records, which are used again
-/// after a grace period (rcu.hh) when they have been taken out. Adding and removing flows takes the table's one lock, for which flow
-/// goes when the table is full depends on all of them.
+/// after a grace period (rcu.hh) when they have been taken out. Adding and removing flows takes the table's one lock, for
+/// which flow goes when the table is full depends on all of them.
 
 #include <atomic>
 #include <cstddef>

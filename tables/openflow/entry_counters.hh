@@ -1,11 +1,10 @@
 #pragma once
 /// \file
-/// Counters of entries, groups, buckets, meters and tables by number, each worker's for itself.
+/// What an OpenFlow switch counts of entries, groups, buckets, meters and tables.
 
-#include <atomic>
 #include <cstdint>
 
-#include "headrace/worker.hh"
+#include "tables/memory/entry_counters.hh"
 
 namespace headrace::openflow {
 
@@ -23,42 +22,17 @@ struct Count {
   bool operator==(const Count&) const = default;
 };
 
-/// Packets and bytes by number. Workers add, without a lock and without shared writes; anyone sums.
-class EntryCounters {
+class EntryCounters : public headrace::EntryCounters<Count> {
  public:
-  /// Numbers that can be counted.
-  static constexpr uint32_t kMost = 1u << 22;
-
-  EntryCounters() = default;
-  ~EntryCounters();
-  EntryCounters(const EntryCounters&) = delete;
-  EntryCounters& operator=(const EntryCounters&) = delete;
-
-  /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
-  void reserve(uint32_t count);
   /// Counts packets on the running worker. \param now in nanoseconds, the pipeline's time
   void add(uint32_t number, uint64_t packets, uint64_t bytes, int64_t now) {
-    Count& count = threads_.local().parts[number / kPart].load(std::memory_order_acquire)[number % kPart];
-    // Atomic for those who sum; one thread writes.
-    __atomic_store_n(&count.packets, count.packets + packets, __ATOMIC_RELAXED);
-    __atomic_store_n(&count.bytes, count.bytes + bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&count.last, now, __ATOMIC_RELAXED);
+    Count& count = mine(number);
+    set(count.packets, count.packets + packets);
+    set(count.bytes, count.bytes + bytes);
+    set(count.last, now);
   }
   /// Asks for the memory that add() will change.
-  void prefetch(uint32_t number) {
-    __builtin_prefetch(threads_.local().parts[number / kPart].load(std::memory_order_acquire) + number % kPart, 1);
-  }
-  Count sum(uint32_t number) const;
-  /// Not while a worker may count for the number.
-  void clear(uint32_t number);
-
- private:
-  static constexpr uint32_t kPart = 4096;
-  struct Parts {
-    std::atomic<Count*> parts[kMost / kPart] = {};
-  };
-  PerThread<Parts> threads_;
-  uint32_t reserved_ = 0;
+  void prefetch(uint32_t number) { __builtin_prefetch(&mine(number), 1); }
 };
 
 }  // namespace headrace::openflow

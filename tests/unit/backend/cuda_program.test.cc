@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/cuda/compile.hh"
@@ -49,6 +50,26 @@ std::string program_of(const std::filesystem::path& file, const std::map<std::st
       offload::plan_chains(Router::Graph::nodes(*router), router->graph().edges, router->graph().resolved).plans;
   plans = static_cast<int>(made.size());
   return offload::program_source(made) + "#include \"headrace/device/kernels.hh\"\n";
+}
+
+TEST(CudaProgram, IsMadeForTheValuesThatConfigurationsFix) {
+  const TemporaryFile file(
+      "Idle -> s :: Switch -> FlowClassifier(FIELDS ip) -> Discard;"
+      "s[1] -> FlowClassifier(FIELDS all) -> Discard; s[2] -> FlowClassifier(FIELDS all) -> Discard;",
+      ".click");
+  Errors errors;
+  int plans = 0;
+  const std::string source = program_of(file.path(), {}, plans, errors);
+  ASSERT_EQ(errors.str(), "");
+  const auto times = [&](std::string_view text) {
+    int n = 0;
+    for (size_t at = 0; (at = source.find(text, at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  // Elements that differ in such a value are not one piece of code; the other two may be.
+  EXPECT_EQ(times("shade_slot(with_fixed<4u>("), 1) << source;
+  EXPECT_GE(times("shade_slot(with_fixed<32u>("), 1) << source;
+  EXPECT_EQ(times("shade_slot(*reinterpret_cast<const FlowClassifier*>"), 0) << source;
 }
 
 TEST(CudaProgram, OfEveryConfigurationInConfCompiles) {

@@ -1,0 +1,83 @@
+#pragma once
+/// \file
+/// Counters of entries by number, each worker's for itself.
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "headrace/worker.hh"
+
+namespace headrace {
+
+/// Counts by number. Workers add, without a lock and without shared writes; anyone sums. A `Count` has words of 64 bits, which
+/// begin at 0, and operator+=.
+template <typename Count>
+class EntryCounters {
+  static_assert(std::is_trivially_copyable_v<Count> && sizeof(Count) % sizeof(uint64_t) == 0);
+
+ public:
+  /// Numbers that can be counted.
+  static constexpr uint32_t kMost = 1u << 22;
+
+  EntryCounters() = default;
+  ~EntryCounters() {
+    for (int thread = 0; thread < threads_.size(); ++thread)
+      for (std::atomic<Count*>& part : threads_[thread].parts) delete[] part.load();
+  }
+  EntryCounters(const EntryCounters&) = delete;
+  EntryCounters& operator=(const EntryCounters&) = delete;
+
+  /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
+  void reserve(uint32_t count) {
+    for (; reserved_ < count; reserved_ += kPart)
+      for (int thread = 0; thread < threads_.size(); ++thread) {
+        std::atomic<Count*>& part = threads_[thread].parts[reserved_ / kPart];
+        // There if memory ran out in the middle, the last time.
+        if (part.load() == nullptr) part.store(new Count[kPart](), std::memory_order_release);
+      }
+  }
+  /// What the running worker has counted; it changes words by set().
+  Count& mine(uint32_t number) {
+    return threads_.local().parts[number / kPart].load(std::memory_order_acquire)[number % kPart];
+  }
+  /// Atomic for those who sum; one thread writes.
+  template <typename T>
+  static void set(T& word, T value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+  }
+  Count sum(uint32_t number) const {
+    Count total{};
+    for (int thread = 0; thread < threads_.size(); ++thread) {
+      const Count* const part = threads_[thread].parts[number / kPart].load(std::memory_order_acquire);
+      if (part == nullptr) continue;
+      Count count{};
+      for (size_t i = 0; i < kWords; ++i)
+        words_of(count)[i] = __atomic_load_n(words_of(part[number % kPart]) + i, __ATOMIC_RELAXED);
+      total += count;
+    }
+    return total;
+  }
+  /// Not while a worker may count for the number.
+  void clear(uint32_t number) {
+    for (int thread = 0; thread < threads_.size(); ++thread)
+      for (size_t i = 0; i < kWords; ++i)
+        set(words_of(threads_[thread].parts[number / kPart].load()[number % kPart])[i], Word{0});
+  }
+
+ private:
+  using Word [[gnu::may_alias]] = uint64_t;
+  static constexpr uint32_t kPart = 4096;
+  static constexpr size_t kWords = sizeof(Count) / sizeof(uint64_t);
+  struct Parts {
+    std::atomic<Count*> parts[kMost / kPart] = {};
+  };
+
+  static Word* words_of(Count& count) { return reinterpret_cast<Word*>(&count); }
+  static const Word* words_of(const Count& count) { return reinterpret_cast<const Word*>(&count); }
+
+  PerThread<Parts> threads_;
+  uint32_t reserved_ = 0;
+};
+
+}  // namespace headrace
