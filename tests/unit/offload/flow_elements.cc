@@ -110,6 +110,7 @@ FlowSink::FlowSink() : next_(kFlows) {}
 void FlowSink::take_state(Element& old, Errors&) {
   auto& before = static_cast<FlowSink&>(old);
   next_.swap(before.next_);
+  first_in_order_ = before.first_in_order_;
   received_ = before.received_.load();
   missing_ = before.missing_.load();
   late_ = before.late_.load();
@@ -138,9 +139,9 @@ void FlowSink::push(int port, Batch& batch) {
     }
     uint32_t& next = next_[flow];
     if (number < next) {
-      ++late_;
+      late_ += flow >= first_in_order_ ? 1 : 0;
     } else {
-      missing_ += number - next;
+      missing_ += flow >= first_in_order_ ? number - next : 0;
       next = number + 1;
     }
     ++received_;

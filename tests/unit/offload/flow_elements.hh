@@ -68,6 +68,9 @@ class FlowSink final : public Element {
   /// Expects of each flow what `old` would have.
   void take_state(Element& old, Errors& errors) override;
 
+  /// Does not look for missing and late packets of the flows before this one.
+  void look_at_order_from(uint32_t flow) { first_in_order_ = flow; }
+
   uint64_t received() const { return received_.load(); }
   uint64_t received_at(int port) const { return at_port_[static_cast<size_t>(port)].load(); }
   /// Packets that were missing when the next of their flow came, and packets that came after a later one of theirs.
@@ -82,6 +85,7 @@ class FlowSink final : public Element {
   uint64_t stale() const { return stale_.load(); }
 
  private:
+  uint32_t first_in_order_ = 0;
   std::vector<uint32_t> next_;  // of each flow: one worker's, so nobody else touches it
   std::atomic<uint64_t> received_{0}, missing_{0}, late_{0}, damaged_{0}, stale_{0};
   std::atomic<uint64_t> at_port_[16] = {};
