@@ -18,11 +18,12 @@ constexpr size_t kBadLinesNamed = 100;
 }  // namespace
 
 void FlowRules::count(const FlowClassifier::Result* results, int n) const {
+  const auto mine = counts_.mine();
   RuleCount* counts[Batch::kCapacity];
   int m = 0;
   for (int i = 0; i < n; ++i) {
     if (results[i].number == AclMatch::kNone) continue;
-    counts[m] = &counts_.mine(results[i].number);
+    counts[m] = &mine[results[i].number];
     __builtin_prefetch(counts[m++], 1);
   }
   for (int i = 0, j = 0; j < m; ++i) {

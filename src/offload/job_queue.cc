@@ -660,12 +660,13 @@ void JobQueue::release(Job& job) {
     if (layout.results > 0) {
       for (int result = 0; result < layout.results; ++result)
         release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
-      // Without those that hooks have taken away.
-      left = 0;
-      for (int i = 0; i < n; ++i) {
-        if (slots[i] == nullptr) continue;
-        slots[left] = slots[i];
-        codes[left++] = codes[i];
+      if (of_plan.takes_packets) {
+        left = 0;
+        for (int i = 0; i < n; ++i) {
+          if (slots[i] == nullptr) continue;
+          slots[left] = slots[i];
+          codes[left++] = codes[i];
+        }
       }
     }
     row += static_cast<size_t>(n) * static_cast<size_t>(layout.back);

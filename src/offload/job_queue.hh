@@ -261,10 +261,11 @@ class JobQueue {
     TimesWindow delays;
   };
   struct OfPlan {
-    explicit OfPlan(const Plan& plan) : rows(plan) {}
+    explicit OfPlan(const Plan& plan) : rows(plan), takes_packets(plan.takes_packets()) {}
     Line& line(int device) { return lines[static_cast<size_t>(device)]; }
 
     Rows rows;
+    bool takes_packets;
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;

@@ -37,10 +37,20 @@ class EntryCounters {
         if (part.load() == nullptr) part.store(new Count[kPart](), std::memory_order_release);
       }
   }
-  /// What the running worker has counted; it changes words by set().
-  Count& mine(uint32_t number) {
-    return threads_.local().parts[number / kPart].load(std::memory_order_acquire)[number % kPart];
-  }
+  /// What the running worker has counted, by number; it changes words by set().
+  class Mine {
+   public:
+    Count& operator[](uint32_t number) const {
+      return parts_[number / kPart].load(std::memory_order_acquire)[number % kPart];
+    }
+
+   private:
+    friend class EntryCounters;
+    explicit Mine(const std::atomic<Count*>* parts) : parts_(parts) {}
+
+    const std::atomic<Count*>* parts_;
+  };
+  Mine mine() { return Mine(threads_.local().parts); }
   /// Atomic for those who sum; one thread writes.
   template <typename T>
   static void set(T& word, T value) {
@@ -68,10 +78,10 @@ class EntryCounters {
  private:
   using Word [[gnu::may_alias]] = uint64_t;
   static constexpr uint32_t kPart = 4096;
-  static constexpr size_t kWords = sizeof(Count) / sizeof(uint64_t);
   struct Parts {
     std::atomic<Count*> parts[kMost / kPart] = {};
   };
+  static constexpr size_t kWords = sizeof(Count) / sizeof(uint64_t);
 
   static Word* words_of(Count& count) { return reinterpret_cast<Word*>(&count); }
   static const Word* words_of(const Count& count) { return reinterpret_cast<const Word*>(&count); }
