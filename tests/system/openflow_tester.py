@@ -13,6 +13,7 @@ description, so copies are run that have their path for a description.
 
 import dataclasses
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -20,7 +21,8 @@ import subprocess
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(os.environ.get("HEADRACE_SOURCE", pathlib.Path(__file__).resolve().parent.parent.parent))
+BINARY = pathlib.Path(os.environ.get("HEADRACE", ROOT / "build" / "headrace"))
 CONTROLLER_PORT = 6653
 TARGET_DPID, TESTER_DPID = 1, 2
 PORTS = (1, 2, 3)
@@ -81,6 +83,20 @@ def shares(paths, count):
 def interface(switch, port):
     """The name of a port's interface, "target1" or "tester1"."""
     return f"{switch}{port}"
+
+
+def start_headrace(host, folder, version):
+    """Both switches in one process of Headrace."""
+    text = ""
+    for switch, dpid, versions in ("target", TARGET_DPID, version[-2:].replace("1", "1.")), ("tester", TESTER_DPID, "1.3"):
+        text += f"{switch} :: OpenFlowSwitch({dpid}, CONTROLLER tcp:127.0.0.1:{CONTROLLER_PORT}, VERSIONS {versions});\n"
+        for port in PORTS:
+            name = interface(switch, port)
+            text += (f"FromDevice({name}, METHOD AF_PACKET, SNIFFER false, PROMISC true) -> [{port - 1}]{switch}[{port - 1}]"
+                     f" -> Queue(10000) -> ToDevice({name}, METHOD AF_PACKET);\n")
+    (folder / "switches.click").write_text(text)
+    log = open(folder / "headrace.log", "w")
+    return host.start(BINARY.resolve(), "run", "-q", folder / "switches.click", stdout=log, stderr=log)
 
 
 def _copy(paths, cases, folder):
