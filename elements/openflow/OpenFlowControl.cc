@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/openflow/switch/flow_text.hh"
 #include "elements/openflow/datapath_number.hh"
 #include "elements/openflow/interpreter.hh"
 #include "headrace/router.hh"
@@ -100,11 +101,13 @@ Status OpenFlowControl::configure(Args& args) {
   openflow::TlsFiles tls;
   openflow::Options& channel = options_.channel;
   Interval probe = Interval::from_sec(5), backoff = Interval::from_sec(8), lost = Interval::from_sec(15);
+  std::string flows;
   args.read_mp("DPID", number, DatapathNumber())
       .read_all("CONTROLLER", controllers, TargetArg<false>())
       .read_all("LISTEN", listeners, TargetArg<true>())
       .read("FAIL", options_.standalone, FailMode())
       .read("LOCAL", options_.local)
+      .read("FLOWS", flows, InputFile())
       .read("VERSIONS", channel.versions, VersionsArg())
       .read("PRIVATE_KEY", tls.private_key, FileName())
       .read("CERTIFICATE", tls.certificate, FileName())
@@ -118,6 +121,13 @@ Status OpenFlowControl::configure(Args& args) {
   count_reasons({"no action sends it", "no such port", "the port is down", "no room in front", "above a meter's rate",
                  "no buffer for a copy", "groups or tables nested too deep", "TTL not valid", "no entry matches"});
   options_.ports = static_cast<uint32_t>(noutputs()) - (options_.local ? 1 : 0);
+  if (!flows.empty()) {
+    std::vector<std::string> problems;
+    if (const std::string bad = openflow::read_flows(flows, options_.flows, problems); !bad.empty())
+      return args.errors().error("FLOWS: {}", bad);
+    for (const std::string& problem : problems) (void)args.errors().error("{}", problem);
+    if (!problems.empty()) return Status::failed();
+  }
   channel.targets = std::move(controllers);
   channel.targets.insert(channel.targets.end(), listeners.begin(), listeners.end());
   if (!tls.private_key.empty() || !tls.certificate.empty() || !tls.ca_certificate.empty()) channel.tls = tls;
@@ -131,13 +141,13 @@ Status OpenFlowControl::configure(Args& args) {
         control != nullptr && control != this && control->switch_ && control->switch_->number() == number)
       return args.errors().error("DPID: '{}' has this one already", control->name());
   Runtime& runtime = router().runtime();
-  switch_ =
-      Switch::at(number, {[&runtime](int fd, std::function<void()> ready) { runtime.watch(fd, std::move(ready)); },
-                          [&runtime] {
-                            Router* const current = runtime.current();
-                            Errors errors(Errors::Output::kStderr);
-                            if (current != nullptr) (void)current->update_devices(errors);
-                          }});
+  switch_ = Switch::at(number, options_,
+                       {[&runtime](int fd, std::function<void()> ready) { runtime.watch(fd, std::move(ready)); },
+                        [&runtime] {
+                          Router* const current = runtime.current();
+                          Errors errors(Errors::Output::kStderr);
+                          if (current != nullptr) (void)current->update_devices(errors);
+                        }});
   return {};
 }
 
@@ -172,6 +182,7 @@ bool OpenFlowControl::run_task(Task& task) {
 }
 
 void OpenFlowControl::add_handlers(Handlers& handlers) {
+  handlers.read("flows", [this] { return switch_->describe_flows(); });
   handlers.read("ports", [this] { return switch_->describe_ports(); });
   handlers.read("controllers", [this] { return switch_->describe_controllers(); });
 }

@@ -37,6 +37,7 @@ void Switch::on_message(Connection& connection, Message&& message, std::span<con
 void Switch::handle(Request& request, FeaturesRequest&) {
   FeaturesReply reply;
   reply.datapath = number_;
+  reply.buffers = buffers_.places();
   reply.tables = static_cast<uint8_t>(pipeline_.tables());
   reply.capabilities = kCapabilities;
   reply.actions_1_0 = kActions10;
@@ -66,7 +67,25 @@ void Switch::handle(Request& request, FlowMod& body) {
     error = pipeline_.flow_mod(body, request.version(), datapath_->now());
   }
   changed_ |= error == ErrorCode::kNone;
+  // As with Open vSwitch the change stays if only the buffer is wrong.
+  if (error == ErrorCode::kNone && body.buffer != kNoBuffer && body.command <= FlowCommand::kModifyStrict)
+    error = release_buffer(body.buffer);
   request.refuse(error);
+}
+
+ErrorCode Switch::release_buffer(uint32_t buffer) {
+  PacketBuffers::Buffered buffered;
+  if (const ErrorCode error = buffers_.take(buffer, buffered); error != ErrorCode::kNone) return error;
+  Action to_table;
+  to_table.value = port::kTable;
+  std::vector<uint32_t> program;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    pipeline_.commit();
+    (void)pipeline_.packet_out({to_table}, program);
+  }
+  if (!inject(buffered.packet, buffered.in_port, std::move(program))) buffered.packet->kill();
+  return ErrorCode::kNone;
 }
 
 void Switch::handle(Request& request, GroupMod& body) {
@@ -108,7 +127,10 @@ void Switch::handle(Request& request, PortMod& body) {
 }
 
 bool Switch::inject(Packet* packet, uint32_t in_port, std::vector<uint32_t>&& program) {
-  if (!datapath_->injections().offer(packet, in_port, std::move(program))) return false;
+  if (!datapath_->injections().offer(packet, in_port, std::move(program))) {
+    ++injections_lost_;
+    return false;
+  }
   if (host_ != nullptr) host_->packets_wait();
   return true;
 }
@@ -125,10 +147,21 @@ void Switch::handle(Request& request, PacketOut& body) {
     if (const ErrorCode error = pipeline_.packet_out(body.actions, program); error != ErrorCode::kNone)
       return request.refuse(error);
   }
-  if (body.buffer != kNoBuffer) return request.refuse(ErrorCode::kRequestBufferUnknown);
-  if (body.data.size() < kShortestFrame) return request.refuse(ErrorCode::kRequestBadPacket);
-  Packet* const packet = Packet::make(body.data.data(), static_cast<uint32_t>(body.data.size()));
-  if (packet != nullptr && !inject(packet, body.in_port, std::move(program))) packet->kill();
+  Packet* packet = nullptr;
+  if (body.buffer != kNoBuffer) {
+    PacketBuffers::Buffered buffered;
+    if (const ErrorCode error = buffers_.take(body.buffer, buffered); error != ErrorCode::kNone)
+      return request.refuse(error);
+    packet = buffered.packet;
+  } else {
+    if (body.data.size() < kShortestFrame) return request.refuse(ErrorCode::kRequestBadPacket);
+    packet = Packet::make(body.data.data(), static_cast<uint32_t>(body.data.size()));
+  }
+  if (packet == nullptr) {
+    ++injections_lost_;
+  } else if (!inject(packet, body.in_port, std::move(program))) {
+    packet->kill();
+  }
 }
 
 void Switch::handle(Request& request, BarrierRequest&) {

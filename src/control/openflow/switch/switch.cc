@@ -1,12 +1,14 @@
 #include "control/openflow/switch/switch.hh"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "control/openflow/switch/flow_text.hh"
 #include "headrace/timestamp.hh"
 
 namespace headrace::openflow {
@@ -18,28 +20,34 @@ std::map<uint64_t, std::weak_ptr<Switch>> g_switches;
 
 /// How often it is asked whether workers and devices have followed, while a barrier waits, and else.
 constexpr int64_t kBarrierPoll = 50'000, kSettlePoll = 2'000'000;
+/// Packet-ins of one step, so that messages have their turns in a flood of them.
+constexpr int kPacketInBurst = 64;
 
 }  // namespace
 
 std::string Switch::name_of(uint64_t number) { return fmt::format("{:016x}", number); }
 
-std::shared_ptr<Switch> Switch::at(uint64_t number, const Place& place) {
+std::shared_ptr<Switch> Switch::at(uint64_t number, const SwitchOptions& options, const Place& place) {
   const std::lock_guard guard(g_switches_lock);
   std::weak_ptr<Switch>& known = g_switches[number];
   if (std::shared_ptr<Switch> there = known.lock()) return there;
-  auto made = std::make_shared<Switch>(number, place, [] { return clock::steady().ns; });
+  auto made = std::make_shared<Switch>(number, options, place, [] { return clock::steady().ns; });
   known = made;
   (void)publish_datapath(made->name_, made->datapath_);
   return made;
 }
 
-Switch::Switch(uint64_t number, Place place, Clock clock)
+Switch::Switch(uint64_t number, const SwitchOptions& options, Place place, Clock clock)
     : name_(name_of(number)),
       number_(number),
       place_(std::move(place)),
-      datapath_(std::make_shared<SwitchDatapath>(std::move(clock))),
+      datapath_(std::make_shared<SwitchDatapath>(std::move(clock), options.packet_ins)),
       pipeline_(datapath_->pipeline()),
-      made_(datapath_->now()) {}
+      made_(datapath_->now()),
+      buffers_(options.buffers) {
+  // Without a function: what wakes is looked at in step().
+  (void)poller_.watch(datapath_->packet_ins().fd(), EPOLLIN, [](uint32_t) {});
+}
 
 Switch::~Switch() {
   if (channel_) {
@@ -169,6 +177,8 @@ void Switch::continue_dumps() {
 }
 
 void Switch::look_at_controllers() {
+  for (const auto reason : {PacketInReason::kNoMatch, PacketInReason::kAction, PacketInReason::kInvalidTtl})
+    datapath_->packet_ins().set_wanted(reason, channel_->wants_packet_in(reason));
   datapath_->set_wants_invalid_ttl(channel_->wants_packet_in(PacketInReason::kInvalidTtl));
   PacketIn miss;
   miss.reason = PacketInReason::kNoMatch;
@@ -187,6 +197,8 @@ void Switch::step() {
   if (!channel_) return;
   look_at_controllers();
   commit();
+  buffers_.expire(datapath_->now());
+  (void)datapath_->packet_ins().drain(kPacketInBurst, [this](const QueuedPacketIn& in) { send_packet_in(in); });
   std::vector<FlowRemoved> removed;
   // What was removed before a barrier is told before its answer.
   const auto seen = std::find_if(barriers_.begin(), barriers_.end(),
@@ -209,7 +221,25 @@ void Switch::arm() {
   const auto at_most = [&wait](int64_t ns) { wait = wait < 0 ? ns : std::min(wait, ns); };
   if (pipeline_.unsettled() > 0 || !dumps_.empty()) at_most(kSettlePoll);
   if (!barriers_.empty()) at_most(kBarrierPoll);
+  if (!datapath_->packet_ins().empty()) at_most(0);
+  if (buffers_.next_expiry() != INT64_MAX) at_most(std::max<int64_t>(buffers_.next_expiry() - now, 0));
   poller_.wake_after(wait);
+}
+
+std::string Switch::describe_flows() const {
+  FlowRequest<MultipartType::kFlow> all;
+  std::vector<FlowStats> flows;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    uint32_t cursor = 0;
+    (void)pipeline_.flow_stats(all, datapath_->now(), cursor, SIZE_MAX, flows);
+  }
+  std::stable_sort(flows.begin(), flows.end(), [](const FlowStats& a, const FlowStats& b) {
+    return a.table != b.table ? a.table < b.table : a.priority > b.priority;
+  });
+  std::string text;
+  for (const FlowStats& flow : flows) text += unparse_flow(flow) + "\n";
+  return text;
 }
 
 std::string Switch::describe_controllers() const { return channel_ ? channel_->describe() : std::string(); }

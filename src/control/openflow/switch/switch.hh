@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "control/openflow/channel/channel.hh"
+#include "control/openflow/switch/packet_buffers.hh"
 #include "control/openflow/switch/switch_datapath.hh"
 
 namespace headrace::openflow {
@@ -23,6 +24,8 @@ struct SwitchOptions {
   bool local = false;       ///< there is the port LOCAL
   bool standalone = false;  ///< without a controller, all goes to NORMAL
   std::vector<FlowMod> flows;
+  PacketBuffers::Options buffers;
+  PacketInQueue::Options packet_ins;
   Options channel;
 };
 
@@ -54,9 +57,10 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
     std::function<void()> update_devices;  ///< as Router::update_devices(), of the current router
   };
 
-  static std::shared_ptr<Switch> at(uint64_t number, const Place& place);
+  /// \param options buffers and rates are those with which the switch was made
+  static std::shared_ptr<Switch> at(uint64_t number, const SwitchOptions& options, const Place& place);
   /// \param clock nanoseconds that never go back
-  Switch(uint64_t number, Place place, Clock clock);
+  Switch(uint64_t number, const SwitchOptions& options, Place place, Clock clock);
   ~Switch();
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
@@ -116,6 +120,9 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   bool has_port(uint32_t number) const;
   /// False: the queue is full.
   bool inject(Packet* packet, uint32_t in_port, std::vector<uint32_t>&& program);
+  /// Sends a buffered packet through the tables, after a flow-mod that names it.
+  ErrorCode release_buffer(uint32_t buffer);
+  void send_packet_in(const QueuedPacketIn& in);
 
   // statistics.cc
   void answer(Request& request, EmptyRequest<MultipartType::kDesc>& body);
@@ -155,10 +162,12 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   SwitchOptions options_;
   const Time made_;
 
+  PacketBuffers buffers_;
   std::vector<Port> ports_;  // by place
   uint16_t fragments_ = 0;   // of set-config
   bool changed_ = false;     // tables, or what else workers and devices see, since the last commit
   std::list<Barrier> barriers_;
+  uint64_t injections_lost_ = 0;
   std::list<Dump> dumps_;
 };
 

@@ -1,5 +1,7 @@
 #include "control/openflow/switch/switch_datapath.hh"
 
+#include "headrace/timestamp.hh"
+
 namespace headrace::openflow {
 
 ClosedPorts SwitchDatapath::closed_ports() const {
@@ -43,8 +45,32 @@ Datapath::Verdict SwitchDatapath::meter(uint32_t place, uint32_t length) {
   return {levels == 0, levels};
 }
 
-void SwitchDatapath::packet_in(const PacketForController&) {}
+void SwitchDatapath::packet_in(const PacketForController& in) {
+  if (silent_.has(place_of(in.in_port))) return;
+  QueuedPacketIn about;
+  about.reason = static_cast<PacketInReason>(in.reason);
+  about.table = in.table;
+  about.max_length = in.max_length;
+  about.entry = in.entry;
+  about.in_port = in.in_port;
+  about.metadata = in.metadata;
+  about.tunnel_id = in.tunnel_id;
+  (void)packet_ins_.offer(in.packet, about, clock_());
+}
 
-uint32_t SwitchDatapath::normal(const Packet&, uint32_t) { return port::kFlood; }
+uint32_t SwitchDatapath::normal(const Packet& frame, uint32_t in_port) {
+  constexpr uint32_t kAddresses = 12, kTag = 4;
+  if (frame.length() < kAddresses) return 0;
+  const uint8_t* const bytes = frame.data();
+  const uint64_t to = MacTable::load_address(bytes), from = MacTable::load_address(bytes + 6);
+  // Frames of the link itself are not forwarded (IEEE 802.1D, table 7-10).
+  if (to >> 4 == 0x0180c200000) return 0;
+  uint16_t network = 0;
+  if (frame.length() >= kAddresses + kTag && bytes[12] == 0x81 && bytes[13] == 0)
+    network = static_cast<uint16_t>((bytes[14] & 0xf) << 8 | bytes[15]);
+  const auto now = static_cast<uint32_t>(clock_() / Timestamp::kSecond);
+  if (in_port < port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
+  return addresses_.find(to, network, now).value_or(port::kFlood);
+}
 
 }  // namespace headrace::openflow

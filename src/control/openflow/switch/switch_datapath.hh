@@ -10,7 +10,9 @@
 
 #include "control/openflow/pipeline/pipeline.hh"
 #include "control/openflow/switch/injection_queue.hh"
+#include "control/openflow/switch/packet_in_queue.hh"
 #include "control/openflow/switch/shared_port_set.hh"
+#include "tables/mac/mac_table.hh"
 #include "tables/openflow/datapath.hh"
 
 namespace headrace::openflow {
@@ -20,7 +22,11 @@ class SwitchDatapath final : public Datapath {
  public:
   using Clock = std::function<int64_t()>;
 
-  explicit SwitchDatapath(Clock clock) : clock_(std::move(clock)), pipeline_(PipelineOptions{}) {}
+  /// Of the learning switch behind NORMAL.
+  static constexpr uint32_t kMacAddresses = 16384;
+
+  SwitchDatapath(Clock clock, const PacketInQueue::Options& packet_ins)
+      : clock_(std::move(clock)), pipeline_(PipelineOptions{}), packet_ins_(packet_ins), addresses_(kMacAddresses) {}
 
   // Workers
   OpenFlowView view() const override { return pipeline_.view(); }
@@ -44,6 +50,8 @@ class SwitchDatapath final : public Datapath {
   std::mutex& lock() const { return lock_; }
   OpenFlowPipeline& pipeline() { return pipeline_; }
   InjectionQueue& injections() { return injections_; }
+  PacketInQueue& packet_ins() { return packet_ins_; }
+  MacTable& addresses() { return addresses_; }
   Time now() const { return clock_(); }
 
   void set_port_count(uint32_t ports) { ports_.store(ports, std::memory_order_relaxed); }
@@ -66,8 +74,11 @@ class SwitchDatapath final : public Datapath {
   std::atomic<uint32_t> ports_{0};
   SharedPortSet closed_in_, closed_out_, floods_, silent_;
   InjectionQueue injections_;
-  /// Packets between workers and the control thread name entries and groups by number.
-  rcu::Copy queued_{[this] { return injections_.oldest(); }};
+  PacketInQueue packet_ins_;
+  MacTable addresses_;
+  /// Packets between workers and the control thread name entries and groups by number. What workers have queued with a
+  /// number is there before their next quiescent state, so an empty queue says enough.
+  rcu::Copy queued_{[this] { return packet_ins_.empty() ? injections_.oldest() : rcu::Epoch{1}; }};
 };
 
 }  // namespace headrace::openflow
