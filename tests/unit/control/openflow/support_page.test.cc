@@ -342,13 +342,12 @@ Finding ask_group(GroupType type) {
 }
 
 Finding ask_port(uint32_t number) {
-  FlowMod mod, written = flow(FlowCommand::kAdd, "", 1, {apply({output(number)})});
-  Asked asked;
-  const Finding finding = asked.actions("", {output(number == port::kMax ? 1 : number)});
+  const Finding finding = Asked().actions("", {output(number == port::kMax ? 1 : number)});
   if (finding.where != Where::kRefused) return finding;
   // Perhaps in a packet-out.
   OpenFlowPipeline pipeline(pipeline_options());
-  if (number == port::kAny || pipeline.check_packet_out({output(number)}) != ErrorCode::kNone) return finding;
+  std::vector<uint32_t> program;
+  if (number == port::kAny || pipeline.packet_out({output(number)}, program) != ErrorCode::kNone) return finding;
   return {Where::kHost, finding.error, {}};
 }
 
