@@ -42,6 +42,7 @@ constexpr Fact kFacts[] = {
     {"OFPT_ECHO_REQUEST", Where::kHost, "answered at once, also behind a barrier; sent to a silent controller"},
     {"OFPT_EXPERIMENTER", Where::kRefused, "there are none, but Nicira's role request and reply in 1.0",
      ErrorCode::kRequestBadExperimenter},
+    {"OFPT_ROLE_REQUEST", Where::kHost, "answered; in 1.0 Nicira's, a vendor message without generation"},
     {"OFPT_QUEUE_GET_CONFIG_REQUEST", Where::kHost, "answered: a port has no queues"},
     {"OFPMP_QUEUE", Where::kHost, "answered: there are none; for a certain one QUEUE_OP_FAILED/BAD_QUEUE"},
     {"OFPMP_EXPERIMENTER", Where::kRefused, "there are none", ErrorCode::kRequestBadExperimenter},
@@ -112,6 +113,7 @@ constexpr Fact kFacts[] = {
 constexpr Fact kUnusedErrors[] = {
     {"OFPHFC_EPERM", Where::kUnused, "TLS says who may connect"},
     {"OFPBRC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
+    {"OFPBRC_BAD_TABLE_ID", Where::kUnused, "statistics of a table that is not there have no entries"},
     {"OFPBAC_BAD_EXP_TYPE", Where::kUnused, "experimenters are unknown"},
     {"OFPBAC_EPERM", Where::kUnused, "all actions are permitted"},
     {"OFPBAC_UNSUPPORTED_ORDER", Where::kUnused, "any order does"},
@@ -131,6 +133,7 @@ constexpr Fact kUnusedErrors[] = {
     {"OFPPMFC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
     {"OFPTMFC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
     {"OFPQOFC_EPERM", Where::kUnused, "there are no queues"},
+    {"OFPSCFC_BAD_LEN", Where::kUnused, "any length does"},
     {"OFPSCFC_EPERM", Where::kUnused, "any controller may set its configuration"},
     {"OFPRRFC_UNSUP", Where::kUnused, "all roles are there"},
     {"OFPMMFC_UNKNOWN", Where::kUnused, "there is always a better one"},
@@ -364,11 +367,13 @@ Finding ask_band(MeterBandType type) {
   return Asked().meter(mod);
 }
 
+/// Sets what a field requires, and what that requires.
 void require(KeyMatch& match, const KeyField& field) {
+  for (const KeyPrerequisite& p : field.prerequisites)
+    if (p.field != nullptr) require(match, *find_key_field(p.field));
   for (const KeyPrerequisite& p : field.prerequisites) {
     if (p.field == nullptr) continue;
     const KeyField& other = *find_key_field(p.field);
-    require(match, other);
     set_key_field(match.value, other, {0, p.value == 0 ? 1 : p.value});
     set_key_field(match.mask, other, key_field_ones(other));
   }
