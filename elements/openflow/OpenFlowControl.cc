@@ -102,6 +102,7 @@ Status OpenFlowControl::configure(Args& args) {
   openflow::Options& channel = options_.channel;
   Interval probe = Interval::from_sec(5), backoff = Interval::from_sec(8), lost = Interval::from_sec(15);
   std::string flows;
+  uint64_t rate = 10000, burst = 1000;  // packets a second of each reason
   args.read_mp("DPID", number, DatapathNumber())
       .read_all("CONTROLLER", controllers, TargetArg<false>())
       .read_all("LISTEN", listeners, TargetArg<true>())
@@ -116,6 +117,9 @@ Status OpenFlowControl::configure(Args& args) {
       .read("MAX_BACKOFF", backoff)
       .read("LOST_AFTER", lost)
       .read("AUXILIARY", channel.auxiliary, Between{0, 8})
+      .read("BUFFERS", options_.buffers.places, Between{1u, openflow::PacketBuffers::kMostPlaces})
+      .read("PACKET_IN_RATE", rate, Between{uint64_t{0}, openflow::RateLimit::kMostRate})
+      .read("PACKET_IN_BURST", burst, Between{uint64_t{1}, openflow::RateLimit::kMostRate})
       .read("DESCRIPTION", options_.description);
   if (!args.complete()) return Status::failed();
   count_reasons({"no action sends it", "no such port", "the port is down", "no room in front", "above a meter's rate",
@@ -131,6 +135,7 @@ Status OpenFlowControl::configure(Args& args) {
   channel.targets = std::move(controllers);
   channel.targets.insert(channel.targets.end(), listeners.begin(), listeners.end());
   if (!tls.private_key.empty() || !tls.certificate.empty() || !tls.ca_certificate.empty()) channel.tls = tls;
+  options_.packet_ins.rates.fill({rate, burst});
   channel.probe = probe.ns;
   channel.most_backoff = backoff.ns;
   channel.lost_after = lost.ns;
@@ -152,17 +157,21 @@ Status OpenFlowControl::configure(Args& args) {
 }
 
 Status OpenFlowControl::initialize(Errors& errors) {
-  std::unique_ptr<Channel::Setup> setup = switch_->prepare(options_, errors);
-  if (!setup) return Status::failed();
+  setup_ = switch_->prepare(options_, errors);
+  if (!setup_) return Status::failed();
   task_.initialize(false);
-  // When the configuration runs: it may not come to that, and until then the one before keeps the switch.
   router().runtime().want_control_thread();
-  router().runtime().post_later([this, alive = std::weak_ptr<const bool>(alive_),
-                                 shared = std::make_shared<std::unique_ptr<Channel::Setup>>(std::move(setup))] {
-    if (!alive.expired() && router().runtime().current() == &router())
-      switch_->adopt(options_, std::move(*shared), this);
-  });
+  adopt_later();
   return {};
+}
+
+void OpenFlowControl::take_state(Element&, Errors&) { adopt_later(); }
+
+void OpenFlowControl::adopt_later() {
+  router().runtime().post_later([this, alive = std::weak_ptr<const bool>(alive_)] {
+    if (!alive.expired() && setup_ && router().runtime().current() == &router())
+      switch_->adopt(options_, std::move(setup_), this);
+  });
 }
 
 bool OpenFlowControl::run_task(Task& task) {
@@ -182,9 +191,25 @@ bool OpenFlowControl::run_task(Task& task) {
 }
 
 void OpenFlowControl::add_handlers(Handlers& handlers) {
-  handlers.read("flows", [this] { return switch_->describe_flows(); });
-  handlers.read("ports", [this] { return switch_->describe_ports(); });
-  handlers.read("controllers", [this] { return switch_->describe_controllers(); });
+  handlers.read("flows", [this] { return switch_->describe_flows(); })
+      .read("groups", [this] { return switch_->describe_groups(); })
+      .read("meters", [this] { return switch_->describe_meters(); })
+      .read("ports", [this] { return switch_->describe_ports(); });
+  // The channel belongs to the control thread.
+  const auto on_control_thread = [this, &handlers](const char* name, std::string (Switch::*describe)() const) {
+    handlers.read_with(
+        name,
+        [this, describe](const std::string&, std::string& value, Errors& errors) {
+          const Runtime& runtime = router().runtime();
+          if (runtime.running() && !runtime.on_control_thread())
+            return errors.error("can be read by the control thread only, as for a ControlSocket");
+          value = (switch_.get()->*describe)();
+          return Status();
+        },
+        0);
+  };
+  on_control_thread("controllers", &Switch::describe_controllers);
+  on_control_thread("counters", &Switch::describe_counters);
 }
 
 }  // namespace headrace

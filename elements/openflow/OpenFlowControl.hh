@@ -29,6 +29,7 @@ class OpenFlowControl final : public Element, public TouchesMachine, private ope
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
   bool run_task(Task& task) override;
+  void take_state(Element& old, Errors& errors) override;
 
  private:
   class Sink;
@@ -37,7 +38,11 @@ class OpenFlowControl final : public Element, public TouchesMachine, private ope
   // SwitchHost
   void packets_wait() override { task_.reschedule(); }
 
+  /// Takes the switch over once this configuration runs: it may not come to that, and until then the one before has it.
+  void adopt_later();
+
   openflow::SwitchOptions options_;
+  std::unique_ptr<openflow::Channel::Setup> setup_;  // until then
   std::shared_ptr<openflow::Switch> switch_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Task task_{this};

@@ -342,17 +342,18 @@ std::string parse_flow(std::string_view text, FlowMod& mod) {
   return ActionReader(mod).read(text.substr(actions + 8));
 }
 
-std::string read_flows(const std::string& path, std::vector<FlowMod>& flows, std::vector<std::string>& problems) {
+std::string read_flows(const std::string& path, std::vector<FlowLine>& flows, std::vector<std::string>& problems) {
   int line = 0;
   return read_text_lines(path, [&](std::string_view text) {
     ++line;
-    const auto bad = [&](std::string_view reason) { problems.push_back(fmt::format("{}:{}: {}", path, line, reason)); };
+    const std::string where = fmt::format("{}:{}", path, line);
+    const auto bad = [&](std::string_view reason) { problems.push_back(fmt::format("{}: {}", where, reason)); };
     if (text.size() > kLongestTextLine) return bad("line is too long");
     text = trimmed(text.substr(0, text.find('#')));
     if (text.empty()) return;
     FlowMod mod;
     if (const std::string reason = parse_flow(text, mod); !reason.empty()) return bad(reason);
-    flows.push_back(std::move(mod));
+    flows.push_back({std::move(mod), where});
   });
 }
 

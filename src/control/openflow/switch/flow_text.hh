@@ -18,9 +18,15 @@ namespace headrace::openflow {
 /// instructions. Returns what is wrong, or an empty text. Whether ports, groups and meters exist is not checked.
 std::string parse_flow(std::string_view text, FlowMod& mod);
 
+/// A flow of a file.
+struct FlowLine {
+  FlowMod mod;
+  std::string where;  ///< "FILE:LINE"
+};
+
 /// Appends the flows of a file, which may be compressed. `#` starts a comment. What is wrong with bad lines is in
 /// `problems`, as "FILE:LINE: reason". Returns why the file cannot be read, or an empty text.
-std::string read_flows(const std::string& path, std::vector<FlowMod>& flows, std::vector<std::string>& problems);
+std::string read_flows(const std::string& path, std::vector<FlowLine>& flows, std::vector<std::string>& problems);
 
 /// A line as `ovs-ofctl dump-flows` prints it, without its end; parse_flow() reads it.
 std::string unparse_flow(const FlowStats& flow);

@@ -70,17 +70,43 @@ std::unique_ptr<Channel::Setup> Switch::prepare(const SwitchOptions& options, Er
       if (const std::shared_ptr<Switch> locked = self.lock()) locked->poller_.dispatch();
     });
   }
+  if (!adopted_) {
+    // Nobody uses the tables yet.
+    const std::lock_guard guard(datapath_->lock());
+    pipeline_.set_ports(port_numbers(options));
+    FlowMod all;
+    all.command = FlowCommand::kDelete;
+    all.table = kAllTables;
+    (void)pipeline_.flow_mod(all, Version::k1_3, datapath_->now());
+    const int before = errors.error_count();
+    for (const FlowLine& flow : options.flows) {
+      const ErrorCode error = pipeline_.flow_mod(flow.mod, Version::k1_3, datapath_->now());
+      if (error == ErrorCode::kNone) continue;
+      const ErrorDefinition& definition = definition_of(error);
+      (void)errors.error("{}: {}", flow.where,
+                         error_text(Version::k1_3, static_cast<uint16_t>(definition.type_1_3),
+                                    static_cast<uint16_t>(definition.code_1_3)));
+    }
+    pipeline_.commit();
+    if (errors.error_count() > before) return nullptr;
+  }
   return channel_->prepare(options.channel, errors);
 }
 
-void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host) {
-  const bool first = host_ == nullptr && ports_.empty();
-  host_ = host;
-  options_ = options;
-  datapath_->set_port_count(options.ports);
+std::vector<uint32_t> Switch::port_numbers(const SwitchOptions& options) const {
   std::vector<uint32_t> numbers;
   for (uint32_t number = 1; number <= options.ports; ++number) numbers.push_back(number);
   if (options.local) numbers.push_back(port::kLocal);
+  return numbers;
+}
+
+void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host) {
+  adopted_ = true;
+  host_ = host;
+  options_ = options;
+  datapath_->set_port_count(options.ports);
+  if (!options.standalone) datapath_->set_alone(false);
+  const std::vector<uint32_t> numbers = port_numbers(options);
   const std::vector<Port> before = std::exchange(ports_, {});
   for (const uint32_t number : numbers) {
     const auto old = std::find_if(before.begin(), before.end(), [&](const Port& p) { return p.number == number; });
@@ -94,8 +120,6 @@ void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup>
   {
     const std::lock_guard guard(datapath_->lock());
     pipeline_.set_ports(numbers);
-    if (first)
-      for (const FlowMod& flow : options.flows) (void)pipeline_.flow_mod(flow, Version::k1_3, datapath_->now());
   }
   watch_ports();
   channel_->adopt(std::move(setup), this);
@@ -239,6 +263,72 @@ std::string Switch::describe_flows() const {
   });
   std::string text;
   for (const FlowStats& flow : flows) text += unparse_flow(flow) + "\n";
+  return text;
+}
+
+std::string Switch::describe_groups() const {
+  static constexpr const char* kTypes[] = {"all", "select", "indirect", "ff"};
+  const std::lock_guard guard(datapath_->lock());
+  std::string text;
+  for (const GroupDescription& group : pipeline_.group_descriptions()) {
+    const GroupStats stats = pipeline_.group_stats(group.group, datapath_->now()).front();
+    text += fmt::format("group_id={},type={}, packets={}, bytes={}", group.group,
+                        kTypes[static_cast<size_t>(group.type)], stats.packets, stats.bytes);
+    for (size_t i = 0; i < group.buckets.size(); ++i) {
+      const Bucket& bucket = group.buckets[i];
+      text += ", bucket=";
+      if (bucket.weight != 0) text += fmt::format("weight:{},", bucket.weight);
+      if (bucket.watch_port != port::kAny) text += fmt::format("watch_port:{},", unparse_port(bucket.watch_port));
+      if (bucket.watch_group != group::kAny) text += fmt::format("watch_group:{},", bucket.watch_group);
+      text += fmt::format("packets:{},actions={}", stats.buckets[i].packets, unparse_actions(bucket.actions));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string Switch::describe_meters() const {
+  const std::lock_guard guard(datapath_->lock());
+  std::vector<MeterConfig> configs;
+  std::vector<MeterStats> stats;
+  (void)pipeline_.meter_configurations(meter::kAll, configs);
+  (void)pipeline_.meter_stats(meter::kAll, datapath_->now(), stats);
+  std::string text;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    text += fmt::format("meter={} {}, packets={}, bytes={}", configs[i].meter,
+                        (configs[i].flags & meter_flag::kPktps) != 0 ? "pktps" : "kbps", stats[i].packets, stats[i].bytes);
+    for (size_t k = 0; k < configs[i].bands.size(); ++k) {
+      const MeterBand& band = configs[i].bands[k];
+      text += fmt::format(", band=type:{},rate:{}", band.type == MeterBandType::kDrop ? "drop" : "dscp_remark", band.rate);
+      if (band.burst != 0) text += fmt::format(",burst:{}", band.burst);
+      text += fmt::format(",packets:{}", stats[i].bands[k].packets);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string Switch::describe_counters() const {
+  static constexpr const char* kReasons[] = {"no match", "action", "TTL not valid"};
+  static constexpr const char* kLosses[] = {"not wanted", "above the rate", "queue full", "no packet buffer"};
+  const PacketInQueue& queue = datapath_->packet_ins();
+  std::string text;
+  for (int reason = 0; reason < kPacketInReasons; ++reason) {
+    const auto of = static_cast<PacketInReason>(reason);
+    text += fmt::format("packet-ins, {}: {} queued", kReasons[reason], queue.queued(of));
+    for (int loss = 0; loss < PacketInQueue::kLosses; ++loss)
+      text += fmt::format(", {} {}", queue.lost(of, static_cast<PacketInQueue::Loss>(loss)), kLosses[loss]);
+    text += "\n";
+  }
+  text += fmt::format("buffers: {} of {} in use, {} expired, {} times none was free\n", buffers_.waiting(),
+                      buffers_.places(), buffers_.expired(), buffers_.refused());
+  text += fmt::format("packet-outs lost: {}\n", injections_lost_);
+  if (channel_) {
+    const ConnectionCounters counters = channel_->counters();
+    text += fmt::format("messages: {} received, {} sent, {} errors sent; packet-ins: {} sent, {} dropped\n",
+                        counters.received, counters.sent, counters.errors, counters.packet_ins,
+                        counters.packet_ins_dropped);
+  }
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "control/openflow/channel/channel.hh"
+#include "control/openflow/switch/flow_text.hh"
 #include "control/openflow/switch/packet_buffers.hh"
 #include "control/openflow/switch/switch_datapath.hh"
 
@@ -23,7 +24,7 @@ struct SwitchOptions {
   uint32_t ports = 0;       ///< real ones, 1 to this number
   bool local = false;       ///< there is the port LOCAL
   bool standalone = false;  ///< without a controller, all goes to NORMAL
-  std::vector<FlowMod> flows;
+  std::vector<FlowLine> flows;  ///< that it has when it is new
   PacketBuffers::Options buffers;
   PacketInQueue::Options packet_ins;
   Options channel;
@@ -81,6 +82,10 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   /// Texts for handlers. Any thread.
   std::string describe_flows() const;
   std::string describe_ports() const;
+  std::string describe_groups() const;
+  std::string describe_meters() const;
+  /// Control thread, or while it stands: what the channel and the queues have counted, and who is connected.
+  std::string describe_counters() const;
   std::string describe_controllers() const;
 
  private:
@@ -144,6 +149,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   /// Sends what the connection takes now. True: all has been sent.
   bool go_on(Dump& dump, Connection& connection);
 
+  std::vector<uint32_t> port_numbers(const SwitchOptions& options) const;
   void watch_ports();
   void commit();
   void answer_barriers(std::list<Barrier>::iterator end);
@@ -159,6 +165,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   std::shared_ptr<Channel> channel_;
   Poller poller_;
   SwitchHost* host_ = nullptr;
+  bool adopted_ = false;
   SwitchOptions options_;
   const Time made_;
 
