@@ -1,7 +1,8 @@
 #pragma once
-#include <atomic>
 #include <headrace/element.hh>
 #include <memory>
+
+#include "tables/mac/mac_table.hh"
 
 namespace headrace {
 
@@ -31,29 +32,9 @@ class EtherSwitch final : public Element {
   void take_state(Element& old, Errors& errors) override;
 
  private:
-  static constexpr int kWays = 8;
-  /// What is known of an address. Workers read and write it at any time: the association is one word, and of two that
-  /// learn at the same time one wins.
-  struct Entry {
-    std::atomic<uint64_t> association{0};  // address << 16 | port; 0: none, as no address that sends is 0
-    std::atomic<uint32_t> seen{0};         // seconds of steady time
-  };
-  struct Known {
-    uint64_t address;
-    int port;
-  };
-
-  Entry* place(uint64_t address) const;
-  bool alive(const Entry& entry, uint32_t now) const;
-  void learn(uint64_t address, int port, uint32_t now);
-  /// The port of an address, or -1.
-  int find(uint64_t address, uint32_t now) const;
   void flood(int from, Batch& batch);
-  std::vector<Known> known() const;
 
-  uint32_t places_ = 0;  // a power of two, of kWays entries each
-  std::unique_ptr<Entry[]> entries_;
-  std::atomic<uint32_t> timeout_{300};
+  std::unique_ptr<MacTable> table_;
 };
 
 HEADRACE_ELEMENT(EtherSwitch)

@@ -223,6 +223,7 @@ inline constexpr uint16_t kMore = 1;
 }
 namespace port_config {
 inline constexpr uint64_t kPortDown = 1, kNoReceive = 4, kNoForward = 32, kNoPacketIn = 64,
+                          kNoStp10 = uint64_t{2} << 32, kNoReceiveStp10 = uint64_t{8} << 32,
                           kNoFlood10 = uint64_t{16} << 32;
 }
 namespace port_state {
