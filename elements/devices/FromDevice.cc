@@ -278,7 +278,12 @@ std::optional<uint64_t> FromDevice::kernel_drops() const {
   return *now + earlier_drops_ - first_drops_;
 }
 
-std::optional<DeviceState> FromDevice::device_state() const { return link_ ? link_->state() : DeviceState(); }
+std::optional<DeviceState> FromDevice::device_state() const {
+  if (link_) return link_->state();
+  DeviceState file;
+  file.name = device_.substr(device_.find_last_of(":/") + 1);
+  return file;
+}
 
 DeviceCounters FromDevice::device_counters() const {
   const DeviceCounters kernel = link_ ? link_->counters().value_or(DeviceCounters()) : DeviceCounters();

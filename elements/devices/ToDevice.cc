@@ -222,7 +222,12 @@ PortTotals ToDevice::totals(Direction, int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
 }
 
-std::optional<DeviceState> ToDevice::device_state() const { return link_ ? link_->state() : DeviceState(); }
+std::optional<DeviceState> ToDevice::device_state() const {
+  if (link_) return link_->state();
+  DeviceState file;
+  file.name = device_.substr(device_.find_last_of(":/") + 1);
+  return file;
+}
 
 DeviceCounters ToDevice::device_counters() const {
   const DeviceCounters kernel = link_ ? link_->counters().value_or(DeviceCounters()) : DeviceCounters();
