@@ -24,6 +24,11 @@ find_library(ZSTD_LIBRARY zstd REQUIRED)
 mark_as_advanced(ZSTD_INCLUDE_DIR ZSTD_LIBRARY)
 find_path(PCAP_INCLUDE_DIR pcap/pcap.h REQUIRED)
 find_library(PCAP_LIBRARY pcap REQUIRED)
+# Network interfaces: <netlink/...>; Debian has these headers in a folder of their own.
+find_path(NL_INCLUDE_DIR netlink/netlink.h PATH_SUFFIXES libnl3 REQUIRED)
+find_library(NL_LIBRARY nl-3 REQUIRED)
+find_library(NL_ROUTE_LIBRARY nl-route-3 REQUIRED)
+mark_as_advanced(NL_INCLUDE_DIR NL_LIBRARY NL_ROUTE_LIBRARY)
 # Pattern matching: <hs/hs.h> of Vectorscan, <pcre2.h>; both lie in the compiler's own folder.
 find_path(HS_INCLUDE_DIR hs/hs.h REQUIRED)
 find_library(HS_LIBRARY hs REQUIRED)
@@ -55,7 +60,7 @@ add_library(headrace_internal INTERFACE)
 target_include_directories(headrace_internal INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(headrace_internal INTERFACE headrace_headers CLI11::CLI11 nlohmann_json::nlohmann_json
                                                   ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 ${ZSTD_LIBRARY}
-                                                  ${HEADRACE_PCAP} ${HS_LIBRARY} ${PCRE2_LIBRARY} ${IPSEC_MB_LIBRARY} OpenSSL::SSL ${CMAKE_DL_LIBS})
+                                                  ${HEADRACE_PCAP} ${NL_ROUTE_LIBRARY} ${NL_LIBRARY} ${HS_LIBRARY} ${PCRE2_LIBRARY} ${IPSEC_MB_LIBRARY} OpenSSL::SSL ${CMAKE_DL_LIBS})
 target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR})
 
 include(HeadraceDpdk)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "elements/devices/dpdk_handlers.hh"
+#include "headrace/control_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/dpdk/eal.hh"
 
@@ -43,8 +44,10 @@ Status FromDPDKDevice::configure(Args& args) {
 }
 
 Status FromDPDKDevice::initialize(Errors& errors) {
+  const std::shared_ptr<io::LinkWatch> links = io::LinkWatch::at(control_watch(router()), errors);
+  if (!links) return Status::failed();
   Errors collected;
-  io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), may_miss_ ? collected : errors);
+  io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), links, may_miss_ ? collected : errors);
   for (const std::string& line : collected.lines()) errors.warning("{}", line);
   plan_ = nullptr;
   if (!grant.port) return may_miss_ ? Status() : Status::failed();
@@ -131,6 +134,18 @@ uint64_t FromDPDKDevice::missed() const {
   const io::dpdk::PortStats s = port_->stats();
   const uint64_t all = s.missed + s.no_buffers;
   return counts_.sum(kLost) + (all - std::min(all, missed_before_.load(std::memory_order_relaxed)));
+}
+
+std::optional<DeviceState> FromDPDKDevice::device_state() const { return port_ ? port_->device_state() : std::nullopt; }
+
+DeviceCounters FromDPDKDevice::device_counters() const {
+  DeviceCounters counters;
+  counters.rx_packets = counts_.sum(kPackets);
+  counters.rx_bytes = counts_.sum(kBytes);
+  counters.rx_dropped = missed();
+  for (const DropCount& d : drop_counts()) counters.rx_dropped += d.packets;
+  if (port_) counters.rx_errors = port_->stats().receive_errors;
+  return counters;
 }
 
 void FromDPDKDevice::reset_counts() {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "headrace/single_writer.hh"
 #include "headrace/software_rss.hh"
 #include "headrace/touches_machine.hh"
@@ -70,7 +71,7 @@ namespace headrace {
 /// `speed` (r) in Mb/s, `duplex`, `autoneg` (r); `nb_rx_queues`, `nb_tx_queues`, `nb_vf_pools`, `rss_reta_size` (r) at
 /// most; `queues` (r) of this element, as "queue thread" lines; `queue_count` (r) descriptors in use, by queue;
 /// `device`, `driver`, `vendor`, `port` (r).
-class FromDPDKDevice final : public Element, public DevicePort, public TouchesMachine {
+class FromDPDKDevice final : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"0/1-2"};
   static constexpr Processing kProcessing{"h/h"};
@@ -85,6 +86,8 @@ class FromDPDKDevice final : public Element, public DevicePort, public TouchesMa
   bool moves(Direction direction) const override { return direction == Direction::kIn; }
   PortTotals totals(Direction direction, int thread) const override;
   uint64_t missed() const override;
+  std::optional<DeviceState> device_state() const override;
+  DeviceCounters device_counters() const override;
 
  private:
   enum Counter { kPackets, kBytes, kLost, kCounters };

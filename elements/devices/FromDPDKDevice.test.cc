@@ -239,7 +239,7 @@ TEST(FromDPDKDevice, ARunningPortIsShared) {
   EXPECT_EQ(DpdkPort::open("net_null0,size=99", errors), port);
   EXPECT_TRUE(port->running());
   PortSettings same = port->settings();
-  EXPECT_TRUE(port->start(same, errors)) << errors.str();
+  EXPECT_TRUE(port->start(same, nullptr, errors)) << errors.str();
   EXPECT_EQ(errors.str(), "");
 
   EXPECT_EQ(DpdkPort::open("net_null0,size=98", errors), nullptr);
@@ -247,7 +247,7 @@ TEST(FromDPDKDevice, ARunningPortIsShared) {
   PortSettings other = same;
   other.receive_queues = 2;
   Errors differences;
-  EXPECT_FALSE(port->start(other, differences));
+  EXPECT_FALSE(port->start(other, nullptr, differences));
   EXPECT_EQ(differences.str(),
             "net_null0 runs with 1 receive queue(s), this configuration asks for 2: stop the router to change that\n");
 }

@@ -5,6 +5,7 @@
 #include "elements/devices/device_watch.hh"
 #include "elements/devices/port_thread.hh"
 #include "headrace/chatter.hh"
+#include "headrace/control_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
@@ -78,6 +79,10 @@ Status FromDevice::check_others(Errors& errors) const {
 
 Status FromDevice::open_interface(Errors& errors) {
   if (!request_.filter.empty() && !io::check_filter(request_.filter, errors)) return Status::failed();
+  look_.initialize();
+  const std::shared_ptr<io::LinkWatch> watch_of_all = io::LinkWatch::at(control_watch(router()), errors);
+  if (!watch_of_all) return Status::failed();
+  link_ = watch_of_all->subscribe(device_, [this] { look_.schedule_after({}); });
   Errors collected;
   const bool opened = open_port(collected);
   for (const std::string& line : collected.lines()) {
@@ -94,8 +99,6 @@ Status FromDevice::open_interface(Errors& errors) {
   if (port_ && !taken_over_ && port_->method() != io::PortMethod::kAfXdp && !port_->start(request_, errors))
     return Status::failed();
   task_.initialize(true);
-  look_.initialize();
-  look_.schedule_after(kLookEvery);
   rss_.initialize({home_thread()}, kRingFull, SoftwareRss::kDefaultCapacity, spread_);
   if (port_) watch(true);
   return {};
@@ -137,7 +140,6 @@ void FromDevice::start_port() {
 }
 
 void FromDevice::look_after_interface() {
-  look_.schedule_after(kLookEvery);
   if (port_ && port_->gone()) {
     chatter("{}: {} is gone; waiting for it", declaration(), device_);
     earlier_drops_ += port_->kernel_drops().value_or(0) - first_drops_;
@@ -145,8 +147,10 @@ void FromDevice::look_after_interface() {
     watch(false);
     set_port(nullptr);
     silence_.reset();
-  } else if (port_) {
-    const bool up = io::interface_is_up(device_);
+  }
+  const std::optional<DeviceState> link = link_->state();
+  const bool up = link && link->enabled;
+  if (port_) {
     if (up != up_) chatter("{}: {} is {}", declaration(), device_, up ? "up" : "down");
     up_ = up;
   } else if (Errors unused; open_port(unused)) {
@@ -155,6 +159,8 @@ void FromDevice::look_after_interface() {
     started_ = false;
     watch(true);
     task_.reschedule();
+  } else if (up) {
+    look_.schedule_after(kRetryAfter);
   }
 }
 
@@ -270,6 +276,27 @@ std::optional<uint64_t> FromDevice::kernel_drops() const {
   const std::optional<uint64_t> now = port->kernel_drops();
   if (!now) return std::nullopt;
   return *now + earlier_drops_ - first_drops_;
+}
+
+std::optional<DeviceState> FromDevice::device_state() const {
+  if (link_) return link_->state();
+  DeviceState file;
+  file.name = device_.substr(device_.find_last_of(":/") + 1);
+  return file;
+}
+
+DeviceCounters FromDevice::device_counters() const {
+  const DeviceCounters kernel = link_ ? link_->counters().value_or(DeviceCounters()) : DeviceCounters();
+  DeviceCounters counters;
+  counters.rx_packets = counts_.sum(kPackets);
+  counters.rx_bytes = counts_.sum(kBytes);
+  counters.rx_dropped = kernel.rx_dropped + missed();
+  for (const DropCount& d : drop_counts()) counters.rx_dropped += d.packets;
+  counters.rx_errors = kernel.rx_errors;
+  counters.rx_frame_errors = kernel.rx_frame_errors;
+  counters.rx_overruns = kernel.rx_overruns;
+  counters.rx_crc_errors = kernel.rx_crc_errors;
+  return counters;
 }
 
 uint64_t FromDevice::missed() const { return missed_ + kernel_drops().value_or(0); }

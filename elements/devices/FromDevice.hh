@@ -4,9 +4,11 @@
 #include <mutex>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "headrace/single_writer.hh"
 #include "headrace/software_rss.hh"
 #include "headrace/touches_machine.hh"
+#include "src/io/linux/link_watch.hh"
 #include "src/io/linux/port.hh"
 #include "src/io/pcap/capture_reader.hh"
 
@@ -60,7 +62,7 @@ namespace headrace {
 /// Handlers: `count`, `byte_count` (r) packets received and their bytes; `reset_counts` (w); `kernel_drops` (r) packets
 /// that the kernel dropped for lack of room, or "??"; `drops` (r) all packets lost before the element; `method` (r);
 /// `encap` (r) the link type.
-class FromDevice final : public Element, public DevicePort, public TouchesMachine {
+class FromDevice final : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"0/1-2"};
   static constexpr Processing kProcessing{"h/h"};
@@ -77,6 +79,8 @@ class FromDevice final : public Element, public DevicePort, public TouchesMachin
   bool moves(Direction direction) const override { return direction == Direction::kIn; }
   PortTotals totals(Direction direction, int thread) const override;
   uint64_t missed() const override;
+  std::optional<DeviceState> device_state() const override;
+  DeviceCounters device_counters() const override;
 
  private:
   enum Counter { kPackets, kBytes };
@@ -137,6 +141,7 @@ class FromDevice final : public Element, public DevicePort, public TouchesMachin
   SingleWriter<uint64_t> first_drops_;
   Task task_{this};
   Timer look_{this, [this](Timer&) { look_after_interface(); }};
+  std::unique_ptr<io::LinkWatch::Subscription> link_;  // ends before the timer; null: a file
   SoftwareRss rss_{*this, [this](Batch& batch) { emit(batch); }};
 };
 

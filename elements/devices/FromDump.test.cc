@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "support/element_test.hh"
 #include "support/source_dir.hh"
 #include "support/temporary_file.hh"
@@ -383,6 +384,11 @@ TEST(FromDevice, ReadsACaptureFileWithoutRoot) {
   ASSERT_NE(port, nullptr);
   EXPECT_EQ(port->totals(DevicePort::Direction::kIn, 0).packets, 3u);
   EXPECT_EQ(port->totals(DevicePort::Direction::kIn, 0).bytes, 47u + 60u + 42u);
+  const auto* device = dynamic_cast<HasDevice*>(r.router().find("f"));
+  ASSERT_TRUE(device != nullptr && device->device_state());
+  EXPECT_EQ(device->device_state()->name, "little_micro.pcap");
+  EXPECT_TRUE(device->device_state()->carrier);
+  EXPECT_EQ(device->device_counters().rx_packets, 3u);
 }
 
 TEST(FromDevice, ForceIp) {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "elements/devices/dpdk_handlers.hh"
+#include "headrace/control_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/dpdk/eal.hh"
 
@@ -53,8 +54,10 @@ Status ToDPDKDevice::configure(Args& args) {
 }
 
 Status ToDPDKDevice::initialize(Errors& errors) {
+  const std::shared_ptr<io::LinkWatch> links = io::LinkWatch::at(control_watch(router()), errors);
+  if (!links) return Status::failed();
   Errors collected;
-  io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), may_miss_ ? collected : errors);
+  io::dpdk::Plan::Grant grant = plan_->grant(number_, router().worker_count(), links, may_miss_ ? collected : errors);
   for (const std::string& line : collected.lines()) errors.warning("{}", line);
   plan_ = nullptr;
   if (!grant.port && !may_miss_) return Status::failed();
@@ -189,6 +192,17 @@ uint64_t ToDPDKDevice::held_packets() const {
 
 PortTotals ToDPDKDevice::totals(Direction, int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
+}
+
+std::optional<DeviceState> ToDPDKDevice::device_state() const { return port_ ? port_->device_state() : std::nullopt; }
+
+DeviceCounters ToDPDKDevice::device_counters() const {
+  DeviceCounters counters;
+  counters.tx_packets = counts_.sum(kPackets);
+  counters.tx_bytes = counts_.sum(kBytes);
+  for (const DropCount& d : drop_counts()) counters.tx_dropped += d.packets;
+  if (port_) counters.tx_errors = port_->stats().send_errors;
+  return counters;
 }
 
 void ToDPDKDevice::add_handlers(Handlers& handlers) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "headrace/touches_machine.hh"
 #include "src/io/dpdk/plan.hh"
 
@@ -40,7 +41,7 @@ namespace headrace {
 /// Handlers: `count` (also `n_sent`), `bytes` (r) sent or waiting; `dropped` (also `n_dropped`) (r); `reset_counts`
 /// (w); `hw_count`, `hw_bytes`, `hw_errors` (r) as the port counts; `xstats`, `mac`, `mtu`, `link`, `carrier`, `speed`,
 /// `duplex`, `autoneg`, `nb_rx_queues`, `nb_tx_queues`, `device`, `driver`, `vendor`, `port` (r) as for FromDPDKDevice.
-class ToDPDKDevice final : public Element, public DevicePort, public TouchesMachine {
+class ToDPDKDevice final : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0"};
 
@@ -55,6 +56,8 @@ class ToDPDKDevice final : public Element, public DevicePort, public TouchesMach
 
   bool moves(Direction direction) const override { return direction == Direction::kOut; }
   PortTotals totals(Direction direction, int thread) const override;
+  std::optional<DeviceState> device_state() const override;
+  DeviceCounters device_counters() const override;
 
  private:
   enum Counter { kPackets, kBytes, kCounters };

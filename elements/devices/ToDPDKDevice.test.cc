@@ -227,7 +227,7 @@ TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {
   {
     const std::shared_ptr<io::dpdk::Port> port = io::dpdk::Port::open("net_ring9", errors);
     ASSERT_NE(port, nullptr) << errors.str();
-    ASSERT_TRUE(port->start({}, errors)) << errors.str();
+    ASSERT_TRUE(port->start({}, nullptr, errors)) << errors.str();
     std::vector<std::thread> senders;
     for (int s = 0; s < kSenders; ++s)
       senders.emplace_back([&, s] {

@@ -7,6 +7,7 @@
 #include "elements/devices/device_watch.hh"
 #include "elements/devices/port_thread.hh"
 #include "headrace/chatter.hh"
+#include "headrace/control_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 
@@ -44,6 +45,10 @@ Status ToDevice::configure(Args& args) {
 Status ToDevice::initialize(Errors& errors) {
   if (live_) take_turn(*this);
   if (live_) {
+    look_.initialize();
+    const std::shared_ptr<io::LinkWatch> watch = io::LinkWatch::at(control_watch(router()), errors);
+    if (!watch) return Status::failed();
+    link_ = watch->subscribe(device_, [this] { look_.schedule_after({}); });
     Errors collected;
     const bool opened = open_port(collected);
     for (const std::string& line : collected.lines()) {
@@ -53,8 +58,6 @@ Status ToDevice::initialize(Errors& errors) {
         (void)errors.error("{}", line);
     }
     if (!opened && !may_miss_) return Status::failed();
-    look_.initialize();
-    look_.schedule_after(kLookEvery);
   } else {
     const std::string name = device_.substr(kFilePrefix.size());
     file_options_.buffered = false;
@@ -90,20 +93,23 @@ std::string ToDevice::note() const {
 }
 
 void ToDevice::look_after_interface() {
-  look_.schedule_after(kLookEvery);
   if (port_ && port_->gone()) {
     chatter("{}: {} is gone; waiting for it", declaration(), device_);
     select(port_->descriptor(), 0);
     set_port(nullptr);
     task_.reschedule();
-  } else if (port_) {
-    const bool up = io::interface_is_up(device_);
+  }
+  const std::optional<DeviceState> link = link_->state();
+  const bool up = link && link->enabled;
+  if (port_) {
     if (up != up_) chatter("{}: {} is {}", declaration(), device_, up ? "up" : "down");
     up_ = up;
   } else if (Errors unused; open_port(unused)) {
     chatter("{}: {} is there, by {}{}", declaration(), device_, port_->description(), port_->refusal());
     up_ = true;
     task_.reschedule();
+  } else if (up) {
+    look_.schedule_after(kRetryAfter);
   }
 }
 
@@ -214,6 +220,24 @@ void ToDevice::take_state(Element& old, Errors&) {
 
 PortTotals ToDevice::totals(Direction, int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
+}
+
+std::optional<DeviceState> ToDevice::device_state() const {
+  if (link_) return link_->state();
+  DeviceState file;
+  file.name = device_.substr(device_.find_last_of(":/") + 1);
+  return file;
+}
+
+DeviceCounters ToDevice::device_counters() const {
+  const DeviceCounters kernel = link_ ? link_->counters().value_or(DeviceCounters()) : DeviceCounters();
+  DeviceCounters counters;
+  counters.tx_packets = counts_.sum(kPackets);
+  counters.tx_bytes = counts_.sum(kBytes);
+  counters.tx_dropped = kernel.tx_dropped + counts_.sum(kFailed);
+  counters.tx_errors = kernel.tx_errors;
+  counters.collisions = kernel.collisions;
+  return counters;
 }
 
 void ToDevice::add_handlers(Handlers& handlers) {

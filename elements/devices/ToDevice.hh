@@ -3,7 +3,9 @@
 #include <mutex>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "headrace/touches_machine.hh"
+#include "src/io/linux/link_watch.hh"
 #include "src/io/linux/port.hh"
 #include "src/io/pcap/capture_writer.hh"
 
@@ -30,7 +32,7 @@ namespace headrace {
 ///
 /// Handlers: `count`, `byte_count` (r) packets sent and their bytes; `drops` (r) packets that could not be sent;
 /// `reset_counts` (w); `pulls` (r); `method` (r); `debug` (rw).
-class ToDevice final : public Element, public DevicePort, public TouchesMachine {
+class ToDevice final : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0-2"};
   static constexpr Processing kProcessing{"l/h"};
@@ -47,6 +49,8 @@ class ToDevice final : public Element, public DevicePort, public TouchesMachine 
 
   bool moves(Direction direction) const override { return direction == Direction::kOut; }
   PortTotals totals(Direction direction, int thread) const override;
+  std::optional<DeviceState> device_state() const override;
+  DeviceCounters device_counters() const override;
 
  private:
   enum Counter { kPackets, kBytes, kFailed, kPulls, kCounters };
@@ -87,6 +91,7 @@ class ToDevice final : public Element, public DevicePort, public TouchesMachine 
   Task task_{this};
   Timer timer_{this, [this](Timer&) { task_.reschedule(); }};
   Timer look_{this, [this](Timer&) { look_after_interface(); }};
+  std::unique_ptr<io::LinkWatch::Subscription> link_;  // ends before the timer; null: a file
   Signal signal_;
 };
 

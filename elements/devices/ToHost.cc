@@ -44,6 +44,16 @@ PortTotals ToHost::totals(Direction, int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
 }
 
+std::optional<DeviceState> ToHost::device_state() const { return host_ ? host_->device_state() : std::nullopt; }
+
+DeviceCounters ToHost::device_counters() const {
+  DeviceCounters counters;
+  counters.tx_packets = counts_.sum(kPackets);
+  counters.tx_bytes = counts_.sum(kBytes);
+  counters.tx_dropped = dropped();
+  return counters;
+}
+
 uint64_t ToHost::dropped() const {
   uint64_t n = 0;
   for (const DropCount& d : drop_counts()) n += d.packets;

@@ -16,7 +16,7 @@ namespace headrace {
 /// SNIFFERS, TYPE, QUIET: accepted but ignored.
 ///
 /// Handlers: `drops` (r) packets dropped; `dev_name` (r).
-class ToHost final : public Element, public DevicePort, public TouchesMachine {
+class ToHost final : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   static constexpr Ports kPorts{"1/0"};
   static constexpr Processing kProcessing{"h/h"};
@@ -28,6 +28,8 @@ class ToHost final : public Element, public DevicePort, public TouchesMachine {
 
   bool moves(Direction direction) const override { return direction == Direction::kOut; }
   PortTotals totals(Direction direction, int thread) const override;
+  std::optional<DeviceState> device_state() const override;
+  DeviceCounters device_counters() const override;
 
  private:
   enum Counter { kPackets, kBytes };

@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-/// Interval between checks for an interface that is, or may be, gone.
-inline constexpr Timestamp kLookEvery = Timestamp::from_ms(250);
+/// How soon an interface that is there, but could not be opened or made, is tried again.
+inline constexpr Timestamp kRetryAfter = Timestamp::from_ms(250);
 /// Rounds that found nothing before a device's descriptor is waited for instead.
 inline constexpr int kQuietRounds = 16;
 /// A device by this name is a capture file.

@@ -1,7 +1,10 @@
 #include "elements/devices/host_port.hh"
 
+#include <algorithm>
+
 #include "elements/devices/device_watch.hh"
 #include "headrace/chatter.hh"
+#include "headrace/control_watch.hh"
 #include "headrace/router.hh"
 #include "src/io/pcap/link_type.hh"
 #include "src/io/pcap/live.hh"
@@ -21,6 +24,9 @@ Status HostPort::check_common(Args& args) {
 Status HostPort::initialize(Errors& errors) {
   device_ = io::HostDevice::open("element " + name(), options_, &router(), errors);
   if (!device_) return Status::failed();
+  const std::shared_ptr<io::LinkWatch> watch = io::LinkWatch::at(control_watch(router()), errors);
+  if (!watch) return Status::failed();
+  link_ = watch->subscribe(device_->name(), [] {});
   task_.initialize(true);
   look_.initialize();
   rss_.initialize({home_thread()}, kRingFull);
@@ -41,7 +47,7 @@ void HostPort::look_after_device() {
     select(device_->fd(), 1);
     task_.reschedule();
   } else {
-    look_.schedule_after(kLookEvery);
+    look_.schedule_after(kRetryAfter);
   }
 }
 
@@ -63,7 +69,7 @@ bool HostPort::receive_from_host(Task& task) {
     } else if (got == io::HostDevice::Got::kGone) {
       chatter("{}: {} is gone; making it again", declaration(), device_->name());
       select(device_->fd(), 0);
-      look_.schedule_after(kLookEvery);
+      look_.schedule_after(kRetryAfter);
       break;
     }
   }
@@ -114,6 +120,25 @@ PortTotals HostPort::give_to_host(Batch& batch, Element& user, int reason) {
 
 PortTotals HostPort::totals(Direction, int thread) const {
   return {counts_.of_thread(thread, kPackets), counts_.of_thread(thread, kBytes)};
+}
+
+std::optional<DeviceState> HostPort::device_state() const { return link_ ? link_->state() : std::nullopt; }
+
+DeviceCounters HostPort::device_counters() const {
+  DeviceCounters counters;
+  counters.rx_packets = counts_.sum(kPackets);
+  counters.rx_bytes = counts_.sum(kBytes);
+  // What the host sends and nobody has read in time.
+  counters.rx_dropped = missed() + (link_ ? link_->counters().value_or(DeviceCounters()).tx_dropped : 0);
+  const PortTotals given = to_host_.sum();
+  counters.tx_packets = given.packets;
+  counters.tx_bytes = given.bytes;
+  const std::vector<std::string> to_host = host_reasons();
+  for (const DropCount& d : drop_counts()) {
+    const bool sent = std::find(to_host.begin(), to_host.end(), d.reason) != to_host.end();
+    (sent ? counters.tx_dropped : counters.rx_dropped) += d.packets;
+  }
+  return counters;
 }
 
 void HostPort::add_handlers(Handlers& handlers) {

@@ -2,8 +2,10 @@
 #include <headrace/element.hh>
 
 #include "headrace/device_port.hh"
+#include "headrace/device_state.hh"
 #include "headrace/software_rss.hh"
 #include "headrace/touches_machine.hh"
+#include "src/io/linux/link_watch.hh"
 #include "src/io/linux/tun.hh"
 
 namespace headrace {
@@ -11,7 +13,7 @@ namespace headrace {
 /// What KernelTap, KernelTun and FromHost share: a virtual interface whose other end is the host's own network stack.
 /// They receive what the host sends by it, on the home thread, and spread that over the workers by flow; any worker may
 /// give packets to the host.
-class HostPort : public Element, public DevicePort, public TouchesMachine {
+class HostPort : public Element, public DevicePort, public HasDevice, public TouchesMachine {
  public:
   Status initialize(Errors& errors) override;
   void add_handlers(Handlers& handlers) override;
@@ -23,6 +25,9 @@ class HostPort : public Element, public DevicePort, public TouchesMachine {
   bool moves(Direction direction) const override { return direction == Direction::kIn; }
   PortTotals totals(Direction direction, int thread) const override;
   uint64_t missed() const override { return counts_.sum(kMissed); }
+  std::optional<DeviceState> device_state() const override;
+  /// What the host sends is received here.
+  DeviceCounters device_counters() const override;
 
   /// The interface's name: as configured, or as the system made it.
   const std::string& device_name() const { return device_ ? device_->name() : options_.name; }
@@ -60,6 +65,7 @@ class HostPort : public Element, public DevicePort, public TouchesMachine {
   Task task_{this, [this](Task& task) { return receive_from_host(task); }};
   Timer look_{this, [this](Timer&) { look_after_device(); }};
   SoftwareRss rss_{*this, [this](Batch& batch) { deliver(batch); }};
+  std::unique_ptr<io::LinkWatch::Subscription> link_;
 };
 
 }  // namespace headrace

@@ -75,8 +75,8 @@ class HasDevice {
   virtual DeviceCounters device_counters() const = 0;
 };
 
-/// The device from which packets come to an input, through whatever elements; null if there is none, or several. Call in
-/// initialize(), or later.
+/// The device from which packets come to an input, through whatever elements; null if there is none, or several. Of several
+/// elements in front of one device the first. Call it when all elements are initialized.
 const HasDevice* device_upstream(const Element& element, int input);
 /// The device to which packets go from an output.
 const HasDevice* device_downstream(const Element& element, int output);

@@ -16,6 +16,28 @@ namespace headrace::io::dpdk {
 
 namespace {
 
+struct SpeedBit {
+  uint32_t bit, mbps;
+  bool full_duplex = true;
+};
+constexpr SpeedBit kSpeedBits[] = {
+    {RTE_ETH_LINK_SPEED_10M_HD, 10, false},
+    {RTE_ETH_LINK_SPEED_10M, 10},
+    {RTE_ETH_LINK_SPEED_100M_HD, 100, false},
+    {RTE_ETH_LINK_SPEED_100M, 100},
+    {RTE_ETH_LINK_SPEED_1G, 1000},
+    {RTE_ETH_LINK_SPEED_2_5G, 2500},
+    {RTE_ETH_LINK_SPEED_5G, 5000},
+    {RTE_ETH_LINK_SPEED_10G, 10'000},
+    {RTE_ETH_LINK_SPEED_20G, 20'000},
+    {RTE_ETH_LINK_SPEED_25G, 25'000},
+    {RTE_ETH_LINK_SPEED_40G, 40'000},
+    {RTE_ETH_LINK_SPEED_50G, 50'000},
+    {RTE_ETH_LINK_SPEED_56G, 56'000},
+    {RTE_ETH_LINK_SPEED_100G, 100'000},
+    {RTE_ETH_LINK_SPEED_200G, 200'000},
+};
+
 rte_ether_addr to_dpdk(const EtherAddress& address) {
   rte_ether_addr a;
   address.copy_to(a.addr_bytes);
@@ -68,6 +90,28 @@ PortLink Port::link() const {
   l.full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
   l.autonegotiated = link.link_autoneg == RTE_ETH_LINK_AUTONEG;
   return l;
+}
+
+std::optional<DeviceState> Port::device_state() const {
+  if (!usable()) return std::nullopt;
+  const PortLink now = link();
+  DeviceState state;
+  state.name = name();
+  state.address = mac();
+  state.carrier = link_up();
+  state.mtu = mtu();
+  state.speed = state.most_speed = now.mbps;
+  state.current =
+      link_mode::of_speed(now.mbps, now.full_duplex) | (now.autonegotiated ? link_mode::kAutonegotiation : 0);
+  const std::lock_guard guard(control_lock_);
+  rte_eth_dev_info info;
+  if (rte_eth_dev_info_get(id_, &info) != 0) return state;
+  for (const SpeedBit& speed : kSpeedBits)
+    if ((info.speed_capa & speed.bit) != 0) {
+      state.supported |= link_mode::of_speed(speed.mbps, speed.full_duplex);
+      state.most_speed = std::max(state.most_speed, speed.mbps);
+    }
+  return state;
 }
 
 PortInfo Port::info() const {

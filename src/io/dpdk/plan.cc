@@ -43,11 +43,11 @@ int Plan::send(const std::string& device, const SendWants& wants) {
   return static_cast<int>(wants_.size()) - 1;
 }
 
-Plan::Grant Plan::grant(int number, int workers, Errors& errors) {
+Plan::Grant Plan::grant(int number, int workers, const std::shared_ptr<LinkWatch>& links, Errors& errors) {
   if (!start_eal(errors)) return {};
   if (!carried_out_) {
     carried_out_ = true;
-    carry_out(workers);
+    carry_out(workers, links);
   }
   Want& want = wants_[static_cast<size_t>(number)];
   for (const std::string& text : want.errors) (void)errors.error("{}", text);
@@ -55,7 +55,7 @@ Plan::Grant Plan::grant(int number, int workers, Errors& errors) {
   return std::move(want.grant);
 }
 
-void Plan::carry_out(int workers) {
+void Plan::carry_out(int workers, const std::shared_ptr<LinkWatch>& links) {
   // A virtual device is named with its arguments once; elsewhere its name is enough.
   std::map<std::string, std::string> full;
   for (Want& want : wants_) {
@@ -80,10 +80,11 @@ void Plan::carry_out(int workers) {
     if (at == by_port.end()) at = by_port.insert(by_port.end(), {port, {}});
     at->second.push_back(&want);
   }
-  for (auto& [port, wants] : by_port) carry_out_on(port, wants, workers);
+  for (auto& [port, wants] : by_port) carry_out_on(port, wants, workers, links);
 }
 
-void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers) {
+void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers,
+                        const std::shared_ptr<LinkWatch>& links) {
   Errors errors;
   const PortInfo info = port->info();
   PortSettings settings;
@@ -152,7 +153,7 @@ void Plan::carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& w
   }
   std::vector<std::string> mistakes = errors.lines();
   for (const Want* want : wants) mistakes.insert(mistakes.end(), want->errors.begin(), want->errors.end());
-  if (mistakes.empty() && !port->start(settings, errors)) mistakes = errors.lines();
+  if (mistakes.empty() && !port->start(settings, links, errors)) mistakes = errors.lines();
   // Whichever element is asked first tells.
   for (Want* want : wants) {
     want->errors = mistakes;

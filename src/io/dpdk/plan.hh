@@ -10,6 +10,7 @@
 
 #include "headrace/error.hh"
 #include "src/io/dpdk/port.hh"
+#include "src/io/linux/link_watch.hh"
 
 namespace headrace::io::dpdk {
 
@@ -52,7 +53,8 @@ class Plan {
   };
   /// Opens and starts the ports unless that was done, and returns what this element got. Without a port, with errors
   /// reported, when its port cannot be had as it is wanted.
-  Grant grant(int number, int workers, Errors& errors);
+  /// \param links tells of the interfaces of Linux behind ports
+  Grant grant(int number, int workers, const std::shared_ptr<LinkWatch>& links, Errors& errors);
 
  private:
   struct Want {
@@ -62,8 +64,9 @@ class Plan {
     Grant grant;
     std::vector<std::string> errors, warnings;  // of its port
   };
-  void carry_out(int workers);
-  static void carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers);
+  void carry_out(int workers, const std::shared_ptr<LinkWatch>& links);
+  static void carry_out_on(const std::shared_ptr<Port>& port, std::vector<Want*>& wants, int workers,
+                           const std::shared_ptr<LinkWatch>& links);
 
   std::vector<Want> wants_;
   bool carried_out_ = false;

@@ -207,14 +207,14 @@ Status Port::compare(const PortSettings& wanted, Errors& errors) const {
   return errors.error_count() == before ? Status() : Status::failed();
 }
 
-Status Port::start(const PortSettings& settings, Errors& errors) {
+Status Port::start(const PortSettings& settings, const std::shared_ptr<LinkWatch>& links, Errors& errors) {
   if (started_) return compare(settings, errors);
   std::unique_lock guard(control_lock_);
   settings_ = settings;
   const std::string failure = configure_and_start();
   guard.unlock();
   if (!failure.empty()) return errors.error("{}: {}", name_, failure);
-  Watch::instance().add(this);
+  Watch::instance().add(this, links);
   return {};
 }
 

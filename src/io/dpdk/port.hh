@@ -11,10 +11,15 @@
 #include <vector>
 
 #include "headrace/addresses.hh"
+#include "headrace/device_state.hh"
 #include "headrace/error.hh"
 #include "headrace/packet_pool.hh"
 
 struct rte_mempool;
+
+namespace headrace::io {
+class LinkWatch;
+}
 
 namespace headrace::io::dpdk {
 
@@ -72,7 +77,8 @@ class Port {
   const PortSettings& settings() const { return settings_; }
 
   /// Starts the port, or checks that it runs in this way. Errors say what differs.
-  Status start(const PortSettings& settings, Errors& errors);
+  /// \param links tells of the interface of Linux behind the port, if there is one
+  Status start(const PortSettings& settings, const std::shared_ptr<LinkWatch>& links, Errors& errors);
   /// Sets what may change while the port runs: whether it is promiscuous, and its address.
   void apply(const PortSettings& settings);
 
@@ -100,13 +106,15 @@ class Port {
   /// Sends what waits, as far as the driver takes it; true if it took anything.
   bool flush(int queue);
   bool waiting(int queue) const;
-  /// As of the last look, at most a tenth of a second ago.
+  /// As was seen last: an interface of Linux tells of changes, other ports are looked at every 20 ms.
   bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
 
   // --- For handlers. Not for the data path.
 
   PortStats stats() const;
   PortLink link() const;
+  /// Nothing while the device is gone.
+  std::optional<DeviceState> device_state() const;
   EtherAddress mac() const;
   int mtu() const;
   bool promiscuous() const;

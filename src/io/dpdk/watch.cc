@@ -4,13 +4,8 @@
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "headrace/rcu.hh"
 #include "io/dpdk/eal.hh"
@@ -19,19 +14,9 @@ namespace headrace::io::dpdk {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPeriod{100};
-constexpr int kLooksUntilRetry = 5;
-
-/// Whether an interface of Linux has a carrier, for drivers that do not look. True where it cannot be told.
-bool has_carrier(const char* interface) {
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;
-  ifreq request{};
-  std::memcpy(request.ifr_name, interface, strnlen(interface, sizeof request.ifr_name - 1));
-  const bool known = ioctl(fd, SIOCGIFFLAGS, &request) == 0;
-  close(fd);
-  return !known || (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-}
+/// Between looks at ports that cannot tell, and between attempts to bring a device back.
+constexpr std::chrono::milliseconds kOften{20};
+constexpr int kLooksUntilRetry = 25;
 
 /// A tap device makes its interface; the others open one that exists.
 bool makes_interface(const std::string& device) { return device.starts_with("net_tap"); }
@@ -43,37 +28,76 @@ Watch& Watch::instance() {
   return *watch;
 }
 
-void Watch::add(Port* port) {
+void Watch::add(Port* port, const std::shared_ptr<LinkWatch>& links) {
+  std::unique_ptr<LinkWatch::Subscription> link;
+  if (links && !port->interface_name_.empty()) link = links->subscribe(port->interface_name_, [this] { wake(); });
   std::lock_guard guard(lock_);
-  ports_.push_back({port});
+  ports_.push_back({port, std::move(link)});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  wake();
 }
 
 void Watch::remove(Port* port) {
   std::thread finished;
+  std::list<Watched> removed;
   {
     std::lock_guard guard(lock_);
-    std::erase_if(ports_, [&](const Watched& w) { return w.port == port; });
+    for (auto it = ports_.begin(); it != ports_.end();) {
+      const auto here = it++;
+      if (here->port == port) removed.splice(removed.end(), ports_, here);
+    }
     if (ports_.empty()) finished = std::move(thread_);
   }
-  changed_.notify_all();
+  wake();
   if (finished.joinable()) finished.join();
+}
+
+void Watch::wake() {
+  {
+    const std::lock_guard guard(wake_lock_);
+    woken_ = true;
+  }
+  wake_changed_.notify_all();
+}
+
+void Watch::wait(bool often) {
+  std::unique_lock guard(wake_lock_);
+  const auto woken = [this] { return woken_; };
+  if (often) {
+    wake_changed_.wait_for(guard, kOften, woken);
+  } else {
+    wake_changed_.wait(guard, woken);
+  }
+  woken_ = false;
 }
 
 void Watch::run() {
   const std::thread::id self = std::this_thread::get_id();
-  std::unique_lock guard(lock_);
-  // When the last port went, and a new first one came, there is another thread.
-  while (thread_.get_id() == self) {
-    for (Watched& w : ports_) look(w);
-    changed_.wait_for(guard, kPeriod);
+  for (;;) {
+    bool often = false;
+    {
+      const std::lock_guard guard(lock_);
+      // When the last port went, and a new first one came, there is another thread.
+      if (thread_.get_id() != self) break;
+      for (Watched& w : ports_) {
+        look(w);
+        often |= w.gone || !w.link;
+      }
+    }
+    wait(often);
   }
+  // The other thread may have been meant.
+  wake();
 }
 
 void Watch::look(Watched& w) {
   Port& port = *w.port;
   if (w.gone) {
-    if (--w.looks_until_retry > 0) return;
+    // At once when its interface is back; again later if that was too early, or nobody tells.
+    const bool back = w.link && w.link->state();
+    const bool appeared = back && !w.back;
+    w.back = back;
+    if (!appeared && --w.looks_until_retry > 0) return;
     w.looks_until_retry = kLooksUntilRetry;
     if (restart(w)) say(fmt::format("{}: the device is back", port.name()));
     return;
@@ -82,15 +106,19 @@ void Watch::look(Watched& w) {
     lose(w, "the device was removed");
     return;
   }
-  char interface[IF_NAMESIZE] = "";
-  if (port.interface_ && !if_indextoname(port.interface_, interface)) {
+  char name[IF_NAMESIZE] = "";
+  if (port.interface_ && !if_indextoname(port.interface_, name)) {
     lose(w, "its interface is gone");
     return;
   }
   rte_eth_link link{};
   bool up = rte_eth_link_get_nowait(port.id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
-  if (up && port.interface_) up = has_carrier(interface);
-  port.link_up_.store(up, std::memory_order_relaxed);
+  if (up && w.link) {
+    // Not known while the first message about a new interface is under way.
+    const std::optional<DeviceState> state = w.link->state();
+    up = !state || state->carrier;
+  }
+  if (port.link_up_.exchange(up, std::memory_order_relaxed) != up) announce_device_change();
   if (up == w.up && w.known) return;
   // A port that comes up is as it should be; so is one of which we only now look for the first time.
   if (!up)
@@ -105,7 +133,9 @@ void Watch::lose(Watched& w, const char* why) {
   Port& port = *w.port;
   port.usable_.store(false, std::memory_order_release);
   port.link_up_.store(false, std::memory_order_relaxed);
+  announce_device_change();
   w.gone = true;
+  w.back = false;
   w.looks_until_retry = 1;
   const bool returns = !port.device_arguments_.empty();
   say(fmt::format("{}: {}{}", port.name(), why, returns ? ", waiting for it to come back" : ""));
@@ -134,6 +164,7 @@ bool Watch::restart(Watched& w) {
   if (!port.configure_and_start().empty()) return false;
   w.gone = false;
   w.known = false;
+  announce_device_change();
   return true;
 }
 

@@ -112,12 +112,6 @@ std::optional<Interface> Interface::find(const std::string& name) {
 
 int interface_index(const std::string& name) { return static_cast<int>(if_nametoindex(name.c_str())); }
 
-bool interface_is_up(const std::string& name) {
-  ifreq request;
-  if (name == kAllInterfaces) return true;
-  return ask(control_socket(), name, SIOCGIFFLAGS, request) && (request.ifr_flags & IFF_UP);
-}
-
 std::string explain_errno(int error) {
   switch (error) {
     case ENODEV:

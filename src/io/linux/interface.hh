@@ -35,8 +35,6 @@ struct Interface {
 
 /// The interface's index, 0 when there is none; one system call.
 int interface_index(const std::string& name);
-/// True if the interface is there and up.
-bool interface_is_up(const std::string& name);
 
 /// A sentence for errno after a failure to open something: names the rights that are missing.
 std::string explain_errno(int error);

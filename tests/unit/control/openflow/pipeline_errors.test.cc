@@ -61,6 +61,7 @@ TEST_F(PipelineErrors, OfActions) {
     EXPECT_EQ(add("", {apply({output(port)})}), kNone) << port;
   std::vector<uint32_t> program;
   EXPECT_EQ(pipeline.packet_out({output(port::kTable), output(1)}, program), kNone);
+  EXPECT_FALSE(program.empty());
   EXPECT_EQ(pipeline.packet_out({output(9)}, program), kActionBadOutPort);
   // Too many words for a program.
   std::vector<Action> many(8000, set_field("ipv6_src", "0000:0000:0000:0001:0000:0000:0000:0001"));
