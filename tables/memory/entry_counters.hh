@@ -30,13 +30,16 @@ class EntryCounters {
 
   /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
   void reserve(uint32_t count) {
-    for (; reserved_ < count; reserved_ += kPart)
+    for (uint32_t first = reserved_.load(); first < count; first += kPart, reserved_.store(first))
       for (int thread = 0; thread < threads_.size(); ++thread) {
-        std::atomic<Count*>& part = threads_[thread].parts[reserved_ / kPart];
+        std::atomic<Count*>& part = threads_[thread].parts[first / kPart];
         // There if memory ran out in the middle, the last time.
         if (part.load() == nullptr) part.store(new Count[kPart](), std::memory_order_release);
       }
   }
+  /// Whether the counts of a worker fit into its second-level cache beside other things: then asking for them early costs
+  /// more than waiting for them.
+  bool nearby() const { return reserved_.load(std::memory_order_relaxed) * sizeof(Count) <= kNearbyBytes; }
   /// What the running worker has counted, by number; it changes words by set().
   class Mine {
    public:
@@ -78,6 +81,7 @@ class EntryCounters {
  private:
   using Word [[gnu::may_alias]] = uint64_t;
   static constexpr uint32_t kPart = 4096;
+  static constexpr size_t kNearbyBytes = 512 << 10;
   struct Parts {
     std::atomic<Count*> parts[kMost / kPart] = {};
   };
@@ -87,7 +91,7 @@ class EntryCounters {
   static const Word* words_of(const Count& count) { return reinterpret_cast<const Word*>(&count); }
 
   PerThread<Parts> threads_;
-  uint32_t reserved_ = 0;
+  std::atomic<uint32_t> reserved_{0};  // workers ask
 };
 
 }  // namespace headrace
