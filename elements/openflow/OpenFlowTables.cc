@@ -83,19 +83,20 @@ void walk_together(const openflow::OpenFlowView& view, Packet* const* packets, W
 /// Sends an interpreter's packets to an element's outputs.
 class ElementSink final : public openflow::PacketSink {
  public:
-  ElementSink(Emitter& emit, uint32_t ports, bool local) : emit_(emit), ports_(ports), local_(local) {}
+  ElementSink(Emitter& emit, const OpenFlowTables& shader, openflow::Datapath& datapath)
+      : emit_(emit), shader_(shader), counters_(datapath.port_counters().mine()) {}
 
   void send(uint32_t port, Packet* packet) override {
-    if (port - 1 >= ports_ && !(local_ && port == openflow::reserved_port::kLocal)) {
-      count(OpenFlowTables::kNoPort);
-      packet->kill();
-      return;
-    }
+    if (port - 1 >= shader_.ports && !(shader_.local && port == openflow::reserved_port::kLocal))
+      return drop(OpenFlowTables::kNoPort, packet);
+    const uint32_t place = std::min(port - 1, shader_.ports);
+    if (shader_.closed.any && shader_.closed.out.has(place)) return drop(OpenFlowTables::kClosed, packet);
+    counters_.sent(place, packet->length());
     packet->set_mac_header();
-    emit_(static_cast<Next>(port - 1 < ports_ ? port - 1 : ports_), packet);
+    emit_(static_cast<Next>(place), packet);
   }
-  uint32_t ports() const override { return ports_; }
-  bool has_local() const override { return local_; }
+  uint32_t ports() const override { return shader_.ports; }
+  bool has_local() const override { return shader_.local; }
   void lose(Loss loss) override {
     switch (loss) {
       case Loss::kNoEntry:
@@ -117,9 +118,14 @@ class ElementSink final : public openflow::PacketSink {
   void count(int event) { static_cast<ShaderElementBase&>(emit_.element()).count_event(event); }
 
  private:
+  void drop(int event, Packet* packet) {
+    count(event);
+    packet->kill();
+  }
+
   Emitter& emit_;
-  uint32_t ports_;
-  bool local_;
+  const OpenFlowTables& shader_;
+  openflow::PortCounters::Mine counters_;
 };
 
 }  // namespace
@@ -140,11 +146,13 @@ Status OpenFlowTables::configure(Args& args, Owner& owner) {
 void OpenFlowTables::refresh(const Owner& owner) {
   renew(view, owner.datapath().view());
   renew(drops_fragments, owner.datapath().drops_fragments());
+  renew(alone, owner.datapath().stands_alone());
+  renew(closed, owner.datapath().closed_ports());
 }
 
 void OpenFlowTables::mirror(Mirror& mirror, const Owner& owner) {
+  refresh(owner);
   view = owner.datapath().mirror(mirror);
-  drops_fragments = owner.datapath().drops_fragments();
 }
 
 void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
@@ -159,8 +167,19 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
         walk.state = WalkState::kDropped;
         continue;
       }
+      const uint32_t paint = p.anno_u8(anno_offset::kPaint);
+      if (closed.any && closed.in.has(paint)) [[unlikely]] {
+        ++events[kClosed];
+        walk.state = WalkState::kDropped;
+        continue;
+      }
+      if (alone) [[unlikely]] {
+        walk.visits.length_and_ends = p.length();
+        walk.state = WalkState::kHost;
+        continue;
+      }
       PacketKeyContext context;
-      context.in_port = context.in_phy_port = in_port(p.anno_u8(anno_offset::kPaint));
+      context.in_port = context.in_phy_port = in_port(paint);
       walk.key = PacketKey{};
       if (parse_usual_frame(p, walk.key)) {
         walk.key.w[key_word::kInPort] = walk.key.w[key_word::kInPhyPort] = context.in_port;
@@ -180,7 +199,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
     for (int i = 0; i < m; ++i) {
       Next& next = nexts[first + i];
       Walk& walk = walks[i];
-      results[first + i] = walk.visits;
+      results[first + i] = Visits();
       if (walk.visits.length() == 0) [[unlikely]] {  // never looked up, and counted
         next = kDrop;
         continue;
@@ -192,6 +211,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
       openflow::PacketFrame frame(*packets[first + i]);
       int event = 0;
       next = end_walk(walk, frame, event);
+      results[first + i] = walk.visits;
       if (next == kDrop) {
         ++events[event];
       } else {
@@ -202,8 +222,9 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
 }
 
 Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
-  ElementSink sink(emit, ports, local);
-  const uint32_t port = in_port(p->anno_u8(anno_offset::kPaint));
+  ElementSink sink(emit, *this, owner.datapath());
+  const uint32_t paint = p->anno_u8(anno_offset::kPaint), port = in_port(paint);
+  owner.datapath().port_counters().mine().received(paint, p->length());
   if (owner.datapath().drops_fragments()) {
     const openflow::PacketFrame frame(*p);
     if (openflow::locate_headers(frame, frame.end()).fragment) {
@@ -212,12 +233,31 @@ Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
       return kConsumed;
     }
   }
-  openflow::Interpreter(owner.datapath(), sink).process(p, port);
+  openflow::Interpreter interpreter(owner.datapath(), sink);
+  if (alone) {
+    interpreter.process_as_normal(p, port);
+  } else {
+    interpreter.process(p, port);
+  }
   p = nullptr;
   return kConsumed;
 }
 
-void OpenFlowTables::release(Packet* const*, const Result* results, int n, Owner& owner) const {
+void OpenFlowTables::release(Packet* const* packets, const Result* results, int n, Owner& owner) const {
+  openflow::PortCounters::Mine counters = owner.datapath().port_counters().mine();
+  for (int i = 0; i < n; ++i) {
+    const Visits& visits = results[i];
+    const uint32_t paint = packets[i]->anno_u8(anno_offset::kPaint), place = visits.output();
+    // What is dropped before it is looked up has no length.
+    if (visits.length() != 0) {
+      counters.received(paint, visits.length());
+    } else if (closed.any && closed.in.has(paint)) {
+      counters.not_received(paint);
+    } else {
+      counters.received(paint, packets[i]->length());
+    }
+    if (place != 0) counters.sent(place - 1, packets[i]->length());
+  }
   owner.datapath().count(results, n);
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 #include <headrace/shader.hh>
 
+#include "tables/openflow/port_set_view.hh"
 #include "tables/openflow/walk_view.hh"
 
 namespace headrace {
 
 class OpenFlowOwner;
 
-/// Sends Ethernet frames where the tables of an OpenFlow switch want them. Programs that link Headrace make the switch
-/// (elements/openflow/datapath.hh); no element does so yet.
+/// Sends Ethernet frames where the tables of an OpenFlow switch want them. OpenFlowSwitch makes the switch,
+/// and puts these tables behind its inputs.
 ///
 ///     OpenFlowTables(NAME [, keyword LOCAL, BYTES, ROOM])
 ///
@@ -27,18 +28,21 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
   static constexpr auto kRegions =
       regions(ReadWrite{Span<Anchor::kData, -kMostRoom, kMostRoom + kMostBytes>{}}, ReadWrite{meta::data},
               ReadWrite{meta::length}, Write{meta::mac_header}, Read{anno::paint});
-  enum { kShort, kNoEntry, kDropped, kNoPort, kNoRoom, kFragment, kMetered, kNoBuffer, kTooDeep, kInvalidTtl };
+  enum { kShort, kNoEntry, kDropped, kNoPort, kNoRoom, kFragment, kMetered, kNoBuffer, kTooDeep, kInvalidTtl, kClosed };
   static constexpr auto kCounters =
       counters(reason("shorter than an Ethernet header"), reason("no entry matches"), reason("no action sends it"),
                reason("no such port"), reason("no room in front"), reason("a fragment"), reason("above a meter's rate"),
-               reason("no buffer for a copy"), reason("groups or tables nested too deep"), reason("TTL not valid"));
+               reason("no buffer for a copy"), reason("groups or tables nested too deep"), reason("TTL not valid"),
+               reason("the port is down"));
   using Owner = OpenFlowOwner;
   using Result = openflow::Visits;
 
   openflow::OpenFlowView view;
+  openflow::ClosedPorts closed;
   uint32_t ports = 0;  // real ones, which come before LOCAL
   bool local = false;
   bool drops_fragments = false;
+  bool alone = false;  // without controllers: all goes to NORMAL
   int16_t bytes = kMostBytes;
   int16_t room = kMostRoom;
 
@@ -57,9 +61,15 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
       p.count(kShort);
       return kDrop;
     }
+    const uint32_t paint = p.get(anno::paint);
+    if (closed.any && closed.in.has(paint)) {
+      p.count(kClosed);
+      return kDrop;
+    }
+    if (alone) return kEscape;
     RowFrame frame{p, bytes};
     PacketKeyContext context;
-    context.in_port = context.in_phy_port = in_port(p.get(anno::paint));
+    context.in_port = context.in_phy_port = in_port(paint);
     openflow::Walk walk;
     walk.key = parse_frame(frame, static_cast<int32_t>(length), context);
     walk.begin(length);
@@ -73,9 +83,9 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     while (walk.state == openflow::WalkState::kLookup && !frame.beyond)
       walk.step(view, frame, view.find(walk.table, walk.key.w));
     if (frame.beyond || walk.state == openflow::WalkState::kHost) return kEscape;
-    p.set_result(walk.visits);
     int event = 0;
     const Next next = end_walk(walk, frame, event);
+    p.set_result(walk.visits);
     if (next == kDrop) {
       p.count(event);
       return kDrop;
@@ -133,9 +143,14 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     const Next next = output_of(walk.port);
     if (next == kDrop) {
       event = kNoPort;
+    } else if (closed.any && closed.out.has(next)) {
+      event = kClosed;
+      return kDrop;
     } else if (walk.edits.any() && !walk.edits.write(frame, walk.key)) {
       event = kNoRoom;
       return kDrop;
+    } else {
+      walk.visits.set_output(next);
     }
     return next;
   }

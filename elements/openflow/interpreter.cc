@@ -15,6 +15,13 @@ void Interpreter::process(Packet* packet, uint32_t in_port) {
   finish(work);
 }
 
+void Interpreter::process_as_normal(Packet* packet, uint32_t in_port) {
+  Work work{packet, {}};
+  work.context.in_port = work.context.in_phy_port = in_port;
+  output(work, reserved_port::kNormal, 0, Last::kYes, 0);
+  finish(work);
+}
+
 void Interpreter::act(Packet* packet, uint32_t in_port, const OpRange& actions) {
   Work work{packet, {}};
   work.context.in_port = work.context.in_phy_port = in_port;
@@ -46,11 +53,11 @@ void Interpreter::walk(Work& work, int depth) {
     const PacketKey key = parse_packet(*work.packet, work.context);
     const AclMatch match = view_.find(table, key.w);
     Visits visits;
-    visits.length_and_miss = length_;
+    visits.length_and_ends = length_;
     work.table = static_cast<uint8_t>(table);
     work.entry = match.number;
     if (match.number == AclMatch::kNone) {
-      visits.length_and_miss |= (table + 1) << 24;
+      visits.set_missed(table);
       count(visits);
       if (!view_.miss_to_controller()) return lose(work, Loss::kNoEntry);
       return packet_in(work, PacketForController::Reason::kNoMatch, 0xffff);
@@ -190,7 +197,7 @@ void Interpreter::group(Work& work, uint32_t slot, Last last, int depth) {
   const GroupView group = view_.group(slot);
   if (!group.exists()) return;
   Visits visits;
-  visits.length_and_miss = length_;
+  visits.length_and_ends = length_;
   visits.group = slot + 1;
   count(visits);
   if (group.kind() != GroupKind::kAll) {
@@ -205,7 +212,7 @@ void Interpreter::group(Work& work, uint32_t slot, Last last, int depth) {
 
 void Interpreter::bucket(Work& work, const GroupView& group, uint32_t number, Last last, int depth) {
   Visits visits;
-  visits.length_and_miss = length_;
+  visits.length_and_ends = length_;
   visits.bucket = group.counter(number);
   count(visits);
   const bool sent = work.sent;

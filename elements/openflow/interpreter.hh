@@ -6,7 +6,7 @@
 #include <headrace/element.hh>
 #include <headrace/packet.hh>
 
-#include "elements/openflow/datapath.hh"
+#include "tables/openflow/datapath.hh"
 
 namespace headrace::openflow {
 
@@ -43,6 +43,8 @@ class Interpreter {
 
   /// Lets a packet walk through the tables, and takes it.
   void process(Packet* packet, uint32_t in_port);
+  /// Sends a packet where the learning switch wants it, as if the tables had one entry with output to NORMAL, and takes it.
+  void process_as_normal(Packet* packet, uint32_t in_port);
   /// Does the actions of a packet-out, and takes the packet.
   void act(Packet* packet, uint32_t in_port, const OpRange& actions);
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "elements/openflow/datapath.hh"
+#include "tables/openflow/datapath.hh"
 
 namespace headrace {
 

@@ -22,11 +22,16 @@ struct Visits {
   uint32_t entries[kMost] = {kNone, kNone, kNone, kNone, kNone, kNone};  ///< by number, in order; the rest kNone
   uint32_t group = 0;                                                    ///< slot of a group + 1; 0: none
   uint32_t bucket = kNone;                                               ///< bucket_word::kCounter
-  /// Bits 0 to 23: length of the packet when it came; from bit 24 on: the table in which nothing was found + 1; 0: none.
-  uint32_t length_and_miss = 0;
+  /// Bits 0 to 16: length of the packet when it came; 17 to 23: place of the port by which it leaves + 1, 0: none; from
+  /// bit 24 on: the table in which nothing was found + 1, 0: none.
+  uint32_t length_and_ends = 0;
 
-  HEADRACE_SHADER uint32_t length() const { return length_and_miss & 0xffffff; }
-  HEADRACE_SHADER uint32_t missed() const { return length_and_miss >> 24; }
+  HEADRACE_SHADER uint32_t length() const { return length_and_ends & 0x1ffff; }
+  /// The place of a port is its number - 1; LOCAL has the one behind the last port.
+  HEADRACE_SHADER void set_output(uint32_t place) { length_and_ends |= (place + 1) << 17; }
+  HEADRACE_SHADER uint32_t output() const { return length_and_ends >> 17 & 0x7f; }
+  HEADRACE_SHADER void set_missed(uint32_t table) { length_and_ends |= (table + 1) << 24; }
+  HEADRACE_SHADER uint32_t missed() const { return length_and_ends >> 24; }
 };
 
 /// The hash that chooses a bucket of a select group: of addresses, types and ports of all that has some, as a key has them.
@@ -157,14 +162,14 @@ class Walk {
   /// After the packet has been parsed into `key`. \param length the packet's
   HEADRACE_SHADER void begin(uint32_t length) {
     in_port_ = key.w[key_word::kInPort];
-    visits.length_and_miss = length;
+    visits.length_and_ends = length;
   }
 
   /// Goes on with what was found for `key` in `table`.
   template <typename Frame>
   HEADRACE_SHADER void step(const OpenFlowView& view, const Frame& frame, const AclMatch& match) {
     if (match.number == AclMatch::kNone) {
-      visits.length_and_miss |= (table + 1) << 24;
+      visits.set_missed(table);
       state = view.miss_to_controller() ? WalkState::kHost : WalkState::kMissed;
       return;
     }

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "elements/openflow/datapath.hh"
 #include "support/openflow_frame.hh"
 #include "tables/acl/acl_table.hh"
+#include "tables/openflow/datapath.hh"
 
 namespace headrace::testing {
 
@@ -84,6 +84,8 @@ class TestDatapath final : public openflow::Datapath {
   openflow::OpenFlowView view() const override { return openflow::OpenFlowView(&tables_); }
   openflow::OpenFlowView mirror(Mirror& mirror) const override;
   bool drops_fragments() const override { return drop_fragments; }
+  bool stands_alone() const override { return alone; }
+  openflow::ClosedPorts closed_ports() const override { return closed; }
   bool wants_invalid_ttl() const override { return invalid_ttl; }
   bool floods(uint32_t port) const override { return port != quiet_port; }
   void count(const openflow::Visits* visits, int n) override;
@@ -91,7 +93,8 @@ class TestDatapath final : public openflow::Datapath {
   void packet_in(const openflow::PacketForController& in) override;
   uint32_t normal(const Packet&, uint32_t) override { return normal_port; }
 
-  bool drop_fragments = false, invalid_ttl = false;
+  bool drop_fragments = false, invalid_ttl = false, alone = false;
+  openflow::ClosedPorts closed;
   uint32_t quiet_port = 0, normal_port = 0;
   std::map<uint32_t, Verdict> verdicts;
 

@@ -17,8 +17,6 @@ uint64_t random_seed() {
   return uint64_t{source()} << 32 | source();
 }
 
-constexpr uint32_t kTableCounters = 512;
-
 }  // namespace
 
 OpenFlowPipeline::OpenFlowPipeline(PipelineOptions options)
@@ -37,7 +35,7 @@ OpenFlowPipeline::OpenFlowPipeline(PipelineOptions options)
   tables_->words = store_.data();
   tables_->groups = groups_.slots();
   tables_->live = groups_.live();
-  table_counters_.reserve(kTableCounters);
+  miss_counters_.reserve(kMostTables);
 }
 
 FlowTable& OpenFlowPipeline::make_table(uint32_t number) {
@@ -68,6 +66,17 @@ ErrorCode OpenFlowPipeline::set_table_features(const std::vector<TableFeatures>&
 
 void OpenFlowPipeline::set_miss_to_controller(bool on) {
   __atomic_store_n(&tables_->miss_to_controller, on ? 1 : 0, __ATOMIC_RELEASE);
+}
+
+ErrorCode OpenFlowPipeline::packet_out(const std::vector<Action>& actions, std::vector<uint32_t>& program) const {
+  if (const ErrorCode error = check_actions(actions, switch_names_, true); error != ErrorCode::kNone) return error;
+  Instruction apply;
+  apply.type = InstructionType::kApplyActions;
+  apply.actions = actions;
+  auto words = entry_program({apply}, program_names_);
+  if (!words) return ErrorCode::kActionTooMany;
+  program = std::move(*words);
+  return ErrorCode::kNone;
 }
 
 OpenFlowView OpenFlowPipeline::mirror(Mirror& mirror) const {
@@ -115,6 +124,7 @@ void OpenFlowPipeline::settle_entry(uint32_t number) {
     message.mapped().bytes = count.bytes;
     removed_.push_back(std::move(message.mapped()));
   }
+  past_matches_[entries_[number].table] += entry_counters_.sum(number).packets;
   entry_counters_.clear(number);
   entries_[number] = {};
   free_numbers_.push_back(number);

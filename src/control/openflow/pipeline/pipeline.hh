@@ -53,10 +53,11 @@ class OpenFlowPipeline {
   ErrorCode group_mod(const GroupMod& mod, Time now);
   ErrorCode meter_mod(const MeterMod& mod, Time now);
   ErrorCode table_mod(const TableMod& mod) { return configs_.table_mod(mod); }
-  /// Actions of a packet-out.
-  ErrorCode check_packet_out(const std::vector<Action>& actions) const {
-    return check_actions(actions, switch_names_, true);
-  }
+  /// The program of a packet-out. Groups have the places there that they have now. Errors: those of check_actions(),
+  /// TOO_MANY.
+  ErrorCode packet_out(const std::vector<Action>& actions, std::vector<uint32_t>& program) const;
+  /// Names the ports anew. Entries and groups that name one that has gone stay.
+  void set_ports(const std::vector<uint32_t>& ports) { ports_ = {ports.begin(), ports.end()}; }
 
   /// Makes all changes visible. Returns a point in time: see seen().
   rcu::Epoch commit();
@@ -95,6 +96,13 @@ class OpenFlowPipeline {
   std::vector<TableFeatures> table_features() const { return configs_.features(); }
   /// Errors: TABLE_FEATURES_FAILED with its codes; EPERM if a table with entries would go.
   ErrorCode set_table_features(const std::vector<TableFeatures>& features);
+  /// How many tables there are.
+  uint32_t tables() const { return configs_.count(); }
+
+  /// Of an entry that a packet has met, by its number, until settle() has settled it.
+  uint64_t cookie_of(uint32_t number) const { return entries_[number].cookie; }
+  /// Whether it matches all packets with the lowest priority (ONF TS-023, section 5.4).
+  bool is_table_miss(uint32_t number) const;
 
   /// For readers on the host.
   OpenFlowView view() const { return OpenFlowView(tables_.get()); }
@@ -103,11 +111,9 @@ class OpenFlowPipeline {
   /// Of the longest keys that tables have.
   uint32_t key_words() const;
 
-  /// For workers, when packets leave: entries by AclMatch::number, tables by lookup_counter() and match_counter().
+  /// For workers, when packets leave: entries by AclMatch::number, and what found nothing, by table.
   EntryCounters& entry_counters() { return entry_counters_; }
-  EntryCounters& table_counters() { return table_counters_; }
-  static uint32_t lookup_counter(uint32_t table) { return table; }
-  static uint32_t match_counter(uint32_t table) { return 256 + table; }
+  EntryCounters& miss_counters() { return miss_counters_; }
   Groups& groups() { return groups_; }
   Meters& meters() { return meters_; }
 
@@ -148,7 +154,7 @@ class OpenFlowPipeline {
   void remove_all(const std::vector<uint32_t>& numbers, FlowRemovedReason reason, Time now);
 
   const PipelineOptions options_;
-  const std::set<uint32_t> ports_;
+  std::set<uint32_t> ports_;
   const uint64_t seed_;
   const std::unique_ptr<OpenFlowTables> tables_;
   WordStore store_;
@@ -167,7 +173,8 @@ class OpenFlowPipeline {
   std::set<std::pair<Time, uint32_t>> due_;
   std::unordered_map<uint32_t, FlowRemoved> removing_;  // by number, of entries that may still count
   std::vector<FlowRemoved> removed_;                    // for settle()
-  EntryCounters entry_counters_, table_counters_;
+  EntryCounters entry_counters_, miss_counters_;
+  std::array<uint64_t, kMostTables> past_matches_{};  // of numbers that have been settled
 };
 
 }  // namespace headrace::openflow

@@ -71,7 +71,17 @@ AggregateStats OpenFlowPipeline::aggregate_stats(const FlowRequest<MultipartType
   return stats;
 }
 
+bool OpenFlowPipeline::is_table_miss(uint32_t number) const {
+  const FlowEntry& entry = entries_[number];
+  return entry.state == FlowEntry::State::kThere && entry.priority == 0 &&
+         table(entry.table)->match_of(number) == KeyMatch();
+}
+
 std::vector<TableStats> OpenFlowPipeline::table_stats() const {
+  std::array<uint64_t, kMostTables> matches = past_matches_;
+  for (uint32_t number = 0; number < entries_.size(); ++number)
+    if (entries_[number].state != FlowEntry::State::kFree)
+      matches[entries_[number].table] += entry_counters_.sum(number).packets;
   std::vector<TableStats> all;
   for (uint32_t number = 0; number < kMostTables; ++number) {
     if (!configs_.has(number)) continue;
@@ -81,8 +91,8 @@ std::vector<TableStats> OpenFlowPipeline::table_stats() const {
     stats.wildcards = kAllWildcards;
     stats.max_entries = configs_.most_entries(number);
     if (const FlowTable* const flows = table(number)) stats.active = static_cast<uint32_t>(flows->size());
-    stats.lookups = table_counters_.sum(lookup_counter(number)).packets;
-    stats.matches = table_counters_.sum(match_counter(number)).packets;
+    stats.matches = matches[number];
+    stats.lookups = stats.matches + miss_counters_.sum(number).packets;
     all.push_back(std::move(stats));
   }
   return all;

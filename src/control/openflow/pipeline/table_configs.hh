@@ -25,6 +25,7 @@ class TableConfigs {
   /// \param most_entries of each table
   explicit TableConfigs(uint32_t most_entries);
 
+  uint32_t count() const { return static_cast<uint32_t>(present_.count()); }
   bool has(uint32_t table) const { return table < kMostTables && present_[table]; }
   uint32_t most_entries(uint32_t table) const { return set_[table] ? set_[table]->max_entries : most_entries_; }
   std::string name(uint32_t table) const { return set_[table] ? set_[table]->name : default_name(table); }

@@ -72,6 +72,9 @@ class PacketInQueue {
   /// Calls `take`, which gets the packet, for at most `most` packets that wait; returns how many. Control thread.
   int drain(int most, const std::function<void(const QueuedPacketIn&)>& take);
 
+  /// Whether no packet waits. Any thread.
+  bool empty() const { return ring_.size() == 0; }
+
   /// Packets that were queued.
   uint64_t queued(PacketInReason reason) const { return counters_.sum(counter_of(reason)); }
   uint64_t lost(PacketInReason reason, Loss loss) const {

@@ -273,8 +273,8 @@ TEST_F(PipelineTest, HasACopyForADevice) {
 
 TEST_F(PipelineTest, CountsTables) {
   flow_mod(flow(kAdd, "in_port=1", 1));
-  pipeline.table_counters().add(OpenFlowPipeline::lookup_counter(0), 5, 0, 0);
-  pipeline.table_counters().add(OpenFlowPipeline::match_counter(0), 3, 0, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(packet("in_port=1", 60, 0));
+  pipeline.miss_counters().add(0, 2, 0, 0);
   const std::vector<TableStats> stats = pipeline.table_stats();
   ASSERT_EQ(stats.size(), 255u);
   EXPECT_EQ(stats[0].active, 1u);
@@ -282,6 +282,11 @@ TEST_F(PipelineTest, CountsTables) {
   EXPECT_EQ(stats[0].matches, 3u);
   EXPECT_EQ(stats[0].max_entries, 100u);
   EXPECT_EQ(stats[254].active, 0u);
+  // What entries have counted stays when they go.
+  flow_mod(flow(kDelete, "", 0));
+  (void)pipeline.settle();
+  EXPECT_EQ(pipeline.table_stats()[0].active, 0u);
+  EXPECT_EQ(pipeline.table_stats()[0].matches, 3u);
 }
 
 TEST_F(PipelineTest, FollowsLinksInGroups) {

@@ -1,4 +1,4 @@
-#include "elements/openflow/datapath.hh"
+#include "tables/openflow/datapath.hh"
 
 #include <map>
 #include <mutex>

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "tables/openflow/port_counters.hh"
+#include "tables/openflow/port_set_view.hh"
 #include "tables/openflow/walk_view.hh"
 
 namespace headrace::openflow {
@@ -36,6 +38,9 @@ class Datapath {
   virtual OpenFlowView mirror(Mirror& mirror) const = 0;
   /// Fragments of IP are dropped (OFPC_FRAG_DROP).
   virtual bool drops_fragments() const = 0;
+  /// No controller is there, and all packets go to NORMAL.
+  virtual bool stands_alone() const = 0;
+  virtual ClosedPorts closed_ports() const = 0;
   /// Packets whose TTL is not valid go to the controllers.
   virtual bool wants_invalid_ttl() const = 0;
   /// FLOOD sends packets to the port: it has no OFPPC_NO_FLOOD. Ports as in OpenFlow; LOCAL is one.
@@ -56,6 +61,11 @@ class Datapath {
   /// The port that the learning switch behind NORMAL chooses, after it has learned from the frame; kFlood: those that
   /// FLOOD means; 0: none.
   virtual uint32_t normal(const Packet& frame, uint32_t in_port) = 0;
+
+  PortCounters& port_counters() { return port_counters_; }
+
+ private:
+  PortCounters port_counters_;
 };
 
 /// Makes a datapath known by a name as long as it lives. False if there is another one of that name.

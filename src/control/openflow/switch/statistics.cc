@@ -1,0 +1,128 @@
+/// \file
+/// What a switch answers to multipart requests.
+
+#include "control/openflow/pipeline/duration.hh"
+#include "control/openflow/switch/request.hh"
+#include "headrace/version.hh"
+
+namespace headrace::openflow {
+
+namespace {
+
+/// Entries of one message, and bytes that may wait in a connection before the next ones follow.
+constexpr size_t kDumpEntries = 200;
+constexpr size_t kDumpUnsent = 256u << 10;
+
+}  // namespace
+
+void Switch::handle(Request& request, MultipartRequest& body) {
+  const std::lock_guard guard(datapath_->lock());
+  std::visit([&](auto& of_type) { answer(request, of_type); }, body.body);
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kDesc>&) {
+  Description reply;
+  reply.manufacturer = "Headrace";
+  reply.hardware = "Headrace";
+  reply.software = kVersion;
+  reply.serial = "None";
+  reply.datapath = options_.description;
+  request.reply_part(std::move(reply));
+}
+
+void Switch::answer(Request& request, FlowRequest<MultipartType::kFlow>& body) {
+  Dump dump{request.connection.id(), request.xid, std::move(body)};
+  if (go_on(dump, request.connection)) return;
+  request.connection.hold();
+  dumps_.push_back(std::move(dump));
+}
+
+bool Switch::go_on(Dump& dump, Connection& connection) {
+  Request request{connection, dump.xid, {}};
+  while (connection.unsent() < kDumpUnsent) {
+    std::vector<FlowStats> stats;
+    const bool more = pipeline_.flow_stats(dump.request, datapath_->now(), dump.cursor, kDumpEntries, stats);
+    request.reply_part(std::move(stats), more);
+    if (!more) return true;
+  }
+  return false;
+}
+
+void Switch::answer(Request& request, FlowRequest<MultipartType::kAggregate>& body) {
+  request.reply_part(pipeline_.aggregate_stats(body));
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kTable>&) {
+  request.reply_part(pipeline_.table_stats());
+}
+
+PortStats Switch::port_stats(uint32_t number) const {
+  const PortCounters::Count count = datapath_->port_counters().sum(datapath_->place_of(number));
+  PortStats stats;
+  stats.port = number;
+  stats.rx_packets = count.rx_packets;
+  stats.rx_bytes = count.rx_bytes;
+  stats.tx_packets = count.tx_packets;
+  stats.tx_bytes = count.tx_bytes;
+  stats.rx_dropped = count.rx_dropped;
+  set_duration(stats, datapath_->now() - made_);
+  return stats;
+}
+
+void Switch::answer(Request& request, PortStatsRequest& body) {
+  if (body.port != port::kAny && !has_port(body.port)) return request.refuse(ErrorCode::kRequestBadPort);
+  std::vector<PortStats> stats;
+  for (const Port& port : ports_)
+    if (body.port == port::kAny || body.port == port.number) stats.push_back(port_stats(port.number));
+  request.reply_part(std::move(stats));
+}
+
+void Switch::answer(Request& request, QueueStatsRequest& body) {
+  const bool all_ports = body.port == port::kAny || body.port == port::kAll;
+  if (!all_ports && !has_port(body.port)) return request.refuse(ErrorCode::kQueueBadPort);
+  if (body.queue != kAllQueues) return request.refuse(ErrorCode::kQueueBadQueue);
+  request.reply_part(std::vector<QueueStats>());
+}
+
+void Switch::answer(Request& request, NumberRequest<MultipartType::kGroup>& body) {
+  request.reply_part(pipeline_.group_stats(body.number, datapath_->now()));
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kGroupDesc>&) {
+  request.reply_part(pipeline_.group_descriptions());
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kGroupFeatures>&) {
+  request.reply_part(Groups::features());
+}
+
+void Switch::answer(Request& request, NumberRequest<MultipartType::kMeter>& body) {
+  std::vector<MeterStats> stats;
+  const ErrorCode error = pipeline_.meter_stats(body.number, datapath_->now(), stats);
+  if (error != ErrorCode::kNone) return request.refuse(error);
+  request.reply_part(std::move(stats));
+}
+
+void Switch::answer(Request& request, NumberRequest<MultipartType::kMeterConfig>& body) {
+  std::vector<MeterConfig> configs;
+  const ErrorCode error = pipeline_.meter_configurations(body.number, configs);
+  if (error != ErrorCode::kNone) return request.refuse(error);
+  request.reply_part(std::move(configs));
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kMeterFeatures>&) {
+  request.reply_part(Meters::features());
+}
+
+void Switch::answer(Request& request, std::vector<TableFeatures>& body) {
+  if (!body.empty())
+    if (const ErrorCode error = pipeline_.set_table_features(body); error != ErrorCode::kNone)
+      return request.refuse(error);
+  request.reply_part(pipeline_.table_features());
+}
+
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kPortDesc>&) { request.reply_part(ports_); }
+
+void Switch::answer(Request& request, ExperimenterMultipart&) { request.refuse(ErrorCode::kRequestBadExperimenter); }
+
+}  // namespace headrace::openflow

@@ -1,0 +1,181 @@
+#pragma once
+/// \file
+/// An OpenFlow switch: what controllers ask for, done to the tables that packets meet.
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/openflow/channel/channel.hh"
+#include "control/openflow/switch/flow_text.hh"
+#include "control/openflow/switch/packet_buffers.hh"
+#include "control/openflow/switch/switch_datapath.hh"
+
+namespace headrace::openflow {
+
+/// What one configuration says about a switch.
+struct SwitchOptions {
+  std::string description;  ///< for controllers (OFPMP_DESC)
+  uint32_t ports = 0;       ///< real ones, 1 to this number
+  bool local = false;       ///< there is the port LOCAL
+  bool standalone = false;  ///< without a controller, all goes to NORMAL
+  std::vector<FlowLine> flows;  ///< that it has when it is new
+  PacketBuffers::Options buffers;
+  PacketInQueue::Options packet_ins;
+  Options channel;
+};
+
+/// The running configuration, as a switch needs it.
+class SwitchHost {
+ public:
+  /// Packets wait in the switch's injections(). Control thread.
+  virtual void packets_wait() = 0;
+
+ protected:
+  ~SwitchHost() = default;
+};
+
+/// It belongs to the process: configurations one after the other take it over by its number, and tables, counters and
+/// connections stay.
+///
+///     switch_ = Switch::at(number, place);              // the one of the running configuration, if there is one
+///     setup_ = switch_->prepare(options, errors);       // may fail; changes nothing that runs
+///     switch_->adopt(options, std::move(setup_), host); // when the configuration runs
+///     switch_->leave(host);                             // at the end; nothing if another one has adopted it
+///
+/// at() and prepare() may be called by any thread, and functions that say so; all others by the control thread.
+class Switch final : private Handler, public std::enable_shared_from_this<Switch> {
+ public:
+  using Clock = SwitchDatapath::Clock;
+  /// Where a switch lives.
+  struct Place {
+    Channel::Watch watch;                  ///< as Runtime::watch()
+    std::function<void()> update_devices;  ///< as Router::update_devices(), of the current router
+  };
+
+  /// \param options buffers and rates are those with which the switch was made
+  static std::shared_ptr<Switch> at(uint64_t number, const SwitchOptions& options, const Place& place);
+  /// \param clock nanoseconds that never go back
+  Switch(uint64_t number, const SwitchOptions& options, Place place, Clock clock);
+  ~Switch();
+  Switch(const Switch&) = delete;
+  Switch& operator=(const Switch&) = delete;
+
+  /// For workers.
+  const std::shared_ptr<SwitchDatapath>& datapath() const { return datapath_; }
+  uint64_t number() const { return number_; }
+  /// As NAME of OpenFlowTables.
+  static std::string name_of(uint64_t number);
+
+  std::unique_ptr<Channel::Setup> prepare(const SwitchOptions& options, Errors& errors);
+  void adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host);
+  void leave(SwitchHost* host);
+
+  /// Does what is due and whatever follows from messages. Called after each of them, and at next_due().
+  void step();
+
+  /// Texts for handlers. Any thread.
+  std::string describe_flows() const;
+  std::string describe_ports() const;
+  std::string describe_groups() const;
+  std::string describe_meters() const;
+  /// Control thread, or while it stands: what the channel and the queues have counted, and who is connected.
+  std::string describe_counters() const;
+  std::string describe_controllers() const;
+
+ private:
+  struct Request;
+  struct Barrier {
+    uint64_t connection;
+    uint32_t xid;
+    rcu::Epoch point = 0;  ///< 0: nothing was committed since it came
+  };
+  /// Statistics of entries, as far as they have been sent.
+  struct Dump {
+    uint64_t connection;
+    uint32_t xid;
+    FlowRequest<MultipartType::kFlow> request;
+    uint32_t cursor = 0;
+  };
+
+  // Handler
+  void on_message(Connection& connection, Message&& message, std::span<const uint8_t> bytes) override;
+  void on_connected(Connection&) override {}
+  void on_disconnected(Connection&) override {}
+  void on_controllers(bool there) override;
+
+  // requests.cc
+  void handle(Request& request, FeaturesRequest& body);
+  void handle(Request& request, GetConfigRequest& body);
+  void handle(Request& request, SetConfig& body);
+  void handle(Request& request, FlowMod& body);
+  void handle(Request& request, GroupMod& body);
+  void handle(Request& request, MeterMod& body);
+  void handle(Request& request, TableMod& body);
+  void handle(Request& request, PortMod& body);
+  void handle(Request& request, PacketOut& body);
+  void handle(Request& request, MultipartRequest& body);
+  void handle(Request& request, BarrierRequest& body);
+  void handle(Request& request, QueueGetConfigRequest& body);
+  bool has_port(uint32_t number) const;
+  /// False: the queue is full.
+  bool inject(Packet* packet, uint32_t in_port, std::vector<uint32_t>&& program);
+  /// Sends a buffered packet through the tables, after a flow-mod that names it.
+  ErrorCode release_buffer(uint32_t buffer);
+  void send_packet_in(const QueuedPacketIn& in);
+
+  // statistics.cc
+  void answer(Request& request, EmptyRequest<MultipartType::kDesc>& body);
+  void answer(Request& request, EmptyRequest<MultipartType::kTable>& body);
+  void answer(Request& request, EmptyRequest<MultipartType::kGroupDesc>& body);
+  void answer(Request& request, EmptyRequest<MultipartType::kGroupFeatures>& body);
+  void answer(Request& request, EmptyRequest<MultipartType::kMeterFeatures>& body);
+  void answer(Request& request, EmptyRequest<MultipartType::kPortDesc>& body);
+  void answer(Request& request, NumberRequest<MultipartType::kGroup>& body);
+  void answer(Request& request, NumberRequest<MultipartType::kMeter>& body);
+  void answer(Request& request, NumberRequest<MultipartType::kMeterConfig>& body);
+  void answer(Request& request, FlowRequest<MultipartType::kFlow>& body);
+  void answer(Request& request, FlowRequest<MultipartType::kAggregate>& body);
+  void answer(Request& request, PortStatsRequest& body);
+  void answer(Request& request, QueueStatsRequest& body);
+  void answer(Request& request, std::vector<TableFeatures>& body);
+  void answer(Request& request, ExperimenterMultipart& body);
+  PortStats port_stats(uint32_t number) const;
+  /// Sends what the connection takes now. True: all has been sent.
+  bool go_on(Dump& dump, Connection& connection);
+
+  std::vector<uint32_t> port_numbers(const SwitchOptions& options) const;
+  void watch_ports();
+  void commit();
+  void answer_barriers(std::list<Barrier>::iterator end);
+  void continue_dumps();
+  void look_at_controllers();
+  void arm();
+
+  const std::string name_;
+  const uint64_t number_;
+  const Place place_;
+  const std::shared_ptr<SwitchDatapath> datapath_;
+  OpenFlowPipeline& pipeline_;
+  std::shared_ptr<Channel> channel_;
+  Poller poller_;
+  SwitchHost* host_ = nullptr;
+  bool adopted_ = false;
+  SwitchOptions options_;
+  const Time made_;
+
+  PacketBuffers buffers_;
+  std::vector<Port> ports_;  // by place
+  uint16_t fragments_ = 0;   // of set-config
+  bool changed_ = false;     // tables, or what else workers and devices see, since the last commit
+  std::list<Barrier> barriers_;
+  uint64_t injections_lost_ = 0;
+  std::list<Dump> dumps_;
+};
+
+}  // namespace headrace::openflow

@@ -1,0 +1,76 @@
+#include "control/openflow/switch/switch_datapath.hh"
+
+#include "headrace/timestamp.hh"
+
+namespace headrace::openflow {
+
+ClosedPorts SwitchDatapath::closed_ports() const {
+  if (!any_closed_.load(std::memory_order_acquire)) return {};
+  return {true, closed_in_.get(), closed_out_.get()};
+}
+
+void SwitchDatapath::set_closed(const ClosedPorts& closed) {
+  closed_in_.set(closed.in);
+  closed_out_.set(closed.out);
+  any_closed_.store(closed.any, std::memory_order_release);
+}
+
+void SwitchDatapath::count(const Visits* visits, int n) {
+  const Time now = clock_();
+  EntryCounters& entries = pipeline_.entry_counters();
+  for (int i = 0; i < n; ++i)
+    if (visits[i].entries[0] != Visits::kNone) entries.prefetch(visits[i].entries[0]);
+  for (int i = 0; i < n; ++i) {
+    const Visits& met = visits[i];
+    const uint32_t length = met.length();
+    for (uint32_t k = 0; k < Visits::kMost && met.entries[k] != Visits::kNone; ++k)
+      entries.add(met.entries[k], 1, length, now);
+    if (met.missed() != 0) [[unlikely]]
+      pipeline_.miss_counters().add(met.missed() - 1, 1, length, now);
+    if (met.group != 0) pipeline_.groups().counters().add(met.group - 1, 1, length, now);
+    if (met.bucket != Visits::kNone) pipeline_.groups().bucket_counters().add(met.bucket, 1, length, now);
+  }
+}
+
+Datapath::Verdict SwitchDatapath::meter(uint32_t place, uint32_t length) {
+  Meters& meters = pipeline_.meters();
+  Meter* const meter = meters.at(place);
+  if (meter == nullptr) return {};
+  const Time now = clock_();
+  meters.counters().add(place, 1, length, now);
+  const int band = meter->measure(now, length);
+  if (band == Meter::kNoBand) return {};
+  meters.band_counters().add(Meters::band_counter(place, static_cast<uint32_t>(band)), 1, length, now);
+  const uint32_t levels = meter->levels(band);
+  return {levels == 0, levels};
+}
+
+void SwitchDatapath::packet_in(const PacketForController& in) {
+  if (silent_.has(place_of(in.in_port))) return;
+  QueuedPacketIn about;
+  about.reason = static_cast<PacketInReason>(in.reason);
+  about.table = in.table;
+  about.max_length = in.max_length;
+  about.entry = in.entry;
+  about.in_port = in.in_port;
+  about.metadata = in.metadata;
+  about.tunnel_id = in.tunnel_id;
+  (void)packet_ins_.offer(in.packet, about, clock_());
+}
+
+uint32_t SwitchDatapath::normal(const Packet& frame, uint32_t in_port) {
+  constexpr uint32_t kAddresses = 12, kTag = 4;
+  if (frame.length() < kAddresses) return 0;
+  const uint8_t* const bytes = frame.data();
+  const uint64_t to = MacTable::load_address(bytes), from = MacTable::load_address(bytes + 6);
+  // Frames of the link itself are not forwarded (IEEE 802.1D, table 7-10).
+  if (to >> 4 == 0x0180c200000) return 0;
+  uint16_t network = 0;
+  if (frame.length() >= kAddresses + kTag && bytes[12] == 0x81 && bytes[13] == 0)
+    network = static_cast<uint16_t>((bytes[14] & 0xf) << 8 | bytes[15]);
+  const auto now = static_cast<uint32_t>(clock_() / Timestamp::kSecond);
+  if (in_port < port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
+  return addresses_.find(to, network, now).value_or(port::kFlood);
+}
+
+}  // namespace headrace::openflow
