@@ -1,11 +1,14 @@
 #include "elements/openflow/OpenFlowControl.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "control/openflow/switch/flow_text.hh"
 #include "elements/openflow/datapath_number.hh"
 #include "elements/openflow/interpreter.hh"
+#include "headrace/device_state.hh"
 #include "headrace/router.hh"
 #include "runtime/runtime.hh"
 
@@ -69,11 +72,14 @@ class OpenFlowControl::Sink final : public openflow::PacketSink {
     const uint32_t real = element_.options_.ports;
     if (port - 1 >= real && !(has_local() && port == openflow::reserved_port::kLocal))
       return element_.drop(packet, kNoPort);
-    const uint32_t place = std::min(port - 1, real);
-    if (closed_.any && closed_.out.has(place)) return element_.drop(packet, kClosed);
+    const uint32_t place = openflow::port_place(port);
+    if (closed_.keeps_in(place)) {
+      counters_.not_sent(place);
+      return element_.drop(packet, kClosed);
+    }
     counters_.sent(place, packet->length());
     packet->set_mac_header();
-    emit_(static_cast<Next>(place), packet);
+    emit_(static_cast<Next>(std::min(port - 1, real)), packet);
   }
   uint32_t ports() const override { return element_.options_.ports; }
   bool has_local() const override { return element_.options_.local; }
@@ -139,6 +145,9 @@ Status OpenFlowControl::configure(Args& args) {
   channel.probe = probe.ns;
   channel.most_backoff = backoff.ns;
   channel.lost_after = lost.ns;
+  if (options_.ports > openflow::kMostSwitchPorts)
+    return args.errors().error("expected at most {} ports, {} are connected", openflow::kMostSwitchPorts,
+                               options_.ports);
   if (options_.standalone && channel.targets.size() == listeners.size())
     return args.errors().error("FAIL: standalone is for switches with a CONTROLLER");
   for (const auto& other : router().elements())
@@ -152,7 +161,8 @@ Status OpenFlowControl::configure(Args& args) {
                           Router* const current = runtime.current();
                           Errors errors(Errors::Output::kStderr);
                           if (current != nullptr) (void)current->update_devices(errors);
-                        }});
+                        },
+                        [&runtime](std::function<void()> action) { runtime.post_later(std::move(action)); }});
   return {};
 }
 
@@ -165,7 +175,22 @@ Status OpenFlowControl::initialize(Errors& errors) {
   return {};
 }
 
-void OpenFlowControl::take_state(Element&, Errors&) { adopt_later(); }
+void OpenFlowControl::take_state(Element& old, Errors&) {
+  if (static_cast<OpenFlowControl&>(old).switch_ == switch_) switch_->unbind();
+  adopt_later();
+}
+
+openflow::SwitchPorts::Ends OpenFlowControl::ends_of(int place) const {
+  // Frames come through an element of this name in front of the tables; see OpenFlowSwitch.
+  const Element* const in = router().find(fmt::format("in{}", place), this);
+  return {in != nullptr && in->ninputs() == 1 ? device_upstream(*in, 0) : nullptr, device_downstream(*this, place)};
+}
+
+std::vector<openflow::SwitchPorts::Ends> OpenFlowControl::ends() const {
+  std::vector<openflow::SwitchPorts::Ends> all;
+  for (uint32_t i = 0; i < options_.ports; ++i) all.push_back(ends_of(static_cast<int>(i)));
+  return all;
+}
 
 void OpenFlowControl::adopt_later() {
   router().runtime().post_later([this, alive = std::weak_ptr<const bool>(alive_)] {

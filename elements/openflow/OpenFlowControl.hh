@@ -37,6 +37,9 @@ class OpenFlowControl final : public Element, public TouchesMachine, private ope
 
   // SwitchHost
   void packets_wait() override { task_.reschedule(); }
+  std::vector<openflow::SwitchPorts::Ends> ends() const override;
+  openflow::SwitchPorts::Ends local_ends() const override { return ends_of(static_cast<int>(options_.ports)); }
+  openflow::SwitchPorts::Ends ends_of(int place) const;
 
   /// Takes the switch over once this configuration runs: it may not come to that, and until then the one before has it.
   void adopt_later();

@@ -35,7 +35,7 @@ Status OpenFlowSwitch::expand(Args& args, std::string& body) {
   body = fmt::format("control :: OpenFlowControl({});\ntables :: OpenFlowTables({});\n", control, tables);
   for (int i = 0; i < n; ++i)
     body += fmt::format(
-        "input[{0}] -> Paint({0}) -> tables; tables[{0}] -> [{0}] output; control[{0}] -> [{0}] output;\n", i);
+        "input[{0}] -> in{0} :: Paint({0}) -> tables; tables[{0}] -> [{0}] output; control[{0}] -> [{0}] output;\n", i);
   return {};
 }
 

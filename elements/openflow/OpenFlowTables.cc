@@ -84,16 +84,19 @@ void walk_together(const openflow::OpenFlowView& view, Packet* const* packets, W
 class ElementSink final : public openflow::PacketSink {
  public:
   ElementSink(Emitter& emit, const OpenFlowTables& shader, openflow::Datapath& datapath)
-      : emit_(emit), shader_(shader), counters_(datapath.port_counters().mine()) {}
+      : emit_(emit), shader_(shader), closed_(datapath.closed_ports()), counters_(datapath.port_counters().mine()) {}
 
   void send(uint32_t port, Packet* packet) override {
     if (port - 1 >= shader_.ports && !(shader_.local && port == openflow::reserved_port::kLocal))
       return drop(OpenFlowTables::kNoPort, packet);
-    const uint32_t place = std::min(port - 1, shader_.ports);
-    if (shader_.closed.any && shader_.closed.out.has(place)) return drop(OpenFlowTables::kClosed, packet);
+    const uint32_t place = openflow::port_place(port);
+    if (closed_.keeps_in(place)) {
+      counters_.not_sent(place);
+      return drop(OpenFlowTables::kClosed, packet);
+    }
     counters_.sent(place, packet->length());
     packet->set_mac_header();
-    emit_(static_cast<Next>(place), packet);
+    emit_(static_cast<Next>(std::min(port - 1, shader_.ports)), packet);
   }
   uint32_t ports() const override { return shader_.ports; }
   bool has_local() const override { return shader_.local; }
@@ -115,7 +118,10 @@ class ElementSink final : public openflow::PacketSink {
         return count(OpenFlowTables::kInvalidTtl);
     }
   }
-  void count(int event) { static_cast<ShaderElementBase&>(emit_.element()).count_event(event); }
+  void count(int event) {
+    static_cast<ShaderElementBase&>(emit_.element()).count_event(event);
+    emit_.element().count_drops(1);
+  }
 
  private:
   void drop(int event, Packet* packet) {
@@ -124,7 +130,8 @@ class ElementSink final : public openflow::PacketSink {
   }
 
   Emitter& emit_;
-  const OpenFlowTables& shader_;
+  const OpenFlowTables& shader_;  // of which only what configure() has set is current
+  const openflow::ClosedPorts closed_;
   openflow::PortCounters::Mine counters_;
 };
 
@@ -138,6 +145,8 @@ Status OpenFlowTables::configure(Args& args, Owner& owner) {
       .read("ROOM", room, Between{0, kMostRoom});
   if (!args.complete()) return Status::failed();
   ports = static_cast<uint32_t>(args.scope()->noutputs()) - (local ? 1 : 0);
+  if (ports > openflow::kMostSwitchPorts)
+    return args.errors().error("expected at most {} ports, {} are connected", openflow::kMostSwitchPorts, ports);
   const Status status = owner.attach(name, args.errors());
   if (status.ok()) refresh(owner);
   return status;
@@ -168,7 +177,8 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
         continue;
       }
       const uint32_t paint = p.anno_u8(anno_offset::kPaint);
-      if (closed.any && closed.in.has(paint)) [[unlikely]] {
+      if (closed.any && closed.keeps_out(openflow::PacketFrame(*packets[first + i]),
+                                         openflow::port_place(in_port(paint)))) [[unlikely]] {
         ++events[kClosed];
         walk.state = WalkState::kDropped;
         continue;
@@ -224,7 +234,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
 Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
   ElementSink sink(emit, *this, owner.datapath());
   const uint32_t paint = p->anno_u8(anno_offset::kPaint), port = in_port(paint);
-  owner.datapath().port_counters().mine().received(paint, p->length());
+  owner.datapath().port_counters().mine().received(openflow::port_place(port), p->length());
   if (owner.datapath().drops_fragments()) {
     const openflow::PacketFrame frame(*p);
     if (openflow::locate_headers(frame, frame.end()).fragment) {
@@ -234,7 +244,7 @@ Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
     }
   }
   openflow::Interpreter interpreter(owner.datapath(), sink);
-  if (alone) {
+  if (owner.datapath().stands_alone()) {
     interpreter.process_as_normal(p, port);
   } else {
     interpreter.process(p, port);
@@ -244,19 +254,26 @@ Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
 }
 
 void OpenFlowTables::release(Packet* const* packets, const Result* results, int n, Owner& owner) const {
+  const openflow::ClosedPorts now_closed = owner.datapath().closed_ports();
   openflow::PortCounters::Mine counters = owner.datapath().port_counters().mine();
   for (int i = 0; i < n; ++i) {
     const Visits& visits = results[i];
-    const uint32_t paint = packets[i]->anno_u8(anno_offset::kPaint), place = visits.output();
+    Packet& packet = *packets[i];
+    const uint32_t from = openflow::port_place(in_port(packet.anno_u8(anno_offset::kPaint)));
     // What is dropped before it is looked up has no length.
     if (visits.length() != 0) {
-      counters.received(paint, visits.length());
-    } else if (closed.any && closed.in.has(paint)) {
-      counters.not_received(paint);
+      counters.received(from, visits.length());
+    } else if (packet.length() >= 14 && now_closed.any && now_closed.keeps_out(openflow::PacketFrame(packet), from)) {
+      counters.not_received(from);
     } else {
-      counters.received(paint, packets[i]->length());
+      counters.received(from, packet.length());
     }
-    if (place != 0) counters.sent(place - 1, packets[i]->length());
+    if (visits.output() == 0) continue;
+    if (now_closed.keeps_in(visits.output() - 1)) {
+      counters.not_sent(visits.output() - 1);
+    } else {
+      counters.sent(visits.output() - 1, packet.length());
+    }
   }
   owner.datapath().count(results, n);
 }

@@ -62,12 +62,12 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
       return kDrop;
     }
     const uint32_t paint = p.get(anno::paint);
-    if (closed.any && closed.in.has(paint)) {
+    RowFrame frame{p, bytes};
+    if (closed.keeps_out(frame, openflow::port_place(in_port(paint)))) {
       p.count(kClosed);
       return kDrop;
     }
     if (alone) return kEscape;
-    RowFrame frame{p, bytes};
     PacketKeyContext context;
     context.in_port = context.in_phy_port = in_port(paint);
     openflow::Walk walk;
@@ -143,15 +143,19 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     const Next next = output_of(walk.port);
     if (next == kDrop) {
       event = kNoPort;
-    } else if (closed.any && closed.out.has(next)) {
+      return kDrop;
+    }
+    const uint32_t place = openflow::port_place(walk.port);
+    if (closed.keeps_in(place)) {
+      walk.visits.set_output(place);  // to be counted there
       event = kClosed;
       return kDrop;
-    } else if (walk.edits.any() && !walk.edits.write(frame, walk.key)) {
+    }
+    if (walk.edits.any() && !walk.edits.write(frame, walk.key)) {
       event = kNoRoom;
       return kDrop;
-    } else {
-      walk.visits.set_output(next);
     }
+    walk.visits.set_output(place);
     return next;
   }
 };

@@ -22,12 +22,11 @@ struct Visits {
   uint32_t entries[kMost] = {kNone, kNone, kNone, kNone, kNone, kNone};  ///< by number, in order; the rest kNone
   uint32_t group = 0;                                                    ///< slot of a group + 1; 0: none
   uint32_t bucket = kNone;                                               ///< bucket_word::kCounter
-  /// Bits 0 to 16: length of the packet when it came; 17 to 23: place of the port by which it leaves + 1, 0: none; from
-  /// bit 24 on: the table in which nothing was found + 1, 0: none.
+  /// Bits 0 to 16: length of the packet when it came; 17 to 23: port_place() of the port by which it leaves + 1,
+  /// 0: none; from bit 24 on: the table in which nothing was found + 1, 0: none.
   uint32_t length_and_ends = 0;
 
   HEADRACE_SHADER uint32_t length() const { return length_and_ends & 0x1ffff; }
-  /// The place of a port is its number - 1; LOCAL has the one behind the last port.
   HEADRACE_SHADER void set_output(uint32_t place) { length_and_ends |= (place + 1) << 17; }
   HEADRACE_SHADER uint32_t output() const { return length_and_ends >> 17 & 0x7f; }
   HEADRACE_SHADER void set_missed(uint32_t table) { length_and_ends |= (table + 1) << 24; }

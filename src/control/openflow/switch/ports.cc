@@ -39,8 +39,11 @@ DeviceCounters since(const DeviceCounters& now, const DeviceCounters& before) {
 
 }  // namespace
 
-SwitchPorts::SwitchPorts(uint64_t datapath, Publish publish)
-    : datapath_(datapath), publish_(std::move(publish)), words_(new std::atomic<uint32_t>[kMostPorts + 1]) {
+SwitchPorts::SwitchPorts(uint64_t datapath, const PortCounters& counters, Publish publish)
+    : datapath_(datapath),
+      counters_(counters),
+      publish_(std::move(publish)),
+      words_(new std::atomic<uint32_t>[kMostPorts + 1]) {
   for (uint32_t i = 0; i <= kMostPorts; ++i) words_[i].store(port_word::kClosed, std::memory_order_relaxed);
 }
 
@@ -58,14 +61,12 @@ std::vector<PortStatus> SwitchPorts::bind(const std::vector<Ends>& ends, const s
     changes.push_back({PortReason::kDelete, state.shown});
     remove(number);
   }
-  traffic_.reserve((static_cast<uint32_t>(ends.size()) + 1) * kKinds);
   for (const auto& [number, its_ends] : wanted) {
     const auto [it, is_new] = ports_.try_emplace(number);
     State& state = it->second;
     if (is_new) {
       state.created = now;
-      for (uint32_t kind = 0; kind < kKinds; ++kind)
-        state.traffic_before[kind] = traffic_.sum(counter_of(number, static_cast<Kind>(kind)));
+      state.traffic_before = counters_.sum(port_place(number));
     }
     state.ends = its_ends;
     state.device = DeviceState();
@@ -80,6 +81,13 @@ std::vector<PortStatus> SwitchPorts::bind(const std::vector<Ends>& ends, const s
 void SwitchPorts::unbind() {
   for (auto& [number, state] : ports_) {
     state.counters_before = device_counters(state);
+    state.ends = {};
+    state.counters_at_bind = {};
+  }
+}
+
+void SwitchPorts::forget_devices() {
+  for (auto& [number, state] : ports_) {
     state.ends = {};
     state.counters_at_bind = {};
   }
@@ -211,11 +219,16 @@ ErrorCode SwitchPorts::port_mod(const PortMod& mod, Version version, std::vector
 
 // --- Statistics -----------------------------------------------------------------------------------------------------
 
-SwitchPorts::Traffic SwitchPorts::traffic(uint32_t number, const State& state, Kind kind) const {
-  Traffic sum = traffic_.sum(counter_of(number, kind));
-  sum.packets -= state.traffic_before[kind].packets;
-  sum.bytes -= state.traffic_before[kind].bytes;
-  return sum;
+PortCounters::Count SwitchPorts::traffic(uint32_t number, const State& state) const {
+  PortCounters::Count count = counters_.sum(port_place(number));
+  const PortCounters::Count& before = state.traffic_before;
+  count.rx_packets -= before.rx_packets;
+  count.rx_bytes -= before.rx_bytes;
+  count.tx_packets -= before.tx_packets;
+  count.tx_bytes -= before.tx_bytes;
+  count.rx_dropped -= before.rx_dropped;
+  count.tx_dropped -= before.tx_dropped;
+  return count;
 }
 
 DeviceCounters SwitchPorts::counters_of(const Ends& ends) {
@@ -234,15 +247,15 @@ ErrorCode SwitchPorts::statistics(const PortStatsRequest& request, Time now, std
   for (const auto& [number, state] : ports_) {
     if (request.port != port::kAny && request.port != number) continue;
     const DeviceCounters device = device_counters(state);
-    const Traffic received = traffic(number, state, kReceived), sent = traffic(number, state, kSent);
+    const PortCounters::Count passed = traffic(number, state);
     PortStats& port = statistics.emplace_back();
     port.port = number;
-    port.rx_packets = received.packets;
-    port.rx_bytes = received.bytes;
-    port.tx_packets = sent.packets;
-    port.tx_bytes = sent.bytes;
-    port.rx_dropped = device.rx_dropped + traffic(number, state, kNotReceived).packets;
-    port.tx_dropped = device.tx_dropped + traffic(number, state, kNotSent).packets;
+    port.rx_packets = passed.rx_packets;
+    port.rx_bytes = passed.rx_bytes;
+    port.tx_packets = passed.tx_packets;
+    port.tx_bytes = passed.tx_bytes;
+    port.rx_dropped = device.rx_dropped + passed.rx_dropped;
+    port.tx_dropped = device.tx_dropped + passed.tx_dropped;
     port.rx_errors = device.rx_errors;
     port.tx_errors = device.tx_errors;
     port.rx_frame_errors = device.rx_frame_errors;

@@ -2,7 +2,6 @@
 /// \file
 /// The ports of a switch (ONF TS-023, sections 4 and 7.2.1; OpenFlow 1.0.0, section 5.2.1).
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -16,7 +15,8 @@
 #include "control/openflow/multipart.hh"
 #include "control/openflow/pipeline/flow_entry.hh"
 #include "headrace/device_state.hh"
-#include "tables/memory/entry_counters.hh"
+#include "tables/openflow/port_counters.hh"
+#include "tables/openflow/port_set_view.hh"
 #include "tables/openflow/port_word.hh"
 
 namespace headrace::openflow {
@@ -28,8 +28,7 @@ namespace headrace::openflow {
 /// device.
 class SwitchPorts {
  public:
-  /// Numbers that ports of either version may have, below the reserved ones of 1.0.
-  static constexpr uint32_t kMostPorts = 2047;
+  static constexpr uint32_t kMostPorts = kMostSwitchPorts;
 
   /// The elements behind a port; null: none, and then there is nothing that can go down.
   struct Ends {
@@ -40,14 +39,17 @@ class SwitchPorts {
   using Publish = std::function<void(uint32_t port, uint32_t word, bool alive)>;
 
   /// \param datapath the switch's id; ports without an address of their own get one that follows from it
-  SwitchPorts(uint64_t datapath, Publish publish);
+  /// \param counters where workers count
+  SwitchPorts(uint64_t datapath, const PortCounters& counters, Publish publish);
 
   /// Ports 1 to n are bound to `ends`, and LOCAL to `local` if there is one. Configuration and counters of a number that
   /// was there before stay. Returns what has changed, for port status messages. No worker counts meanwhile.
   /// \param ends at most kMostPorts
   std::vector<PortStatus> bind(const std::vector<Ends>& ends, const std::optional<Ends>& local, Time now);
-  /// The elements of bind() are going away.
+  /// The elements of bind() are going away; what they have counted stays.
   void unbind();
+  /// They may have gone already.
+  void forget_devices();
   /// Looks at the devices again: call it when they have changed. Returns what has changed.
   std::vector<PortStatus> refresh();
 
@@ -67,31 +69,15 @@ class SwitchPorts {
     return place > kMostPorts ? port_word::kClosed : words_[place].load(std::memory_order_relaxed);
   }
   bool floods(uint32_t port) const { return (word(port) & port_word::kNoFlood) == 0; }
-  /// Counts packets on the running worker; `port` exists. Those that were dropped for the port's configuration count
-  /// additionally.
-  void count_received(uint32_t port, uint64_t packets, uint64_t bytes) { add(port, kReceived, packets, bytes); }
-  void count_sent(uint32_t port, uint64_t packets, uint64_t bytes) { add(port, kSent, packets, bytes); }
-  void count_not_received(uint32_t port, uint64_t packets) { add(port, kNotReceived, packets, 0); }
-  void count_not_sent(uint32_t port, uint64_t packets) { add(port, kNotSent, packets, 0); }
 
  private:
-  struct Traffic {
-    uint64_t packets = 0, bytes = 0;
-    Traffic& operator+=(const Traffic& other) {
-      packets += other.packets;
-      bytes += other.bytes;
-      return *this;
-    }
-  };
-  enum Kind : uint32_t { kReceived, kSent, kNotReceived, kNotSent, kKinds };
-
   struct State {
     Ends ends;
     DeviceState device;  // as it was seen last
     bool gone = false;   // the device was there, and is not
     uint64_t config = 0;
     Time created = 0;
-    std::array<Traffic, kKinds> traffic_before{};  // of an earlier port of this number
+    PortCounters::Count traffic_before;  // of an earlier port of this number
     DeviceCounters counters_before, counters_at_bind;
     Port shown;
     uint32_t word = 0;
@@ -99,13 +85,8 @@ class SwitchPorts {
   };
 
   static uint32_t place_of(uint32_t port) { return port == port::kLocal ? 0 : port == 0 ? kMostPorts + 1 : port; }
-  static uint32_t counter_of(uint32_t port, Kind kind) { return place_of(port) * kKinds + kind; }
-  void add(uint32_t port, Kind kind, uint64_t packets, uint64_t bytes) {
-    Traffic& traffic = traffic_.mine(counter_of(port, kind));
-    headrace::EntryCounters<Traffic>::set(traffic.packets, traffic.packets + packets);
-    headrace::EntryCounters<Traffic>::set(traffic.bytes, traffic.bytes + bytes);
-  }
-  Traffic traffic(uint32_t number, const State& state, Kind kind) const;
+  /// What has passed the port since it was created.
+  PortCounters::Count traffic(uint32_t number, const State& state) const;
   static DeviceCounters counters_of(const Ends& ends);
   /// Since the port was created.
   static DeviceCounters device_counters(const State& state);
@@ -117,10 +98,10 @@ class SwitchPorts {
   void remove(uint32_t number);
 
   const uint64_t datapath_;
+  const PortCounters& counters_;
   const Publish publish_;
   std::map<uint32_t, State> ports_;  // LOCAL, the greatest number, comes last
   std::unique_ptr<std::atomic<uint32_t>[]> words_;
-  headrace::EntryCounters<Traffic> traffic_;
 };
 
 }  // namespace headrace::openflow

@@ -41,7 +41,7 @@ void Switch::handle(Request& request, FeaturesRequest&) {
   reply.tables = static_cast<uint8_t>(pipeline_.tables());
   reply.capabilities = kCapabilities;
   reply.actions_1_0 = kActions10;
-  reply.ports = ports_;
+  reply.ports = datapath_->ports().descriptions();
   request.reply(std::move(reply));
 }
 
@@ -107,23 +107,15 @@ void Switch::handle(Request& request, TableMod& body) {
   request.refuse(pipeline_.table_mod(body));
 }
 
-bool Switch::has_port(uint32_t number) const {
-  return number == port::kLocal ? options_.local : number - 1 < options_.ports;
-}
+bool Switch::has_port(uint32_t number) const { return datapath_->ports().has(number); }
 
 void Switch::handle(Request& request, PortMod& body) {
-  constexpr uint64_t kKnown = port_config::kPortDown | port_config::kNoReceive | port_config::kNoForward |
-                              port_config::kNoPacketIn | port_config::kNoFlood10;
-  if (!has_port(body.port)) return request.refuse(ErrorCode::kPortModBadPort);
-  Port& port = ports_[datapath_->place_of(body.port)];
-  if (port.address != body.address) return request.refuse(ErrorCode::kPortModBadHwAddr);
-  if ((body.mask & ~kKnown) != 0) return request.refuse(ErrorCode::kPortModBadConfig);
-  if (body.advertise != 0) return request.refuse(ErrorCode::kPortModBadAdvertise);
-  const uint64_t config = (port.config & ~body.mask) | (body.config & body.mask);
-  if (config == port.config) return;
-  port.config = config;
-  watch_ports();
-  if (channel_) channel_->port_status({PortReason::kModify, port});
+  std::vector<PortStatus> changes;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    request.refuse(datapath_->ports().port_mod(body, request.version(), changes));
+  }
+  tell(changes);
 }
 
 bool Switch::inject(Packet* packet, uint32_t in_port, std::vector<uint32_t>&& program) {

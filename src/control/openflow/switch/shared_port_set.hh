@@ -21,9 +21,6 @@ class SharedPortSet {
     for (uint32_t i = 0; i < kWords; ++i) set.words[i] = words_[i].load(std::memory_order_relaxed);
     return set;
   }
-  bool has(uint32_t place) const {
-    return (words_[place % PortSet::kPlaces / 32].load(std::memory_order_relaxed) >> place % 32 & 1) != 0;
-  }
 
  private:
   std::atomic<uint32_t> words_[kWords] = {};

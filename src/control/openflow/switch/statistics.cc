@@ -1,7 +1,6 @@
 /// \file
 /// What a switch answers to multipart requests.
 
-#include "control/openflow/pipeline/duration.hh"
 #include "control/openflow/switch/request.hh"
 #include "headrace/version.hh"
 
@@ -56,24 +55,10 @@ void Switch::answer(Request& request, EmptyRequest<MultipartType::kTable>&) {
   request.reply_part(pipeline_.table_stats());
 }
 
-PortStats Switch::port_stats(uint32_t number) const {
-  const PortCounters::Count count = datapath_->port_counters().sum(datapath_->place_of(number));
-  PortStats stats;
-  stats.port = number;
-  stats.rx_packets = count.rx_packets;
-  stats.rx_bytes = count.rx_bytes;
-  stats.tx_packets = count.tx_packets;
-  stats.tx_bytes = count.tx_bytes;
-  stats.rx_dropped = count.rx_dropped;
-  set_duration(stats, datapath_->now() - made_);
-  return stats;
-}
-
 void Switch::answer(Request& request, PortStatsRequest& body) {
-  if (body.port != port::kAny && !has_port(body.port)) return request.refuse(ErrorCode::kRequestBadPort);
   std::vector<PortStats> stats;
-  for (const Port& port : ports_)
-    if (body.port == port::kAny || body.port == port.number) stats.push_back(port_stats(port.number));
+  const ErrorCode error = datapath_->ports().statistics(body, datapath_->now(), stats);
+  if (error != ErrorCode::kNone) return request.refuse(error);
   request.reply_part(std::move(stats));
 }
 
@@ -121,7 +106,9 @@ void Switch::answer(Request& request, std::vector<TableFeatures>& body) {
   request.reply_part(pipeline_.table_features());
 }
 
-void Switch::answer(Request& request, EmptyRequest<MultipartType::kPortDesc>&) { request.reply_part(ports_); }
+void Switch::answer(Request& request, EmptyRequest<MultipartType::kPortDesc>&) {
+  request.reply_part(datapath_->ports().descriptions());
+}
 
 void Switch::answer(Request& request, ExperimenterMultipart&) { request.refuse(ErrorCode::kRequestBadExperimenter); }
 

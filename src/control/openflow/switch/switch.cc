@@ -41,9 +41,8 @@ Switch::Switch(uint64_t number, const SwitchOptions& options, Place place, Clock
     : name_(name_of(number)),
       number_(number),
       place_(std::move(place)),
-      datapath_(std::make_shared<SwitchDatapath>(std::move(clock), options.packet_ins)),
+      datapath_(std::make_shared<SwitchDatapath>(number, std::move(clock), options.packet_ins)),
       pipeline_(datapath_->pipeline()),
-      made_(datapath_->now()),
       buffers_(options.buffers) {
   // Without a function: what wakes is looked at in step().
   (void)poller_.watch(datapath_->packet_ins().fd(), EPOLLIN, [](uint32_t) {});
@@ -66,6 +65,11 @@ std::unique_ptr<Channel::Setup> Switch::prepare(const SwitchOptions& options, Er
       });
     };
     channel_ = Channel::at("openflow " + name_, watch);
+    devices_ = std::make_unique<DeviceChangeListener>([post = place_.post, self = weak_from_this()] {
+      post([self] {
+        if (const std::shared_ptr<Switch> locked = self.lock()) locked->devices_changed();
+      });
+    });
     watch(poller_.fd(), [self = weak_from_this()] {
       if (const std::shared_ptr<Switch> locked = self.lock()) locked->poller_.dispatch();
     });
@@ -104,61 +108,55 @@ void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup>
   adopted_ = true;
   host_ = host;
   options_ = options;
-  datapath_->set_port_count(options.ports);
   if (!options.standalone) datapath_->set_alone(false);
-  const std::vector<uint32_t> numbers = port_numbers(options);
-  const std::vector<Port> before = std::exchange(ports_, {});
-  for (const uint32_t number : numbers) {
-    const auto old = std::find_if(before.begin(), before.end(), [&](const Port& p) { return p.number == number; });
-    Port port;
-    if (old != before.end()) port = *old;
-    port.number = number;
-    if (port.name.empty()) port.name = number == port::kLocal ? "local" : fmt::format("port{}", number);
-    port.state = port_state::kLive;
-    ports_.push_back(std::move(port));
-  }
+  std::vector<PortStatus> changes;
   {
     const std::lock_guard guard(datapath_->lock());
-    pipeline_.set_ports(numbers);
+    pipeline_.set_ports(port_numbers(options));
+    changes = datapath_->ports().bind(host->ends(), options.local ? std::optional(host->local_ends()) : std::nullopt,
+                                      datapath_->now());
   }
-  watch_ports();
   channel_->adopt(std::move(setup), this);
   if (!datapath_->injections().empty()) host_->packets_wait();
   changed_ = true;
+  tell(changes);
   step();
 }
 
 void Switch::leave(SwitchHost* host) {
   if (host_ != host) return;
   host_ = nullptr;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    datapath_->ports().forget_devices();
+  }
   if (channel_) channel_->leave(this);
+}
+
+void Switch::unbind() {
+  const std::lock_guard guard(datapath_->lock());
+  datapath_->ports().unbind();
+}
+
+void Switch::devices_changed() {
+  std::vector<PortStatus> changes;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    changes = datapath_->ports().refresh();
+  }
+  tell(changes);
+  step();
+}
+
+void Switch::tell(const std::vector<PortStatus>& changes) {
+  if (changes.empty()) return;
+  changed_ = true;
+  for (const PortStatus& change : changes) channel_->port_status(change);
 }
 
 void Switch::on_controllers(bool there) {
   changed_ = true;
   datapath_->set_alone(options_.standalone && !there);
-}
-
-/// Tells workers what has become of ports.
-void Switch::watch_ports() {
-  ClosedPorts closed;
-  PortSet floods, silent;
-  const std::lock_guard guard(datapath_->lock());
-  for (const Port& port : ports_) {
-    const uint32_t place = datapath_->place_of(port.number);
-    const auto configured = [&](uint64_t bits) { return (port.config & bits) != 0; };
-    if (configured(port_config::kPortDown | port_config::kNoReceive)) closed.in.add(place);
-    if (configured(port_config::kPortDown | port_config::kNoForward)) closed.out.add(place);
-    if (!configured(port_config::kPortDown | port_config::kNoForward | port_config::kNoFlood10)) floods.add(place);
-    if (configured(port_config::kNoPacketIn)) silent.add(place);
-    pipeline_.set_port_alive(port.number,
-                             !configured(port_config::kPortDown) && (port.state & port_state::kLinkDown) == 0);
-  }
-  closed.any = closed.in != PortSet() || closed.out != PortSet();
-  datapath_->set_closed(closed);
-  datapath_->set_floods(floods);
-  datapath_->set_silent(silent);
-  changed_ = true;
 }
 
 void Switch::commit() {
@@ -295,11 +293,13 @@ std::string Switch::describe_meters() const {
   (void)pipeline_.meter_stats(meter::kAll, datapath_->now(), stats);
   std::string text;
   for (size_t i = 0; i < configs.size(); ++i) {
-    text += fmt::format("meter={} {}, packets={}, bytes={}", configs[i].meter,
-                        (configs[i].flags & meter_flag::kPktps) != 0 ? "pktps" : "kbps", stats[i].packets, stats[i].bytes);
+    text +=
+        fmt::format("meter={} {}, packets={}, bytes={}", configs[i].meter,
+                    (configs[i].flags & meter_flag::kPktps) != 0 ? "pktps" : "kbps", stats[i].packets, stats[i].bytes);
     for (size_t k = 0; k < configs[i].bands.size(); ++k) {
       const MeterBand& band = configs[i].bands[k];
-      text += fmt::format(", band=type:{},rate:{}", band.type == MeterBandType::kDrop ? "drop" : "dscp_remark", band.rate);
+      text +=
+          fmt::format(", band=type:{},rate:{}", band.type == MeterBandType::kDrop ? "drop" : "dscp_remark", band.rate);
       if (band.burst != 0) text += fmt::format(",burst:{}", band.burst);
       text += fmt::format(",packets:{}", stats[i].bands[k].packets);
     }
@@ -335,12 +335,21 @@ std::string Switch::describe_counters() const {
 std::string Switch::describe_controllers() const { return channel_ ? channel_->describe() : std::string(); }
 
 std::string Switch::describe_ports() const {
+  std::vector<Port> ports;
+  std::vector<PortStats> stats;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    ports = datapath_->ports().descriptions();
+    (void)datapath_->ports().statistics({}, datapath_->now(), stats);
+  }
   std::string text;
-  for (const Port& port : ports_) {
-    const PortStats stats = port_stats(port.number);
-    text += fmt::format("{} {}: rx {} packets, {} bytes; tx {} packets, {} bytes\n",
-                        port.number == port::kLocal ? std::string("LOCAL") : fmt::format("{}", port.number), port.name,
-                        stats.rx_packets, stats.rx_bytes, stats.tx_packets, stats.tx_bytes);
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Port& port = ports[i];
+    const bool down = (port.config & port_config::kPortDown) != 0, link = (port.state & port_state::kLinkDown) == 0;
+    text += fmt::format("{} {} {} {}{}, rx {} packets {} bytes {} dropped, tx {} packets {} bytes {} dropped\n",
+                        unparse_port(port.number), port.name, EtherAddress(port.address).unparse(),
+                        link ? "up" : "no link", down ? " (set down)" : "", stats[i].rx_packets, stats[i].rx_bytes,
+                        stats[i].rx_dropped, stats[i].tx_packets, stats[i].tx_bytes, stats[i].tx_dropped);
   }
   return text;
 }

@@ -20,10 +20,10 @@ namespace headrace::openflow {
 
 /// What one configuration says about a switch.
 struct SwitchOptions {
-  std::string description;  ///< for controllers (OFPMP_DESC)
-  uint32_t ports = 0;       ///< real ones, 1 to this number
-  bool local = false;       ///< there is the port LOCAL
-  bool standalone = false;  ///< without a controller, all goes to NORMAL
+  std::string description;      ///< for controllers (OFPMP_DESC)
+  uint32_t ports = 0;           ///< real ones, 1 to this number
+  bool local = false;           ///< there is the port LOCAL
+  bool standalone = false;      ///< without a controller, all goes to NORMAL
   std::vector<FlowLine> flows;  ///< that it has when it is new
   PacketBuffers::Options buffers;
   PacketInQueue::Options packet_ins;
@@ -35,6 +35,9 @@ class SwitchHost {
  public:
   /// Packets wait in the switch's injections(). Control thread.
   virtual void packets_wait() = 0;
+  /// The devices behind ports 1 and so on, and behind LOCAL.
+  virtual std::vector<SwitchPorts::Ends> ends() const = 0;
+  virtual SwitchPorts::Ends local_ends() const = 0;
 
  protected:
   ~SwitchHost() = default;
@@ -54,8 +57,9 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   using Clock = SwitchDatapath::Clock;
   /// Where a switch lives.
   struct Place {
-    Channel::Watch watch;                  ///< as Runtime::watch()
-    std::function<void()> update_devices;  ///< as Router::update_devices(), of the current router
+    Channel::Watch watch;                             ///< as Runtime::watch()
+    std::function<void()> update_devices;             ///< as Router::update_devices(), of the current router
+    std::function<void(std::function<void()>)> post;  ///< as Runtime::post_later()
   };
 
   /// \param options buffers and rates are those with which the switch was made
@@ -75,6 +79,8 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   std::unique_ptr<Channel::Setup> prepare(const SwitchOptions& options, Errors& errors);
   void adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host);
   void leave(SwitchHost* host);
+  /// The running configuration is about to be replaced: its devices are there for the last time.
+  void unbind();
 
   /// Does what is due and whatever follows from messages. Called after each of them, and at next_due().
   void step();
@@ -145,12 +151,12 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   void answer(Request& request, QueueStatsRequest& body);
   void answer(Request& request, std::vector<TableFeatures>& body);
   void answer(Request& request, ExperimenterMultipart& body);
-  PortStats port_stats(uint32_t number) const;
   /// Sends what the connection takes now. True: all has been sent.
   bool go_on(Dump& dump, Connection& connection);
 
   std::vector<uint32_t> port_numbers(const SwitchOptions& options) const;
-  void watch_ports();
+  void devices_changed();
+  void tell(const std::vector<PortStatus>& changes);
   void commit();
   void answer_barriers(std::list<Barrier>::iterator end);
   void continue_dumps();
@@ -167,15 +173,14 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   SwitchHost* host_ = nullptr;
   bool adopted_ = false;
   SwitchOptions options_;
-  const Time made_;
 
   PacketBuffers buffers_;
-  std::vector<Port> ports_;  // by place
-  uint16_t fragments_ = 0;   // of set-config
-  bool changed_ = false;     // tables, or what else workers and devices see, since the last commit
+  uint16_t fragments_ = 0;  // of set-config
+  bool changed_ = false;    // tables, or what else workers and devices see, since the last commit
   std::list<Barrier> barriers_;
   uint64_t injections_lost_ = 0;
   std::list<Dump> dumps_;
+  std::unique_ptr<DeviceChangeListener> devices_;
 };
 
 }  // namespace headrace::openflow

@@ -6,13 +6,22 @@ namespace headrace::openflow {
 
 ClosedPorts SwitchDatapath::closed_ports() const {
   if (!any_closed_.load(std::memory_order_acquire)) return {};
-  return {true, closed_in_.get(), closed_out_.get()};
+  return {true, no_receive_.get(), no_receive_stp_.get(), no_forward_.get()};
 }
 
-void SwitchDatapath::set_closed(const ClosedPorts& closed) {
-  closed_in_.set(closed.in);
-  closed_out_.set(closed.out);
-  any_closed_.store(closed.any, std::memory_order_release);
+void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
+  pipeline_.set_port_alive(port, alive);
+  if (!alive) addresses_.forget_port(port);
+  const uint32_t place = port_place(port);
+  closed_.no_receive.set(place, (word & port_word::kNoReceive) != 0);
+  closed_.no_receive_stp.set(place, (word & port_word::kNoReceiveStp) != 0);
+  closed_.no_forward.set(place, (word & port_word::kNoForward) != 0);
+  no_receive_.set(closed_.no_receive);
+  no_receive_stp_.set(closed_.no_receive_stp);
+  no_forward_.set(closed_.no_forward);
+  any_closed_.store(
+      closed_.no_receive != PortSet() || closed_.no_receive_stp != PortSet() || closed_.no_forward != PortSet(),
+      std::memory_order_release);
 }
 
 void SwitchDatapath::count(const Visits* visits, int n) {
@@ -46,7 +55,8 @@ Datapath::Verdict SwitchDatapath::meter(uint32_t place, uint32_t length) {
 }
 
 void SwitchDatapath::packet_in(const PacketForController& in) {
-  if (silent_.has(place_of(in.in_port))) return;
+  const bool from_port = in.in_port <= port::kMax || in.in_port == port::kLocal;
+  if (from_port && (ports_.word(in.in_port) & port_word::kNoPacketIn) != 0) return;
   QueuedPacketIn about;
   about.reason = static_cast<PacketInReason>(in.reason);
   about.table = in.table;
@@ -69,7 +79,7 @@ uint32_t SwitchDatapath::normal(const Packet& frame, uint32_t in_port) {
   if (frame.length() >= kAddresses + kTag && bytes[12] == 0x81 && bytes[13] == 0)
     network = static_cast<uint16_t>((bytes[14] & 0xf) << 8 | bytes[15]);
   const auto now = static_cast<uint32_t>(clock_() / Timestamp::kSecond);
-  if (in_port < port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
+  if (in_port <= port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
   return addresses_.find(to, network, now).value_or(port::kFlood);
 }
 

@@ -11,6 +11,7 @@
 #include "control/openflow/pipeline/pipeline.hh"
 #include "control/openflow/switch/injection_queue.hh"
 #include "control/openflow/switch/packet_in_queue.hh"
+#include "control/openflow/switch/ports.hh"
 #include "control/openflow/switch/shared_port_set.hh"
 #include "tables/mac/mac_table.hh"
 #include "tables/openflow/datapath.hh"
@@ -25,8 +26,13 @@ class SwitchDatapath final : public Datapath {
   /// Of the learning switch behind NORMAL.
   static constexpr uint32_t kMacAddresses = 16384;
 
-  SwitchDatapath(Clock clock, const PacketInQueue::Options& packet_ins)
-      : clock_(std::move(clock)), pipeline_(PipelineOptions{}), packet_ins_(packet_ins), addresses_(kMacAddresses) {}
+  SwitchDatapath(uint64_t number, Clock clock, const PacketInQueue::Options& packet_ins)
+      : clock_(std::move(clock)),
+        pipeline_(PipelineOptions{}),
+        packet_ins_(packet_ins),
+        addresses_(kMacAddresses),
+        ports_(number, port_counters(),
+               [this](uint32_t port, uint32_t word, bool alive) { publish_port(port, word, alive); }) {}
 
   // Workers
   OpenFlowView view() const override { return pipeline_.view(); }
@@ -38,7 +44,7 @@ class SwitchDatapath final : public Datapath {
   bool stands_alone() const override { return alone_.load(std::memory_order_relaxed); }
   ClosedPorts closed_ports() const override;
   bool wants_invalid_ttl() const override { return wants_invalid_ttl_.load(std::memory_order_relaxed); }
-  bool floods(uint32_t port) const override { return floods_.has(place_of(port)); }
+  bool floods(uint32_t port) const override { return ports_.floods(port); }
   void count(const Visits* visits, int n) override;
   Verdict meter(uint32_t place, uint32_t length) override;
   void packet_in(const PacketForController& in) override;
@@ -46,36 +52,33 @@ class SwitchDatapath final : public Datapath {
 
   // The control thread
 
-  /// Guards the pipeline: the control thread changes it, others look at it.
+  /// Guards pipeline and ports: the control thread changes them, others look at them.
   std::mutex& lock() const { return lock_; }
   OpenFlowPipeline& pipeline() { return pipeline_; }
+  SwitchPorts& ports() { return ports_; }
+  const SwitchPorts& ports() const { return ports_; }
   InjectionQueue& injections() { return injections_; }
   PacketInQueue& packet_ins() { return packet_ins_; }
   MacTable& addresses() { return addresses_; }
   Time now() const { return clock_(); }
 
-  void set_port_count(uint32_t ports) { ports_.store(ports, std::memory_order_relaxed); }
-  uint32_t place_of(uint32_t port) const {
-    return port == port::kLocal ? ports_.load(std::memory_order_relaxed) : port - 1;
-  }
   void set_drops_fragments(bool on) { drops_fragments_.store(on, std::memory_order_relaxed); }
   void set_alone(bool on) { alone_.store(on, std::memory_order_relaxed); }
   void set_wants_invalid_ttl(bool on) { wants_invalid_ttl_.store(on, std::memory_order_relaxed); }
-  void set_closed(const ClosedPorts& closed);
-  void set_floods(const PortSet& ports) { floods_.set(ports); }
-  /// Ports whose packets do not become packet-ins.
-  void set_silent(const PortSet& ports) { silent_.set(ports); }
 
  private:
+  void publish_port(uint32_t port, uint32_t word, bool alive);
+
   const Clock clock_;
   mutable std::mutex lock_;
   OpenFlowPipeline pipeline_;
   std::atomic<bool> drops_fragments_{false}, alone_{false}, wants_invalid_ttl_{false}, any_closed_{false};
-  std::atomic<uint32_t> ports_{0};
-  SharedPortSet closed_in_, closed_out_, floods_, silent_;
+  ClosedPorts closed_;  // as the following, for the control thread
+  SharedPortSet no_receive_, no_receive_stp_, no_forward_;
   InjectionQueue injections_;
   PacketInQueue packet_ins_;
   MacTable addresses_;
+  SwitchPorts ports_;
   /// Packets between workers and the control thread name entries and groups by number. What workers have queued with a
   /// number is there before their next quiescent state, so an empty queue says enough.
   rcu::Copy queued_{[this] { return packet_ins_.empty() ? injections_.oldest() : rcu::Epoch{1}; }};

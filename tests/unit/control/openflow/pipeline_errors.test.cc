@@ -59,8 +59,10 @@ TEST_F(PipelineErrors, OfActions) {
   for (const uint32_t port :
        {1u, port::kInPort, port::kNormal, port::kFlood, port::kAll, port::kController, port::kLocal})
     EXPECT_EQ(add("", {apply({output(port)})}), kNone) << port;
-  EXPECT_EQ(pipeline.check_packet_out({output(port::kTable), output(1)}), kNone);
-  EXPECT_EQ(pipeline.check_packet_out({output(9)}), kActionBadOutPort);
+  std::vector<uint32_t> program;
+  EXPECT_EQ(pipeline.packet_out({output(port::kTable), output(1)}, program), kNone);
+  EXPECT_FALSE(program.empty());
+  EXPECT_EQ(pipeline.packet_out({output(9)}, program), kActionBadOutPort);
   // Too many words for a program.
   std::vector<Action> many(8000, set_field("ipv6_src", "0000:0000:0000:0001:0000:0000:0000:0001"));
   EXPECT_EQ(add("ipv6", {apply(many)}), kActionTooMany);

@@ -41,7 +41,8 @@ struct SwitchPortsTest : ::testing::Test {
   TestRouter workers{"Idle -> Discard;"};
   FakeDevice one{"eth1", 1}, two{"eth2", 2}, host{"tap0", 9};
   std::vector<Published> published;
-  SwitchPorts ports{0x0000'0123'4567'89ab, [this](uint32_t port, uint32_t word, bool alive) {
+  PortCounters counters;
+  SwitchPorts ports{0x0000'0123'4567'89ab, counters, [this](uint32_t port, uint32_t word, bool alive) {
                       published.push_back({port, word, alive});
                     }};
 
@@ -133,7 +134,7 @@ TEST_F(SwitchPortsTest, DescribesPortsWithoutDevices) {
   EXPECT_EQ(port(3).state, port_state::kLive);
   EXPECT_EQ(port(3).address[0], 0x02);
   EXPECT_EQ(port(3).address[5], 3);
-  SwitchPorts other(7, [](uint32_t, uint32_t, bool) {});
+  SwitchPorts other(7, counters, [](uint32_t, uint32_t, bool) {});
   (void)other.bind({{}, {}}, SwitchPorts::Ends(), 0);
   const std::vector<Port> all = other.descriptions();
   ASSERT_EQ(all.size(), 3u);
@@ -264,12 +265,12 @@ TEST_F(SwitchPortsTest, TellsWorkersTheBits) {
 }
 
 TEST_F(SwitchPortsTest, CountsWhatWorkersAndDevicesCount) {
-  ports.count_received(1, 10, 1000);
-  ports.count_received(1, 1, 60);
-  ports.count_sent(1, 5, 500);
-  ports.count_not_received(1, 2);
-  ports.count_not_sent(1, 3);
-  ports.count_received(port::kLocal, 7, 700);
+  counters.mine().received(1, 1000, 10);
+  counters.mine().received(1, 60, 1);
+  counters.mine().sent(1, 500, 5);
+  counters.mine().not_received(1, 2);
+  counters.mine().not_sent(1, 3);
+  counters.mine().received(0, 700, 7);
   one.counters = {.rx_packets = 99,
                   .rx_dropped = 4,
                   .rx_errors = 6,
@@ -301,8 +302,8 @@ TEST_F(SwitchPortsTest, CountsWhatWorkersAndDevicesCount) {
 /// A configuration takes over: numbers that stay keep configuration and counters.
 TEST_F(SwitchPortsTest, OutlivesAConfiguration) {
   EXPECT_EQ(change(mod(1, port_config::kNoForward, port_config::kNoForward)), ErrorCode::kNone);
-  ports.count_received(1, 1, 100);
-  ports.count_received(2, 2, 200);
+  counters.mine().received(1, 100, 1);
+  counters.mine().received(2, 200, 2);
   two.counters.rx_errors = 5;
   ports.unbind();
   FakeDevice next("eth2", 2);
@@ -323,7 +324,7 @@ TEST_F(SwitchPortsTest, OutlivesAConfiguration) {
   EXPECT_EQ(statistics(2).rx_errors, 5 + 1u);
   EXPECT_EQ(statistics(2, 11 * kPortSecond).duration_s, 11u);
 
-  ports.count_received(2, 1, 1);
+  counters.mine().received(2, 1, 1);
   changes = ports.bind({{&one, &one}}, std::nullopt, 20 * kPortSecond);
   ASSERT_EQ(changes.size(), 1u);
   changes = bind(30 * kPortSecond);
