@@ -187,10 +187,13 @@ def test_port_mods_stop_packets(network):
             ofctl("mod-port", "3", "no-packet-in")
             said = messages().count("OFPT_PACKET_IN")
             ends[2].send(frame(0x77, 3))
-            # Another port's misses are still told.
+            # Other packets of the port are still told, and other ports' misses.
+            ofctl("add-flow", "priority=1,in_port=3,dl_type=0x9001,actions=CONTROLLER")
+            ends[2].send(bytes(12) + b"\x90\x01" + bytes(46))
+            until(lambda: "in_port=3 (via action)" in messages())
             ends[1].send(bytes(12) + b"\x90\x01" + bytes(46))
             until(lambda: "in_port=2 (via no_match)" in messages())
-            assert messages().count("OFPT_PACKET_IN") == said + 1
+            assert messages().count("OFPT_PACKET_IN") == said + 2
 
 
 def test_fast_failover_takes_less_than_50_ms(network):
