@@ -6,9 +6,11 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 
+import netlab
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -242,24 +244,75 @@ def test_idle_entries_stay_while_they_are_used(tmp_path):
         assert 200 < sent <= received
 
 
+class Client:
+    """A controller of a few messages of 1.3, without pauses."""
+
+    FLOW_MOD, MULTIPART, BARRIER = 14, 18, 20
+    ADD, MODIFY = 0, 1
+    PORT_STATS = 4
+
+    def __init__(self, switch):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(str(switch.folder / "mgmt"))
+        self.stream = self.socket.makefile("rb")
+        self.send(0)
+        assert self.receive()[0] == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stream.close()
+        self.socket.close()
+
+    def send(self, kind, body=b""):
+        self.socket.sendall(struct.pack("!BBHI", 4, kind, 8 + len(body), 1) + body)
+
+    def receive(self):
+        _, kind, length, _ = struct.unpack("!BBHI", self.stream.read(8))
+        return kind, self.stream.read(length - 8)
+
+    def barrier(self):
+        self.send(self.BARRIER)
+        assert self.receive() == (21, b"")
+
+    def output_of_port_1(self, command, port):
+        match = struct.pack("!HHIII", 1, 12, 0x80000004, 1, 0)
+        apply = struct.pack("!HHIHHIH6x", 4, 24, 0, 0, 16, port, 0xffff)
+        self.send(self.FLOW_MOD, struct.pack("!QQBBHHHIIIHxx", 0, 0, 0, command, 0, 0, 5, 0xffffffff, 0xffffffff, 0xffffffff, 0)
+                  + match + apply)
+
+    def sent(self):
+        """Packets that have left, by port."""
+        self.send(self.MULTIPART, struct.pack("!HHIII", self.PORT_STATS, 0, 0, 0xffffffff, 0))
+        _, body = self.receive()
+        return {struct.unpack_from("!I", body, at)[0]: struct.unpack_from("!Q", body, at + 16)[0]
+                for at in range(8, len(body), 112)}
+
+
 @pytest.mark.parametrize("options", [(), ("--mode", "device", "--backend", "reference")], ids=["cpu", "reference"])
 def test_no_packet_behind_a_barrier_meets_the_old_entry(tmp_path, options):
     """Under traffic: what has left by a port when a barrier is answered is all that leaves by it."""
-    source = "TrafficSource(RATE 20000) -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"
-    with Switch(tmp_path, inputs=source, options=options) as switch:
-        switch.ofctl("OpenFlow13", "add-flow", "in_port=1,actions=output:2")
-        for port, other in [(3, 2), (2, 3)] * 4:
-            # ovs-ofctl waits for a barrier.
-            switch.ofctl("OpenFlow13", "mod-flows", f"in_port=1,actions=output:{port}")
-            before = switch.ports()
-            time.sleep(0.05)
-            after = switch.ports()
-            assert after[other][1] == before[other][1]
-            assert after[port][1] > before[port][1]
-        text = switch.ofctl("OpenFlow13", "dump-flows")
-        ports = switch.ports()
-        entry = int(re.search(r"n_packets=(\d+)", text)[1])
-        assert entry <= ports[2][1] + ports[3][1] <= ports[1][0]
+    source = "s :: TrafficSource(RATE 20000) -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"
+    with Switch(tmp_path, inputs=source, options=options) as switch, Client(switch) as client:
+        client.output_of_port_1(Client.ADD, 2)
+        client.barrier()
+        for _ in range(100):
+            for port, old in (3, 2), (2, 3):
+                client.output_of_port_1(Client.MODIFY, port)
+                client.barrier()
+                begin = now = client.sent()
+                end = time.monotonic() + 5
+                while now[port] == begin[port]:
+                    assert time.monotonic() < end
+                    now = client.sent()
+                assert now[old] == begin[old]
+        switch.write("s.active", "false")
+        time.sleep(0.1)
+        entry = int(re.search(r"n_packets=(\d+)", switch.ofctl("OpenFlow13", "dump-flows"))[1])
+        sent = client.sent()
+        assert entry == sent[2] + sent[3]
 
 
 def test_the_next_configuration_goes_on(tmp_path):
@@ -344,3 +397,53 @@ def test_standalone_until_a_controller_comes(tmp_path):
             controller.wait()
         switch.wait(lambda: floods() > before + 100)
         assert "in_port=1 actions=output:2" in switch.flows()
+
+
+HOSTS = """
+ControlSocket(UNIX, control);
+sw :: OpenFlowSwitch(a1, LISTEN punix:mgmt, LOCAL true);
+FromDevice(left, SNIFFER false, PROMISC true) -> [0] sw; sw[0] -> Queue -> ToDevice(left);
+FromDevice(right, SNIFFER false, PROMISC true) -> [1] sw; sw[1] -> Queue -> ToDevice(right);
+FromDevice(spare, SNIFFER false, PROMISC true) -> [2] sw; sw[2] -> Queue -> ToDevice(spare);
+sw[3] -> KernelTap(10.0.0.3/24, DEVNAME br0) -> [3] sw;
+"""
+
+
+def test_between_hosts(tmp_path):
+    """Interfaces are ports with their names, addresses and links; LOCAL is the host; groups fail over."""
+    netlab.need("ping", "ovs-ofctl")
+    with netlab.Lab() as lab:
+        left, router, right = lab.host("left"), lab.host("router"), lab.host("right")
+        lab.cable(left, "eth0", router, "left")
+        lab.cable(right, "eth0", router, "right")
+        lab.cable(right, "eth1", router, "spare")
+        left.address("eth0", "10.0.0.1/24")
+        right.address("eth0", "10.0.0.2/24")
+        (tmp_path / "hosts.click").write_text(HOSTS)
+        headrace = router.start(HEADRACE, "run", "-q", "-w", "1", "hosts.click", cwd=tmp_path)
+        ofctl = lambda *words: netlab.call("ovs-ofctl", "-O", "OpenFlow13", words[0], f"unix:{tmp_path}/mgmt", *words[1:]).stdout
+        end = time.monotonic() + 10
+        while not (tmp_path / "mgmt").exists():
+            assert time.monotonic() < end and headrace.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.2)
+        shown = ofctl("dump-ports-desc")
+        for number, name in enumerate(["left", "right", "spare"], 1):
+            assert f"{number}({name}): addr:{router.mac(name)}" in shown
+        assert "LOCAL(br0)" in shown and shown.count("LIVE") == 4
+        ofctl("add-flow", "actions=NORMAL")
+        left.run("ping", "-c", "2", "-i", "0.2", "-W", "2", "10.0.0.2")
+        left.run("ping", "-c", "2", "-i", "0.2", "-W", "2", "10.0.0.3")
+        # A link that dies is seen, and the next bucket is alive.
+        ofctl("add-group", "group_id=1,type=ff,bucket=watch_port:2,output:2,bucket=watch_port:3,output:3")
+        ofctl("add-flow", "priority=40000,in_port=1,actions=group:1")
+        port = right.port("eth1")
+        with port, left.port("eth0") as sender:
+            right.ip("link", "set", "eth0", "down")
+            time.sleep(0.05)  # ONF asks for none, we for this
+            frame = bytes.fromhex(ARP)
+            port.drain()
+            sender.send(frame)
+            while (got := port.receive(2)) != frame:
+                assert got is not None
+        assert re.search(r"2\(right\):.*\n.*\n +state: +LINK_DOWN", ofctl("dump-ports-desc"))
