@@ -45,21 +45,22 @@ TEST_F(PipelineTest, MarksEntriesForMisses) {
     return match.number != AclMatch::kNone && pipeline.view().program(match.data).has(program_flag::kTableMiss);
   };
   FlowMod miss = flow(kAdd, "", 0), other = flow(kAdd, "in_port=1", 0), low = flow(kAdd, "in_port=2", 7);
+  other.table = 1;
   for (FlowMod* const mod : {&miss, &other, &low}) {
     mod->instructions = {apply({output(port::kController, 128)})};
     flow_mod(*mod);
   }
   EXPECT_TRUE(is_marked("in_port=3"));
-  EXPECT_FALSE(is_marked("in_port=1"));
+  EXPECT_FALSE(is_marked("in_port=1", 1));
   EXPECT_FALSE(is_marked("in_port=2"));
   FlowMod all = flow(kModify, "", 0);
   all.instructions = {apply({output(port::kController, 64)})};
-  flow_mod(all);
+  flow_mod(all, Version::k1_0);  // in all tables
   for (const FlowStats& stats : all_flows(pipeline, 0)) EXPECT_EQ(stats.instructions, all.instructions);
   EXPECT_TRUE(is_marked("in_port=3"));
-  EXPECT_FALSE(is_marked("in_port=1"));
+  EXPECT_FALSE(is_marked("in_port=1", 1));
   // 1.0 knows no such entries, nor do other priorities.
-  flow_mod(flow(kDelete, "", 0));
+  flow_mod(flow(kDelete, "", 0), Version::k1_0);
   flow_mod(miss, Version::k1_0);
   EXPECT_FALSE(is_marked("in_port=3"));
   miss.priority = 1;
