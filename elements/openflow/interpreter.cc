@@ -65,6 +65,8 @@ void Interpreter::walk(Work& work, int depth) {
     visits.entries[0] = match.number;
     count(visits);
     const ProgramView program = view_.program(match.data);
+    work.reason = program.has(program_flag::kTableMiss) ? PacketForController::Reason::kNoMatch
+                                                        : PacketForController::Reason::kAction;
     if (program.meter() != 0) {
       const Datapath::Verdict verdict = datapath_.meter(program.meter() - 1, work.packet->length());
       if (verdict.drop) return lose(work, Loss::kMetered);
@@ -221,6 +223,8 @@ void Interpreter::bucket(Work& work, const GroupView& group, uint32_t number, La
   work.sent = sent;
   if (copy.packet == nullptr) return;
   copy.sent = false;
+  // A miss is what the entry itself sends.
+  copy.reason = PacketForController::Reason::kAction;
   run(copy, view_.program(group.program(number)).apply_actions(), Last::kYes, depth + 1);
   work.sent = sent || copy.sent;
   if (copy.packet == nullptr) return;

@@ -316,6 +316,24 @@ TEST(OpenFlowInterpreter, TellsControllers) {
   EXPECT_EQ(sink.ports_seen, Ports{1});
 }
 
+/// What an entry for table misses sends itself has missed (ONF TS-023, section 5.4); what a group sends has not.
+TEST(OpenFlowInterpreter, TellsMissesFromActions) {
+  TestRouter pool("Idle -> Discard;");
+  OpenFlowRules rules = rules_of({op_output(reserved_port::kController), op_group(0)});
+  rules.groups.push_back({GroupKind::kIndirect, {{{op_output(reserved_port::kController)}}}});
+  const auto reasons = [&] {
+    NotingSink sink;
+    TestDatapath datapath(rules);
+    Interpreter(datapath, sink).process(some_frame(), 2);
+    std::vector<int> seen;
+    for (const OpenFlowEvents::In& in : datapath.take_events().packet_ins) seen.push_back(in.reason);
+    return seen;
+  };
+  EXPECT_EQ(reasons(), (std::vector<int>{1, 1}));
+  rules.entries[0].program.table_miss = true;
+  EXPECT_EQ(reasons(), (std::vector<int>{0, 1}));
+}
+
 TEST(OpenFlowInterpreter, ObeysMeters) {
   TestRouter pool("Idle -> Discard;");
   OpenFlowRules rules = rules_of({op_output(1)});

@@ -10,7 +10,7 @@ namespace port_word {
 inline constexpr uint32_t kNoReceive = 1;     ///< frames that come are dropped, except those of the spanning tree
 inline constexpr uint32_t kNoReceiveStp = 2;  ///< those of the spanning tree (IEEE 802.1D) are dropped
 inline constexpr uint32_t kNoForward = 4;     ///< frames that would leave are dropped
-inline constexpr uint32_t kNoPacketIn = 8;    ///< frames that came by the port do not become packet-in messages
+inline constexpr uint32_t kNoPacketIn = 8;    ///< frames that came by the port and miss do not become packet-ins
 inline constexpr uint32_t kNoFlood = 16;      ///< FLOOD leaves it out
 /// Nothing comes or goes.
 inline constexpr uint32_t kClosed = kNoReceive | kNoReceiveStp | kNoForward | kNoPacketIn | kNoFlood;

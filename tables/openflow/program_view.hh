@@ -45,6 +45,9 @@ inline constexpr uint32_t kOnlyOutput = 8;
 inline constexpr uint32_t kNeedsHost = 16;
 /// It has a kGroup: the group decides whether a device can do it.
 inline constexpr uint32_t kHasGroup = 32;
+/// Of entries of 1.3 that match everything with priority 0: packets that it sends to controllers have missed (ONF TS-023,
+/// section 5.4).
+inline constexpr uint32_t kTableMiss = 64;
 }  // namespace program_flag
 
 /// Operations: the low byte of their first word.

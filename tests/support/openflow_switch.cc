@@ -92,6 +92,7 @@ std::vector<uint32_t> OpenFlowProgram::words() const {
   if (metadata_mask != 0) flags |= openflow::program_flag::kWritesMetadata;
   if (clears) flags |= openflow::program_flag::kClears;
   if (!simple()) flags |= openflow::program_flag::kNeedsHost;
+  if (table_miss) flags |= openflow::program_flag::kTableMiss;
   if (std::any_of(apply.begin(), apply.end(), is_group) || std::any_of(write.begin(), write.end(), is_group))
     flags |= openflow::program_flag::kHasGroup;
   if (simple() && flags == 0 && apply.size() + write.size() == 1) {

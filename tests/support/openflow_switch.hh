@@ -33,6 +33,7 @@ struct OpenFlowProgram {
   int goto_table = -1;
   uint64_t metadata = 0, metadata_mask = 0;
   uint32_t meter = 0;  ///< place + 1
+  bool table_miss = false;
 
   /// No host is needed for what it does, unless for its group.
   bool simple() const;

@@ -110,8 +110,11 @@ ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
   const uint32_t same = find(table, mod, version);
   if (same == FlowTable::kNone && table.size() >= configs_.most_entries(table_number))
     return ErrorCode::kFlowModTableFull;
+  const bool is_miss = !is_1_0(version) && mod.priority == 0 && match == KeyMatch();
   Program* program = nullptr;
-  if (const ErrorCode error = programs_.take(mod.instructions, program_names_, program); error != ErrorCode::kNone)
+  if (const ErrorCode error = programs_.take(mod.instructions, is_miss ? ProgramUser::kTableMiss : ProgramUser::kEntry,
+                                             program_names_, program);
+      error != ErrorCode::kNone)
     return error;
 
   uint32_t number = same;
@@ -175,17 +178,27 @@ ErrorCode OpenFlowPipeline::modify(const FlowMod& mod, Version version, bool str
   std::vector<uint32_t> named;
   each_named(mod, version, strict, [&](uint32_t number) { named.push_back(number); });
   if (named.empty()) return is_1_0(version) ? add(mod, version, now) : ErrorCode::kNone;
-  Program* program = nullptr;
-  for (size_t i = 0; i < named.size(); ++i) {
-    // Only the first one can fail: then there is such a program.
-    if (const ErrorCode error = programs_.take(mod.instructions, program_names_, program); error != ErrorCode::kNone)
-      return error;
-    set_program(named[i], program);
-    FlowEntry& entry = entries_[named[i]];
-    if (is_1_0(version)) entry.cookie = mod.cookie;
-    if ((mod.flags & flow_flag::kResetCounts) != 0) entry.base = entry_counters_.sum(named[i]);
+  // One for each kind of user first: with them there, none can fail.
+  std::vector<Program*> kept;
+  ErrorCode error = ErrorCode::kNone;
+  for (const ProgramUser user : {ProgramUser::kEntry, ProgramUser::kTableMiss}) {
+    const bool wanted = std::any_of(named.begin(), named.end(),
+                                    [&](uint32_t number) { return entries_[number].program->user == user; });
+    Program* program = nullptr;
+    if (wanted && error == ErrorCode::kNone) error = programs_.take(mod.instructions, user, program_names_, program);
+    if (program != nullptr) kept.push_back(program);
   }
-  return ErrorCode::kNone;
+  if (error == ErrorCode::kNone)
+    for (const uint32_t number : named) {
+      FlowEntry& entry = entries_[number];
+      Program* program = nullptr;
+      (void)programs_.take(mod.instructions, entry.program->user, program_names_, program);
+      set_program(number, program);
+      if (is_1_0(version)) entry.cookie = mod.cookie;
+      if ((mod.flags & flow_flag::kResetCounts) != 0) entry.base = entry_counters_.sum(number);
+    }
+  for (Program* const program : kept) programs_.release(program);
+  return error;
 }
 
 ErrorCode OpenFlowPipeline::remove(const FlowMod& mod, Version version, bool strict, Time now) {

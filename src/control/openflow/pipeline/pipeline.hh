@@ -101,8 +101,6 @@ class OpenFlowPipeline {
 
   /// Of an entry that a packet has met, by its number, until settle() has settled it.
   uint64_t cookie_of(uint32_t number) const { return entries_[number].cookie; }
-  /// Whether it matches all packets with the lowest priority (ONF TS-023, section 5.4).
-  bool is_table_miss(uint32_t number) const;
 
   /// For readers on the host.
   OpenFlowView view() const { return OpenFlowView(tables_.get()); }

@@ -172,8 +172,9 @@ std::vector<Action> action_set(const std::vector<Action>& actions) {
 }
 
 std::optional<std::vector<uint32_t>> entry_program(const std::vector<Instruction>& instructions,
-                                                   const ProgramNames& names) {
+                                                   const ProgramNames& names, uint32_t flags) {
   Draft draft;
+  draft.flags = flags;
   const std::vector<Action>* apply = nullptr;
   std::vector<Action> write;
   bool more = false;  // something follows apply-actions

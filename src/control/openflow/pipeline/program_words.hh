@@ -23,8 +23,9 @@ std::vector<Action> action_set(const std::vector<Action>& actions);
 
 /// The program of an entry. Nothing if it is too long, which is TOO_MANY. The instructions must have passed
 /// check_instructions().
+/// \param flags of program_flag, besides those that follow from the instructions
 std::optional<std::vector<uint32_t>> entry_program(const std::vector<Instruction>& instructions,
-                                                   const ProgramNames& names);
+                                                   const ProgramNames& names, uint32_t flags = 0);
 /// The program of a bucket: its set of actions.
 std::optional<std::vector<uint32_t>> bucket_program(const std::vector<Action>& actions, const ProgramNames& names);
 

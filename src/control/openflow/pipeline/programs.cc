@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tables/hash/hash_view.hh"
+#include "tables/openflow/program_view.hh"
 
 namespace headrace::openflow {
 
@@ -29,9 +30,11 @@ void add_once(std::vector<uint32_t>& list, uint32_t number) {
 bool Program::outputs_to(uint32_t port) const { return contains(ports, port); }
 bool Program::names_group(uint32_t group) const { return contains(groups, group); }
 
-ErrorCode Programs::take(const std::vector<Instruction>& instructions, const ProgramNames& names, Program*& program) {
-  const auto words = entry_program(instructions, names);
-  return words ? take(*words, instructions, false, program) : ErrorCode::kActionTooMany;
+ErrorCode Programs::take(const std::vector<Instruction>& instructions, ProgramUser user, const ProgramNames& names,
+                         Program*& program) {
+  const uint32_t flags = user == ProgramUser::kTableMiss ? program_flag::kTableMiss : 0;
+  const auto words = entry_program(instructions, names, flags);
+  return words ? take(*words, instructions, user, program) : ErrorCode::kActionTooMany;
 }
 
 ErrorCode Programs::take_for_bucket(const std::vector<Action>& actions, const ProgramNames& names, Program*& program) {
@@ -40,22 +43,22 @@ ErrorCode Programs::take_for_bucket(const std::vector<Action>& actions, const Pr
   Instruction written;
   written.type = InstructionType::kWriteActions;
   written.actions = actions;
-  return take(*words, {written}, true, program);
+  return take(*words, {written}, ProgramUser::kBucket, program);
 }
 
 ErrorCode Programs::take(const std::vector<uint32_t>& words, const std::vector<Instruction>& instructions,
-                         bool of_bucket, Program*& program) {
+                         ProgramUser user, Program*& program) {
   const uint64_t hash = hash_of_words(words);
   const auto [begin, end] = programs_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (it->second->of_bucket != of_bucket || it->second->instructions != instructions) continue;
+    if (it->second->user != user || it->second->instructions != instructions) continue;
     program = it->second.get();
     ++program->users;
     return ErrorCode::kNone;
   }
   auto made = std::make_unique<Program>();
   made->instructions = instructions;
-  made->of_bucket = of_bucket;
+  made->user = user;
   made->words = static_cast<uint32_t>(words.size());
   made->users = 1;
   for (const Instruction& instruction : instructions) {

@@ -14,10 +14,13 @@
 
 namespace headrace::openflow {
 
+/// Whose program it is; kTableMiss: of an entry with program_flag::kTableMiss.
+enum class ProgramUser : uint8_t { kEntry, kTableMiss, kBucket };
+
 /// A program as the control thread knows it.
 struct Program {
   std::vector<Instruction> instructions;  ///< as they were written; a bucket has one kWriteActions
-  bool of_bucket = false;
+  ProgramUser user = ProgramUser::kEntry;
   uint32_t index = 0;  ///< AclMatch::data
   uint32_t words = 0;
   std::vector<uint32_t> ports, groups;  ///< that its actions name, each once
@@ -33,7 +36,8 @@ class Programs {
   explicit Programs(WordStore& store) : store_(store) {}
 
   /// Takes a program for one more user. On an error, TABLE_FULL or TOO_MANY, `program` stays as it was.
-  ErrorCode take(const std::vector<Instruction>& instructions, const ProgramNames& names, Program*& program);
+  ErrorCode take(const std::vector<Instruction>& instructions, ProgramUser user, const ProgramNames& names,
+                 Program*& program);
   ErrorCode take_for_bucket(const std::vector<Action>& actions, const ProgramNames& names, Program*& program);
   /// Nothing that is published from now on has this user's program.
   void release(Program* program);
@@ -41,7 +45,7 @@ class Programs {
   size_t size() const { return programs_.size(); }
 
  private:
-  ErrorCode take(const std::vector<uint32_t>& words, const std::vector<Instruction>& instructions, bool of_bucket,
+  ErrorCode take(const std::vector<uint32_t>& words, const std::vector<Instruction>& instructions, ProgramUser user,
                  Program*& program);
 
   WordStore& store_;

@@ -71,12 +71,6 @@ AggregateStats OpenFlowPipeline::aggregate_stats(const FlowRequest<MultipartType
   return stats;
 }
 
-bool OpenFlowPipeline::is_table_miss(uint32_t number) const {
-  const FlowEntry& entry = entries_[number];
-  return entry.state == FlowEntry::State::kThere && entry.priority == 0 &&
-         table(entry.table)->match_of(number) == KeyMatch();
-}
-
 std::vector<TableStats> OpenFlowPipeline::table_stats() const {
   std::array<uint64_t, kMostTables> matches = past_matches_;
   for (uint32_t number = 0; number < entries_.size(); ++number)

@@ -48,7 +48,7 @@ class PacketInQueue {
   };
   /// Why a packet did not become a message.
   enum class Loss : uint8_t {
-    kUnwanted,  ///< no controller asks for packets of this reason
+    kUnwanted,  ///< no controller asks for packets of this reason, or the port has OFPPC_NO_PACKET_IN
     kLimited,   ///< above the rate of its reason
     kFull,      ///< the control thread is behind
     kNoBuffer,  ///< the pool has no buffer for a copy
@@ -66,6 +66,9 @@ class PacketInQueue {
   /// Takes a copy of `packet`, which stays the caller's, with what `about` says besides. False: it was counted as a loss.
   /// On any worker. \param now in nanoseconds
   bool offer(const Packet& packet, const QueuedPacketIn& about, int64_t now);
+
+  /// Counts a packet that is kUnwanted. On any worker.
+  void refuse(PacketInReason reason) { (void)lose(reason, Loss::kUnwanted); }
 
   /// Readable while packets wait.
   int fd() const { return event_; }

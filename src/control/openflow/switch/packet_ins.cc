@@ -31,8 +31,6 @@ void Switch::send_packet_in(const QueuedPacketIn& in) {
   if (in.entry != Visits::kNone) {
     const std::lock_guard guard(datapath_->lock());
     message.cookie = pipeline_.cookie_of(in.entry);
-    if (in.reason == PacketInReason::kAction && pipeline_.is_table_miss(in.entry))
-      message.reason = PacketInReason::kNoMatch;
   }
   add_field(message.match.key, oxm::kInPort, in.in_port);
   if (in.metadata != 0) add_field(message.match.key, oxm::kMetadata, in.metadata);

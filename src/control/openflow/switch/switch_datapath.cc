@@ -57,7 +57,10 @@ Datapath::Verdict SwitchDatapath::meter(uint32_t place, uint32_t length) {
 
 void SwitchDatapath::packet_in(const PacketForController& in) {
   const bool from_port = in.in_port <= port::kMax || in.in_port == port::kLocal;
-  if (from_port && (ports_.word(in.in_port) & port_word::kNoPacketIn) != 0) return;
+  // The bit is about misses only (ONF TS-023, section 7.2.1).
+  if (in.reason == PacketForController::Reason::kNoMatch && from_port &&
+      (ports_.word(in.in_port) & port_word::kNoPacketIn) != 0)
+    return packet_ins_.refuse(PacketInReason::kNoMatch);
   QueuedPacketIn about;
   about.reason = static_cast<PacketInReason>(in.reason);
   about.table = in.table;

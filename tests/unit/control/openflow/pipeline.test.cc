@@ -37,6 +37,37 @@ struct PipelineTest : ::testing::Test {
   }
 };
 
+/// Entries of 1.3 that match everything with priority 0 are marked, also when instructions are shared and modified.
+TEST_F(PipelineTest, MarksEntriesForMisses) {
+  const auto is_marked = [&](const std::string& key, uint32_t table = 0) {
+    const AclMatch match = pipeline.view().find(table, packet_key_of(key).w);
+    EXPECT_NE(match.number, AclMatch::kNone);
+    return match.number != AclMatch::kNone && pipeline.view().program(match.data).has(program_flag::kTableMiss);
+  };
+  FlowMod miss = flow(kAdd, "", 0), other = flow(kAdd, "in_port=1", 0), low = flow(kAdd, "in_port=2", 7);
+  other.table = 1;
+  for (FlowMod* const mod : {&miss, &other, &low}) {
+    mod->instructions = {apply({output(port::kController, 128)})};
+    flow_mod(*mod);
+  }
+  EXPECT_TRUE(is_marked("in_port=3"));
+  EXPECT_FALSE(is_marked("in_port=1", 1));
+  EXPECT_FALSE(is_marked("in_port=2"));
+  FlowMod all = flow(kModify, "", 0);
+  all.instructions = {apply({output(port::kController, 64)})};
+  flow_mod(all, Version::k1_0);  // in all tables
+  for (const FlowStats& stats : all_flows(pipeline, 0)) EXPECT_EQ(stats.instructions, all.instructions);
+  EXPECT_TRUE(is_marked("in_port=3"));
+  EXPECT_FALSE(is_marked("in_port=1", 1));
+  // 1.0 knows no such entries, nor do other priorities.
+  flow_mod(flow(kDelete, "", 0), Version::k1_0);
+  flow_mod(miss, Version::k1_0);
+  EXPECT_FALSE(is_marked("in_port=3"));
+  miss.priority = 1;
+  flow_mod(miss);
+  EXPECT_FALSE(is_marked("in_port=3"));
+}
+
 TEST_F(PipelineTest, KeepsWhatWasWritten) {
   FlowMod mod = flow(kAdd, "tcp,nw_dst=10.0.0.0/8,tp_dst=80,vlan_vid=0x1000/0x1000", 7);
   mod.match.key = match_of("dl_type=0x800,nw_proto=6,nw_dst=10.0.0.0/255.0.0.0,tcp_dst=80,vlan_vid=0x1000/0x1000").key;

@@ -121,7 +121,8 @@ TEST_F(PacketInQueueTest, HandsOverACopyWithAllThatIsSaid) {
 TEST_F(PacketInQueueTest, CountsWhyPacketsAreLost) {
   PacketInQueue queue({.most = 4, .rates = {{{}, {10, 2}, {}}}});
   EXPECT_FALSE(queue.offer(*packet, about(0), 0));
-  EXPECT_EQ(queue.lost(kNoMatch, Loss::kUnwanted), 1u);
+  queue.refuse(kNoMatch);
+  EXPECT_EQ(queue.lost(kNoMatch, Loss::kUnwanted), 2u);
   queue.set_wanted(kNoMatch, true);
   queue.set_wanted(kAction, true);
   // Each reason has a rate of its own.
