@@ -139,7 +139,7 @@ KeyMatch from_match_10(const Match10& from) {
   add_vlan_10(from, match);
   for (const KeyField& field : key_fields()) {
     if (field.wildcard_1_0 < 0 || field.oxm == oxm::kVlanVid || field.oxm == oxm::kVlanPcp) continue;
-    if (!requirements_met(match, field, true)) continue;
+    if (!requirements_met(match, field)) continue;
     const auto wildcard = static_cast<uint32_t>(int{field.wildcard_1_0});
     KeyValue mask = key_field_ones(field), value = from.values[wildcard];
     if (wildcard == kWildcardSource || wildcard == kWildcardDestination) {
@@ -192,7 +192,7 @@ Match10 to_match_10(const KeyMatch& match, bool& exact) {
   std::array<uint32_t, key_word::kCount> left = bits_of(match);
   for (const KeyField& field : key_fields()) {
     const KeyValue mask = get_key_field(left, field);
-    if (field.wildcard_1_0 < 0 || is_zero(mask) || !requirements_met(match, field, true)) continue;
+    if (field.wildcard_1_0 < 0 || is_zero(mask) || !requirements_met(match, field)) continue;
     if (put_value_10(to, field, get_key_field(match.value, field), mask)) set_key_field(left, field, {});
   }
   const KeyField& vid = key_fields()[oxm::kVlanVid];
@@ -279,7 +279,7 @@ void write_oxm(Writer& io, const KeyField& field, const KeyValue& value, const K
   if (mask != nullptr) put(*mask);
 }
 
-bool requirements_met(const KeyMatch& match, const KeyField& field, bool only_1_0) {
+bool requirements_met(const KeyMatch& match, const KeyField& field) {
   for (const Requirement& r : requirements()[field.oxm]) {
     if (r.field == nullptr) continue;
     const KeyValue mask = get_key_field(match.mask, *r.field), value = get_key_field(match.value, *r.field);
@@ -289,8 +289,7 @@ bool requirements_met(const KeyMatch& match, const KeyField& field, bool only_1_
     }
     if (mask != key_field_ones(*r.field)) return false;
     if (r.value == 0) continue;
-    // 1.0 knows IPv4 and ARP; the first alternative is always one of them, but for fields that it does not have.
-    if (value.low != r.value && (only_1_0 || r.other == 0 || value.low != r.other)) return false;
+    if (value.low != r.value && (r.other == 0 || value.low != r.other)) return false;
   }
   return true;
 }

@@ -50,11 +50,12 @@ ErrorCode read_oxm(std::span<const uint8_t> bytes, OxmField& field);
 size_t oxm_size(std::span<const uint8_t> bytes);
 void write_oxm(Writer& io, const KeyField& field, const KeyValue& value, const KeyValue* mask);
 
-/// Whether the match has what a field requires. `only_1_0`: and 1.0 can say so.
-bool requirements_met(const KeyMatch& match, const KeyField& field, bool only_1_0 = false);
+/// Whether the match has what a field requires.
+bool requirements_met(const KeyMatch& match, const KeyField& field);
 
 /// Reads struct ofp_match with its padding. Errors: BAD_MATCH with all its codes. In 1.0 there are none: fields that the
-/// types do not have are left out, as other switches do.
+/// types do not have are left out, as other switches do. With them, 1.0 has DSCP, protocol and ports of IPv6 and the
+/// operation and addresses of RARP, too: its text speaks of IPv4 and ARP, but controllers rely on it.
 void match(Reader& io, Match& match);
 /// Writes fields in the order of their numbers, without masks of all ones. What the version cannot say is left out, so
 /// that the match becomes wider, and clears `io.exact()`.
