@@ -381,6 +381,7 @@ def test_normal_learns(tmp_path):
         switch.send(1, UDP)
         switch.leaves(3, UDP, UDP)
         switch.leaves(2, UDP)
+        assert switch.read("sw/control.addresses") == "02-00-00-00-00-0A 1 0\n02-00-00-00-00-0B 3 0\n"
 
 
 def test_standalone_until_a_controller_comes(tmp_path):
