@@ -24,14 +24,15 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
 
 void SwitchDatapath::count(const Visits* visits, int n) {
   const Time now = clock_();
-  EntryCounters& entries = pipeline_.entry_counters();
-  for (int i = 0; i < n; ++i)
-    if (visits[i].entries[0] != Visits::kNone) entries.prefetch(visits[i].entries[0]);
+  const EntryCounters::Mine entries = pipeline_.entry_counters().mine();
+  if (!pipeline_.entry_counters().nearby())
+    for (int i = 0; i < n; ++i)
+      if (visits[i].entries[0] != Visits::kNone) __builtin_prefetch(&entries[visits[i].entries[0]], 1);
   for (int i = 0; i < n; ++i) {
     const Visits& met = visits[i];
     const uint32_t length = met.length();
     for (uint32_t k = 0; k < Visits::kMost && met.entries[k] != Visits::kNone; ++k)
-      entries.add(met.entries[k], 1, length, now);
+      EntryCounters::add(entries, met.entries[k], 1, length, now);
     if (met.missed() != 0) [[unlikely]]
       pipeline_.miss_counters().add(met.missed() - 1, 1, length, now);
     if (met.group != 0) pipeline_.groups().counters().add(met.group - 1, 1, length, now);
