@@ -188,7 +188,8 @@ struct Script {
 class FuzzedChannel {
  public:
   FuzzedChannel()
-      : channel_("fuzz", [this] { return time_; }, [](const std::string&) {}) {
+      : channel_(
+            "fuzz", [this] { return time_; }, [](const std::string&) {}) {
     std::string error;
     options_.targets.emplace_back();
     require_channel(parse_target("punix:" + channel_socket(), options_.targets[0], error), error.c_str());
@@ -275,7 +276,8 @@ class FuzzedChannel {
     good.send(Version::k1_3, echo, EchoRequest{});
     settle();
     std::vector<std::uint32_t> answers = good.read();
-    require_channel(answers.size() == 2 && answers[1] == echo, "an echo must be answered, and nothing else behind a barrier");
+    require_channel(answers.size() == 2 && answers[1] == echo,
+                    "an echo must be answered, and nothing else behind a barrier");
     handler_->answer_barriers(channel_);
     settle();
     require_channel(good.read() == std::vector<std::uint32_t>{barrier, features}, "a good controller is not served");

@@ -77,7 +77,8 @@ constexpr Fact kFacts[] = {
     {"OFPC_FRAG_DROP", Where::kBoth, ""},
     {"OFPC_FRAG_MASK", Where::kHost, "the bits of the treatments above"},
 
-    {"OFPPC_PORT_DOWN", Where::kBoth, "also shown while the host has the device down, and then EPERM if it is to be cleared"},
+    {"OFPPC_PORT_DOWN", Where::kBoth,
+     "also shown while the host has the device down, and then EPERM if it is to be cleared"},
     {"OFPPC_NO_RECV", Where::kBoth, "1.0: but frames to 01:80:c2:00:00:00 come in"},
     {"OFPPC_NO_FWD", Where::kBoth, ""},
     {"OFPPC_NO_STP", Where::kHost, "kept and shown; there is no spanning tree"},
@@ -92,7 +93,8 @@ constexpr Fact kFacts[] = {
     {"OFPP_NORMAL", Where::kHost, "a learning switch by VLAN and address"},
     {"OFPP_FLOOD", Where::kHost, "all ports but the one of entry and those with NO_FLOOD of 1.0"},
     {"OFPP_ALL", Where::kHost, "all ports but the one of entry"},
-    {"OFPP_ANY", Where::kRefused, "it is no port; requests and deletions take it for any", ErrorCode::kActionBadOutPort},
+    {"OFPP_ANY", Where::kRefused, "it is no port; requests and deletions take it for any",
+     ErrorCode::kActionBadOutPort},
     {"OFPM_SLOWPATH", Where::kRefused, "there are no virtual meters", ErrorCode::kMeterModInvalidMeter},
     {"OFPM_CONTROLLER", Where::kRefused, "there are no virtual meters; a token bucket bounds packet-ins",
      ErrorCode::kMeterModInvalidMeter},
@@ -131,7 +133,8 @@ constexpr Fact kUnusedErrors[] = {
     {"OFPBMC_EPERM", Where::kUnused, "all matches are permitted"},
     {"OFPFMFC_UNKNOWN", Where::kUnused, "there is always a better one"},
     {"OFPFMFC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
-    {"OFPGMFC_WEIGHT_UNSUPPORTED", Where::kUnused, "weights are there; where a type has none it is OFPGMFC_INVALID_GROUP"},
+    {"OFPGMFC_WEIGHT_UNSUPPORTED", Where::kUnused,
+     "weights are there; where a type has none it is OFPGMFC_INVALID_GROUP"},
     {"OFPGMFC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
     {"OFPTMFC_EPERM", Where::kUnused, "a slave gets OFPBRC_IS_SLAVE"},
     {"OFPQOFC_EPERM", Where::kUnused, "there are no queues"},
@@ -407,11 +410,10 @@ std::optional<Finding> ask(const std::string& title, size_t i, const Definition&
     message.body = Experimenter{};
     if (i == message.body.index()) return Finding{Where::kRefused, unknown_experimenter(message), {}};
     const std::string name = row.name_1_3;
-    return Finding{Where::kHost,
-                   ErrorCode::kNone,
-                   sender == Sender::kSwitch                    ? "sent; a controller that sends it gets BAD_REQUEST/BAD_TYPE"
+    return Finding{Where::kHost, ErrorCode::kNone,
+                   sender == Sender::kSwitch ? "sent; a controller that sends it gets BAD_REQUEST/BAD_TYPE"
                    : name.find("REQUEST") != std::string::npos ? "answered"
-                                                                : ""};
+                                                               : ""};
   }
   if (title == "Multipart messages" && i == static_cast<size_t>(MultipartType::kExperimenter)) {
     Message message;
@@ -436,10 +438,10 @@ std::optional<Finding> ask(const std::string& title, size_t i, const Definition&
   if (title == "Bands of meters") return ask_band(static_cast<MeterBandType>(row.number_1_3));
   if (title == "Ports") return ask_port(static_cast<uint32_t>(row.number_1_3));
   if (title == "Properties of tables") return Asked().table_property(static_cast<uint16_t>(row.number_1_3));
-  if (title == "Reserved numbers" && row.number_1_3 >= meter::kSlowpath && std::string(row.name_1_3).find("OFPM_") == 0 &&
-      row.number_1_3 != meter::kAll)
-    return Asked().meter(
-        change_meter(MeterCommand::kAdd, static_cast<uint32_t>(row.number_1_3), meter_flag::kKbps, {Asked::drop_band()}));
+  if (title == "Reserved numbers" && row.number_1_3 >= meter::kSlowpath &&
+      std::string(row.name_1_3).find("OFPM_") == 0 && row.number_1_3 != meter::kAll)
+    return Asked().meter(change_meter(MeterCommand::kAdd, static_cast<uint32_t>(row.number_1_3), meter_flag::kKbps,
+                                      {Asked::drop_band()}));
   return std::nullopt;
 }
 
@@ -488,7 +490,8 @@ std::string number_text(int64_t number) {
 std::string name_text(const char* name) { return name == nullptr ? "" : fmt::format("`{}`", name); }
 
 std::string table_of(const DefinitionTable& table, std::set<std::string>& used) {
-  std::string text = fmt::format("### {}\n\n| 1.3 | | 1.0 | | Headrace |\n| --- | --- | --- | --- | --- |\n", table.title);
+  std::string text =
+      fmt::format("### {}\n\n| 1.3 | | 1.0 | | Headrace |\n| --- | --- | --- | --- | --- |\n", table.title);
   const TableDefault* fallback = nullptr;
   for (const TableDefault& one : kDefaults)
     if (std::string(one.title) == table.title) fallback = &one;
@@ -553,18 +556,20 @@ std::string errors_table() {
   EXPECT_EQ(names.size(), error_definitions().size() + 1);  // kNone
   std::map<std::string, const Fact*> unused;
   for (const Fact& fact : kUnusedErrors) unused[fact.name] = &fact;
-  std::string text = "### Errors\n\n| 1.3 | type, code | 1.0 | type, code | Headrace |\n| --- | --- | --- | --- | --- |\n";
+  std::string text =
+      "### Errors\n\n| 1.3 | type, code | 1.0 | type, code | Headrace |\n| --- | --- | --- | --- | --- |\n";
   for (size_t i = 0; i + 1 < names.size() && i < error_definitions().size(); ++i) {
     const ErrorDefinition& error = error_definitions()[i];
     const auto fact = unused.find(error.name_1_3);
     EXPECT_EQ(sent.count(names[i + 1]) == 0, fact != unused.end())
         << error.name_1_3 << (fact == unused.end() ? " is never sent: why?" : " is sent");
     const bool has_1_0 = error.type_1_0 >= 0;
-    text += fmt::format(
-        "| `{}` | {}, {} | {} | {} | {} |\n", error.name_1_3, error.type_1_3, error.code_1_3, name_text(error.name_1_0),
-        has_1_0 && (error.name_1_0 != nullptr || fact == unused.end()) ? fmt::format("{}, {}", error.type_1_0, error.code_1_0)
-                                                                       : "",
-        fact == unused.end() ? "sent" : fmt::format("not used: {}", fact->second->text));
+    text += fmt::format("| `{}` | {}, {} | {} | {} | {} |\n", error.name_1_3, error.type_1_3, error.code_1_3,
+                        name_text(error.name_1_0),
+                        has_1_0 && (error.name_1_0 != nullptr || fact == unused.end())
+                            ? fmt::format("{}, {}", error.type_1_0, error.code_1_0)
+                            : "",
+                        fact == unused.end() ? "sent" : fmt::format("not used: {}", fact->second->text));
     if (fact != unused.end()) unused.erase(fact);
   }
   for (const auto& [name, fact] : unused) ADD_FAILURE() << name << ": there is no such error";
