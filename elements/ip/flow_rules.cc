@@ -18,16 +18,13 @@ constexpr size_t kBadLinesNamed = 100;
 }  // namespace
 
 void FlowRules::count(const FlowClassifier::Result* results, int n) const {
-  RuleCount* counts[Batch::kCapacity];
-  int m = 0;
+  const auto mine = counts_.mine();
+  if (!counts_.nearby())
+    for (int i = 0; i < n; ++i)
+      if (results[i].number != AclMatch::kNone) __builtin_prefetch(&mine[results[i].number], 1);
   for (int i = 0; i < n; ++i) {
     if (results[i].number == AclMatch::kNone) continue;
-    counts[m] = &counts_.mine(results[i].number);
-    __builtin_prefetch(counts[m++], 1);
-  }
-  for (int i = 0, j = 0; j < m; ++i) {
-    if (results[i].number == AclMatch::kNone) continue;
-    RuleCount& count = *counts[j++];
+    RuleCount& count = mine[results[i].number];
     counts_.set(count.packets, count.packets + 1);
     counts_.set(count.bytes, count.bytes + results[i].length);
   }

@@ -41,8 +41,11 @@ namespace headrace {
 /// DESCRIPTION: text for controllers, to tell switches apart.
 /// BYTES, ROOM: as for OpenFlowTables.
 ///
-/// Handlers: `NAME/control.flows`, `groups`, `meters`, `ports` (r) with their counters; `controllers`, `counters` (r) of
-/// connections, packet-ins and buffers, through the control socket.
+/// NORMAL is a learning switch for 16,384 addresses, with those of each VLAN for themselves, that forgets what was silent
+/// for 5 minutes.
+///
+/// Handlers: `NAME/control.flows`, `groups`, `meters`, `ports` (r) with their counters; `addresses` (r) that NORMAL knows, with
+/// port and VLAN; `controllers`, `counters` (r) of connections, packet-ins and buffers, through the control socket.
 struct OpenFlowSwitch {
   static constexpr Ports kPorts{"1-/="};
 

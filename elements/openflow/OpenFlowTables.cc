@@ -24,9 +24,9 @@ uint32_t big_endian32(const uint8_t* at) {
   return __builtin_bswap32(word);
 }
 
-/// The key of what most frames are: TCP or UDP over IPv4, whole, without tags and options. False: another one. As
-/// parse_frame() makes it; `key` is zero before.
-[[gnu::always_inline]] inline bool parse_usual_frame(const Packet& p, PacketKey& key) {
+/// The first words of the key of what most frames are: TCP or UDP over IPv4, whole, without tags and options. False: it is
+/// another one. As parse_frame() makes it.
+[[gnu::always_inline]] inline bool parse_usual_frame(const Packet& p, uint32_t in_port, uint32_t words, uint32_t* key) {
   if (p.length() < 38) return false;
   const uint8_t* const f = p.data();
   const uint32_t type_and_version = big_endian32(f + 12), length_word = big_endian32(f + 16);
@@ -34,13 +34,17 @@ uint32_t big_endian32(const uint8_t* at) {
   if (type_and_version >> 8 != 0x080045 || length_word >> 16 < 24 || (big_endian32(f + 18) & 0x3fff) != 0 ||
       (protocol != ip_protocol::kTcp && protocol != ip_protocol::kUdp))
     return false;
-  key.w[key_word::kIp4Src] = big_endian32(f + 26);
-  key.w[key_word::kIp4Dst] = big_endian32(f + 30);
-  key.w[key_word::kPorts] = big_endian32(f + 34);
-  key.w[key_word::kTypes] = 0x08000000 | protocol << 8 | (type_and_version & 0xff);
-  for (uint32_t i = 0; i < 3; ++i) key.w[key_word::kMac + i] = big_endian32(f + i * 4);
+  key[key_word::kIp4Src] = big_endian32(f + 26);
+  key[key_word::kIp4Dst] = big_endian32(f + 30);
+  key[key_word::kPorts] = big_endian32(f + 34);
+  key[key_word::kTypes] = 0x08000000 | protocol << 8 | (type_and_version & 0xff);
+  key[key_word::kInPort] = in_port;
+  for (uint32_t i = 0; i < 3; ++i) key[key_word::kMac + i] = big_endian32(f + i * 4);
+  std::memset(key + key_word::kVlan, 0, (words - key_word::kVlan) * sizeof(uint32_t));
+  if (words > key_word::kInPhyPort) key[key_word::kInPhyPort] = in_port;
   return true;
 }
+static_assert(key_word::kInPort == 4 && key_word::kMac == 5 && key_word::kVlan == 8);
 
 /// Looks packets up that stand before one table, all at a time.
 void find_together(const openflow::OpenFlowView& view, uint32_t table, Walk* const* walks, AclMatch* matches, int n) {
@@ -165,70 +169,96 @@ void OpenFlowTables::mirror(Mirror& mirror, const Owner& owner) {
 }
 
 void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
-  for (int first = 0; first < n; first += kWalkRun) {
-    const int m = std::min(n - first, kWalkRun);
-    Walk walks[kWalkRun];
-    for (int i = 0; i < m; ++i) {
-      const Packet& p = *packets[first + i];
-      Walk& walk = walks[i];
-      if (p.length() < 14) [[unlikely]] {
-        ++events[kShort];
-        walk.state = WalkState::kDropped;
-        continue;
-      }
-      const uint32_t paint = p.anno_u8(anno_offset::kPaint);
-      if (closed.any && closed.keeps_out(openflow::PacketFrame(*packets[first + i]),
-                                         openflow::port_place(in_port(paint)))) [[unlikely]] {
-        ++events[kClosed];
-        walk.state = WalkState::kDropped;
-        continue;
-      }
-      if (alone) [[unlikely]] {
-        walk.visits.length_and_ends = p.length();
-        walk.state = WalkState::kHost;
-        continue;
-      }
-      PacketKeyContext context;
-      context.in_port = context.in_phy_port = in_port(paint);
-      walk.key = PacketKey{};
-      if (parse_usual_frame(p, walk.key)) {
-        walk.key.w[key_word::kInPort] = walk.key.w[key_word::kInPhyPort] = context.in_port;
-      } else {
-        walk.key = openflow::parse_packet(p, context);
-      }
-      walk.begin(p.length());
-      if (drops_fragments) [[unlikely]] {
-        walk.edits.locate(openflow::PacketFrame(*packets[first + i]), static_cast<int32_t>(p.length()));
-        if (!walk.edits.layout().fragment) continue;
+  uint32_t keys[Batch::kCapacity * key_word::kCount];
+  AclMatch matches[Batch::kCapacity];
+  // Those that are looked up, and those of them that go on behind table 0.
+  uint16_t looked_up[Batch::kCapacity], going_on[Batch::kCapacity];
+  int m = 0, left = 0;
+  const bool has_entries = view.has_table(0);
+  const uint32_t words = has_entries ? view.table(0).words() : key_word::kCount;
+  for (int i = 0; i < n; ++i) {
+    const Packet& p = *packets[i];
+    results[i] = Visits();
+    nexts[i] = kDrop;
+    if (p.length() < 14) [[unlikely]] {
+      ++events[kShort];
+      continue;
+    }
+    const uint32_t paint = p.anno_u8(anno_offset::kPaint);
+    if (closed.keeps_out(openflow::PacketFrame(*packets[i]), openflow::port_place(in_port(paint)))) [[unlikely]] {
+      ++events[kClosed];
+      continue;
+    }
+    if (alone) [[unlikely]] {
+      nexts[i] = kEscape;
+      continue;
+    }
+    if (drops_fragments) [[unlikely]] {
+      const openflow::PacketFrame frame(*packets[i]);
+      if (openflow::locate_headers(frame, frame.end()).fragment) {
         ++events[kFragment];
-        walk = Walk();
-        walk.state = WalkState::kDropped;
+        continue;
       }
     }
-    walk_together(view, packets + first, walks, m);
-    for (int i = 0; i < m; ++i) {
-      Next& next = nexts[first + i];
-      Walk& walk = walks[i];
-      results[first + i] = Visits();
-      if (walk.visits.length() == 0) [[unlikely]] {  // never looked up, and counted
-        next = kDrop;
+    uint32_t* const key = keys + static_cast<uint32_t>(m) * words;
+    if (!parse_usual_frame(p, in_port(paint), words, key))
+      std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
+    looked_up[m++] = static_cast<uint16_t>(i);
+  }
+  if (has_entries) {
+    acl_find_batch(view.table(0), keys, matches, static_cast<size_t>(m));
+  } else {
+    std::fill_n(matches, m, AclMatch());
+  }
+  for (int j = 0; j < m; ++j) {
+    const int i = looked_up[j];
+    int event = 0;
+    Visits& visits = results[i];
+    visits.length_and_ends = packets[i]->length();
+    if (!ends_at_once(matches[j], in_port(packets[i]->anno_u8(anno_offset::kPaint)), visits, nexts[i], event)) {
+      matches[left] = matches[j];
+      going_on[left++] = static_cast<uint16_t>(i);
+    } else if (nexts[i] == kDrop) {
+      ++events[event];
+    } else {
+      packets[i]->set_mac_header();
+    }
+  }
+  for (int first = 0; first < left; first += kWalkRun) {
+    const int some = std::min(left - first, kWalkRun);
+    Walk walks[kWalkRun];
+    Packet* of_walk[kWalkRun];
+    for (int j = 0; j < some; ++j) {
+      Packet* const p = of_walk[j] = packets[going_on[first + j]];
+      walks[j].key = key_of(*p);
+      walks[j].begin(p->length());
+      walks[j].step(view, openflow::PacketFrame(*p), matches[first + j]);
+    }
+    walk_together(view, of_walk, walks, some);
+    for (int j = 0; j < some; ++j) {
+      const int i = going_on[first + j];
+      if (walks[j].state == WalkState::kHost) {
+        results[i] = Visits();
+        nexts[i] = kEscape;
         continue;
       }
-      if (walk.state == WalkState::kHost) {
-        next = kEscape;
-        continue;
-      }
-      openflow::PacketFrame frame(*packets[first + i]);
+      openflow::PacketFrame frame(*of_walk[j]);
       int event = 0;
-      next = end_walk(walk, frame, event);
-      results[first + i] = walk.visits;
-      if (next == kDrop) {
+      nexts[i] = end_walk(walks[j], frame, event);
+      results[i] = walks[j].visits;
+      if (nexts[i] == kDrop) {
         ++events[event];
       } else {
-        packets[first + i]->set_mac_header();
+        of_walk[j]->set_mac_header();
       }
     }
   }
+}
+
+PacketKey OpenFlowTables::key_of(const Packet& packet) const {
+  PacketKeyContext context;
+  context.in_port = context.in_phy_port = in_port(packet.anno_u8(anno_offset::kPaint));
+  return openflow::parse_packet(packet, context);
 }
 
 Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {

@@ -70,8 +70,24 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     if (alone) return kEscape;
     PacketKeyContext context;
     context.in_port = context.in_phy_port = in_port(paint);
+    const PacketKey key = parse_frame(frame, static_cast<int32_t>(length), context);
+    if (frame.beyond) return kEscape;
+    const AclMatch match = view.find(0, key.w);
+    int event = 0;
+    Next next = kDrop;
+    openflow::Visits visits;
+    visits.length_and_ends = length;
+    if (!drops_fragments && ends_at_once(match, context.in_port, visits, next, event)) {
+      p.set_result(visits);
+      if (next == kDrop) {
+        p.count(event);
+        return kDrop;
+      }
+      p.set_mac_header();
+      return next;
+    }
     openflow::Walk walk;
-    walk.key = parse_frame(frame, static_cast<int32_t>(length), context);
+    walk.key = key;
     walk.begin(length);
     if (drops_fragments) {
       walk.edits.locate(frame, static_cast<int32_t>(length));
@@ -80,11 +96,11 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
         return kDrop;
       }
     }
+    walk.step(view, frame, match);
     while (walk.state == openflow::WalkState::kLookup && !frame.beyond)
       walk.step(view, frame, view.find(walk.table, walk.key.w));
     if (frame.beyond || walk.state == openflow::WalkState::kHost) return kEscape;
-    int event = 0;
-    const Next next = end_walk(walk, frame, event);
+    next = end_walk(walk, frame, event);
     p.set_result(walk.visits);
     if (next == kDrop) {
       p.count(event);
@@ -125,6 +141,7 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
   template <typename View>
   RowFrame(View&, int16_t) -> RowFrame<View>;
 
+  PacketKey key_of(const Packet& packet) const;
   HEADRACE_SHADER uint32_t in_port(uint32_t paint) const {
     return local && paint == ports ? openflow::reserved_port::kLocal : paint + 1;
   }
@@ -133,6 +150,31 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     if (port - 1 < ports) return static_cast<Next>(port - 1);
     return local && port == openflow::reserved_port::kLocal ? static_cast<Next>(ports) : kDrop;
   }
+  /// The output for a port by which a packet may leave. kDrop: `event` says why.
+  HEADRACE_SHADER Next output_for(uint32_t port, openflow::Visits& visits, int& event) const {
+    const Next next = output_of(port);
+    if (next == kDrop) {
+      event = kNoPort;
+      return kDrop;
+    }
+    const uint32_t place = openflow::port_place(port);
+    if (!closed.keeps_in(place)) return next;
+    visits.set_output(place);  // to be counted there
+    event = kClosed;
+    return kDrop;
+  }
+  /// Ends most walks: the entry found in table 0 sends the packet to a port, as it is. False: this walk is longer.
+  HEADRACE_SHADER bool ends_at_once(const AclMatch& match, uint32_t in_port, openflow::Visits& visits, Next& next,
+                                    int& event) const {
+    uint32_t to;
+    if (match.number == AclMatch::kNone || !openflow::Walk::only_sends(view.program(match.data), to)) return false;
+    visits.entries[0] = match.number;
+    const uint32_t port = openflow::Walk::leaves_by(to, in_port);
+    event = kDropped;
+    next = port == 0 ? kDrop : output_for(port, visits, event);
+    if (next != kDrop) visits.set_output(openflow::port_place(port));
+    return true;
+  }
   /// Writes the edits of a walk that is over. kDrop: `event` says why.
   template <typename Frame>
   HEADRACE_SHADER Next end_walk(openflow::Walk& walk, Frame& frame, int& event) const {
@@ -140,22 +182,13 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
       event = walk.state == openflow::WalkState::kMissed ? kNoEntry : kDropped;
       return kDrop;
     }
-    const Next next = output_of(walk.port);
-    if (next == kDrop) {
-      event = kNoPort;
-      return kDrop;
-    }
-    const uint32_t place = openflow::port_place(walk.port);
-    if (closed.keeps_in(place)) {
-      walk.visits.set_output(place);  // to be counted there
-      event = kClosed;
-      return kDrop;
-    }
+    const Next next = output_for(walk.port, walk.visits, event);
+    if (next == kDrop) return kDrop;
     if (walk.edits.any() && !walk.edits.write(frame, walk.key)) {
       event = kNoRoom;
       return kDrop;
     }
-    walk.visits.set_output(place);
+    walk.visits.set_output(openflow::port_place(walk.port));
     return next;
   }
 };

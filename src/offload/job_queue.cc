@@ -659,13 +659,15 @@ void JobQueue::release(Job& job) {
     int left = n;
     if (layout.results > 0) {
       for (int result = 0; result < layout.results; ++result)
-        release_results(plan, row + layout.result(result), slots, codes, job.untouched.data() + done, n);
-      // Without those that hooks have taken away.
-      left = 0;
-      for (int i = 0; i < n; ++i) {
-        if (slots[i] == nullptr) continue;
-        slots[left] = slots[i];
-        codes[left++] = codes[i];
+        release_results(of_plan, plan, row + layout.result(result), slots, host ? codes : nullptr,
+                        job.untouched.data() + done, n);
+      if (of_plan.takes_packets) {
+        left = 0;
+        for (int i = 0; i < n; ++i) {
+          if (slots[i] == nullptr) continue;
+          slots[left] = slots[i];
+          codes[left++] = codes[i];
+        }
       }
     }
     row += static_cast<size_t>(n) * static_cast<size_t>(layout.back);
@@ -686,12 +688,13 @@ void JobQueue::release(Job& job) {
   }
 }
 
-void JobQueue::release_results(const Plan& plan, const uint8_t* results, Packet** packets, const uint16_t* codes,
-                               const uint16_t* untouched, int n) {
+void JobQueue::release_results(const OfPlan& of_plan, const Plan& plan, const uint8_t* results, Packet** packets,
+                               const uint16_t* codes, const uint16_t* untouched, int n) {
   const auto stride = static_cast<size_t>(plan.row().back);
   // The step by which packet `i` got this result, plus 1.
   const auto step_of = [&](int i) -> uint32_t {
-    if (codes[i] == untouched[i] || packets[i] == nullptr) return 0;
+    if (codes != nullptr && codes[i] == untouched[i]) return 0;
+    if (of_plan.takes_packets && packets[i] == nullptr) return 0;
     uint32_t step;
     std::memcpy(&step, results + static_cast<size_t>(i) * stride, sizeof step);
     return step > plan.steps().size() ? 0 : step;

@@ -261,10 +261,11 @@ class JobQueue {
     TimesWindow delays;
   };
   struct OfPlan {
-    explicit OfPlan(const Plan& plan) : rows(plan) {}
+    explicit OfPlan(const Plan& plan) : rows(plan), takes_packets(plan.takes_packets()) {}
     Line& line(int device) { return lines[static_cast<size_t>(device)]; }
 
     Rows rows;
+    bool takes_packets;
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
@@ -330,8 +331,9 @@ class JobQueue {
   /// The same, measured for the balancer.
   void release_measured(Job& job);
   /// Gives packets' results of one number to the shaders that they come from.
-  static void release_results(const Plan& plan, const uint8_t* results, Packet** packets, const uint16_t* codes,
-                              const uint16_t* untouched, int n);
+  /// \param codes null: a device has processed all of the packets
+  static void release_results(const OfPlan& of_plan, const Plan& plan, const uint8_t* results, Packet** packets,
+                              const uint16_t* codes, const uint16_t* untouched, int n);
   /// Sends packets where their codes say; packets with the same code go together.
   void dispatch_all(const Plan& plan, Packet** slots, uint16_t* codes, int left);
   /// Sorts by code; those with the same code keep their order.

@@ -198,6 +198,10 @@ void Plan::find_writes() {
       }
 }
 
+bool Plan::takes_packets() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.element->takes_packets(); });
+}
+
 bool Plan::reads_payloads_again() const {
   return std::any_of(steps_.begin(), steps_.end(),
                      [](const Step& step) { return (step.reads_payload() && step.more) || step.element->is_serial(); });
@@ -287,7 +291,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
   finish_layout(other);
   if (other.there + other.back <= row_.there + row_.back) row_ = other;
   // A piece more that comes back costs less than cache lines that the CPU would have to read besides those it writes.
-  row_.in_place = row_.header == 0 && row_.there <= row_.back + kInPlace;
+  row_.in_place = row_.back <= row_.there && row_.there <= row_.back + kInPlace;
   if (row_.in_place) row_.back = row_.there;
 }
 

@@ -66,6 +66,8 @@ class Plan {
   const std::vector<Entry>& entries() const { return entries_; }
   const RowLayout& row() const { return row_; }
   int counters() const { return counters_; }
+  /// True if a hook may take packets away when they have come back.
+  bool takes_packets() const;
   /// True if one of its shaders scans payloads or rewrites packets.
   bool reads_payloads() const { return row_.address_size != 0; }
   /// True if a packet may meet several of these.

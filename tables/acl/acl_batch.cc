@@ -4,6 +4,8 @@
 
 #include "tables/acl/acl_batch.hh"
 
+#include <cstring>
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
@@ -24,8 +26,12 @@ constexpr uint32_t kAclRun = 64;
 struct AclRun {
   uint64_t tuples[kAclRun];  ///< that are still to be asked, by key
   uint32_t active[kAclRun];  ///< keys with such tuples
-  uint32_t hashes[kAclRun];  ///< the rest by place in `active`
-  uint32_t blocks[kAclRun];
+  uint32_t left[kAclRun];    ///< those of them that go on
+  uint32_t hashes[kAclRun];  ///< by place in `active`
+  uint32_t blocks[kAclRun];  ///< the same; 0: the tuple has no such group
+  /// Places in `active` of groups with one entry, or none, and of others. What they have is unpredictable for a branch.
+  uint32_t singles[kAclRun], several[kAclRun];
+  uint32_t single_count, several_count;
 };
 
 /// A step down a trie, without a branch that depends on an address.
@@ -82,29 +88,47 @@ template <uint32_t kWords, typename Steps>
                                                uint32_t count, AclRun& run) {
   const HashView groups = lookup.table().groups;
   const AclCell* const cells = lookup.table().cells;
+  uint32_t singles = 0, several = 0;
   for (uint32_t j = 0; j < count; ++j) {
     const uint32_t i = run.active[j];
-    run.blocks[j] = Steps::template last_group<kWords>(lookup, groups, run.hashes[j], keys + i * kWords, matches[i]);
-    prefetch_line(cells + AclBlock::cell(run.blocks[j]));
+    const uint32_t block =
+        Steps::template last_group<kWords>(lookup, groups, run.hashes[j], keys + i * kWords, matches[i]);
+    prefetch_line(cells + AclBlock::cell(block));
+    run.blocks[j] = block;
+    const uint32_t single = AclBlock::shift(block) == 0 ? 1 : 0;
+    run.singles[singles] = run.several[several] = j;
+    singles += single;
+    several += 1 - single;
   }
+  run.single_count = singles;
+  run.several_count = several;
 }
 
 /// Compares keys with the entries of groups. Returns how many keys have a tuple left.
 template <uint32_t kWords, typename Steps>
 [[gnu::always_inline]] inline uint32_t compare_groups(const AclLookup<kWords>& lookup, const uint32_t* keys,
-                                                      AclMatch* matches, uint32_t count, AclRun& run) {
+                                                      AclMatch* matches, AclRun& run) {
   const AclIndex& index = *lookup.table().index;
   uint32_t left = 0;
-  for (uint32_t j = 0; j < count; ++j) {
-    const uint32_t i = run.active[j];
-    if (run.blocks[j] != 0) Steps::template compare<kWords>(lookup, run.blocks[j], keys + i * kWords, matches[i]);
+  const auto end_round = [&](uint32_t i) {
     // Without a branch, for it would be a guess.
     const uint64_t tuples = run.tuples[i];
     const uint32_t best = load_shared(&index.best[lowest_bit(tuples | uint64_t{1} << 63)]);
     run.tuples[i] = tuples & (uint64_t{0} - (best >= matches[i].priority ? 1 : 0));
-    run.active[left] = i;
+    run.left[left] = i;
     left += run.tuples[i] != 0 ? 1 : 0;
+  };
+  for (uint32_t k = 0; k < run.single_count; ++k) {
+    const uint32_t j = run.singles[k], i = run.active[j];
+    Steps::template compare_single<kWords>(lookup, run.blocks[j], keys + i * kWords, matches[i]);
+    end_round(i);
   }
+  for (uint32_t k = 0; k < run.several_count; ++k) {
+    const uint32_t j = run.several[k], i = run.active[j];
+    Steps::template compare<kWords>(lookup, run.blocks[j], keys + i * kWords, matches[i]);
+    end_round(i);
+  }
+  std::memcpy(run.active, run.left, left * sizeof(uint32_t));
   return left;
 }
 
@@ -128,6 +152,10 @@ struct PlainAclSteps {
     lookup.compare(block, key, found);
   }
   template <uint32_t kWords>
+  static void compare_single(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
+    if (block != 0) lookup.compare(block, key, found);
+  }
+  template <uint32_t kWords>
   [[gnu::noinline]] static uint32_t tuples(const AclGeneration& table, const uint32_t* keys, uint32_t n, AclRun& run) {
     return find_tuples<kWords>(table, keys, n, run);
   }
@@ -142,8 +170,8 @@ struct PlainAclSteps {
   }
   template <uint32_t kWords>
   [[gnu::noinline]] static uint32_t entries(const AclLookup<kWords>& lookup, const uint32_t* keys, AclMatch* matches,
-                                            uint32_t n, AclRun& run) {
-    return compare_groups<kWords, PlainAclSteps>(lookup, keys, matches, n, run);
+                                            AclRun& run) {
+    return compare_groups<kWords, PlainAclSteps>(lookup, keys, matches, run);
   }
 };
 
@@ -160,7 +188,7 @@ void find_all(const AclView& view, const uint32_t* keys, AclMatch* matches, size
     while (count > 0) {
       Steps::template hash<kWords>(lookup, part_keys, count, run);
       Steps::template groups<kWords>(lookup, part_keys, matches + at, count, run);
-      count = Steps::template entries<kWords>(lookup, part_keys, matches + at, count, run);
+      count = Steps::template entries<kWords>(lookup, part_keys, matches + at, run);
     }
   }
 }
@@ -214,11 +242,24 @@ struct Avx512AclSteps {
     do {
       const uint32_t shift = AclBlock::shift(block);
       const uint32_t* const words = lookup.words_of(block);
-      uint32_t matching = shift <= 2 ? few<kWords>(words, shift, key) : many<kWords>(words, shift, key);
+      uint32_t matching = many<kWords>(words, shift, key);
       for (; matching != 0; matching &= matching - 1)
-        if (lookup.take(words + _tzcnt_u32(matching), shift, found)) return;
+        if (lookup.take(words, _tzcnt_u32(matching), shift, found)) return;
       block = shift == AclBlock::kLargest ? lookup.next_of(words) : 0;
     } while (block != 0);
+  }
+
+  template <uint32_t kWords>
+  HEADRACE_AVX512 static void compare_single(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key,
+                                             AclMatch& found) {
+    const uint32_t* const words = lookup.words_of(block);
+    __mmask8 equal = 0xf;
+    for (uint32_t i = 0; i < kWords; i += 4)
+      equal = _mm_mask_cmpeq_epi32_mask(equal, _mm_and_si128(load(key + i), load(words + kWords + i)), load(words + i));
+    const uint32_t low = words[2 * kWords + kAclLow], high = words[2 * kWords + kAclHigh], ports = key[kAclPortWord];
+    const bool inside = lookup.in_range(ports >> 16, low >> 16, high >> 16) &
+                        lookup.in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
+    if ((equal == 0xf) & inside & (block != 0)) lookup.take(words, 0, 0, found);
   }
 
   template <uint32_t kWords>
@@ -238,30 +279,15 @@ struct Avx512AclSteps {
   }
   template <uint32_t kWords>
   HEADRACE_AVX512_CALL static uint32_t entries(const AclLookup<kWords>& lookup, const uint32_t* keys, AclMatch* matches,
-                                               uint32_t n, AclRun& run) {
-    return compare_groups<kWords, Avx512AclSteps>(lookup, keys, matches, n, run);
+                                               AclRun& run) {
+    return compare_groups<kWords, Avx512AclSteps>(lookup, keys, matches, run);
   }
 
  private:
   HEADRACE_AVX512 static __m128i load(const uint32_t* from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   }
-  /// The places of a block with up to 4 entries that match.
-  template <uint32_t kWords>
-  HEADRACE_AVX512 static uint32_t few(const uint32_t* words, uint32_t shift, const uint32_t* key) {
-    const size_t stride = size_t{1} << shift;
-    const uint32_t* value = words;
-    const uint32_t* more = words + (size_t{kWords} << shift);
-    auto equal = static_cast<__mmask8>((1u << stride) - 1);
-    for (uint32_t i = 0; i < kWords; ++i, value += stride, more += stride)
-      equal = _mm_mask_cmpeq_epi32_mask(equal, _mm_and_si128(_mm_set1_epi32(static_cast<int>(key[i])), load(more)),
-                                        load(value));
-    const __m128i ports = _mm_set1_epi32(static_cast<int>(key[kAclPortWord]));
-    const __mmask8 above = _mm_cmpge_epu16_mask(ports, load(more));
-    const uint32_t within = _mm_mask_cmple_epu16_mask(above, ports, load(more + stride));
-    return equal & _pext_u32(within & within >> 1, 0x55);
-  }
-  /// The same of one with 8 or 16.
+  /// The places of a block whose entries match.
   template <uint32_t kWords>
   HEADRACE_AVX512 static uint32_t many(const uint32_t* words, uint32_t shift, const uint32_t* key) {
     const size_t stride = size_t{1} << shift;
@@ -273,6 +299,7 @@ struct Avx512AclSteps {
       equal = _mm512_mask_cmpeq_epi32_mask(
           equal, _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(key[i])), _mm512_maskz_loadu_epi32(places, more)),
           _mm512_maskz_loadu_epi32(places, value));
+    more += kAclLow * stride;
     const __m512i ports = _mm512_set1_epi32(static_cast<int>(key[kAclPortWord]));
     const __mmask32 above = _mm512_cmpge_epu16_mask(ports, _mm512_maskz_loadu_epi32(places, more));
     const uint32_t within = _mm512_mask_cmple_epu16_mask(above, ports, _mm512_maskz_loadu_epi32(places, more + stride));

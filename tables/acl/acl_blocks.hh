@@ -40,10 +40,10 @@ class AclBlocks {
   uint32_t entry_words() const { return 2 * key_words_ + kAclMoreWords; }
   /// A word of an entry in its block.
   uint32_t& word(uint32_t block, uint32_t index, uint32_t word) {
-    return words(block)[(word << AclBlock::shift(block)) + index];
+    return words(block)[AclBlock::place(key_words_, AclBlock::shift(block), index, word)];
   }
   uint32_t word(uint32_t block, uint32_t index, uint32_t word) const {
-    return words(block)[(word << AclBlock::shift(block)) + index];
+    return words(block)[AclBlock::place(key_words_, AclBlock::shift(block), index, word)];
   }
   bool empty(uint32_t block, uint32_t index) const {
     return word(block, index, key_words_) == 0 && word(block, index, 0) == 1;

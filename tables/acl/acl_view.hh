@@ -52,27 +52,37 @@ class AclTrieView {
 
 /// Words of an entry behind its value and its mask, which have as many words as a key.
 enum AclWord : uint32_t {
-  kAclLow,   ///< the two halves of a key's word kAclPortWord are not below those of this word,
-  kAclHigh,  ///< and not above those of this one
   kAclPriority,
   kAclNumber,
   kAclLife,  ///< see acl_alive(); changed in place
   kAclData,  ///< what the table's user wants of a match; changed in place
+  kAclLow,   ///< the two halves of a key's word kAclPortWord are not below those of this word,
+  kAclHigh,  ///< and not above those of this one
   kAclMoreWords
 };
+/// The first of these are read together, once an entry matches.
+inline constexpr uint32_t kAclOutcomeWords = 4;
+static_assert(kAclData == kAclPriority + 3 && kAclData < kAclOutcomeWords);
 
 /// Source and destination port in one word of a key.
 inline constexpr uint32_t kAclPortWord = 2;
 
 /// A block holds 1, 2, 4, 8 or 16 entries, by word: word w of entry i is at w * entries + i, so that a CPU compares all
-/// at a time. A place without an entry has mask 0 and value 1, which no key matches. Behind the words of a block of 16
-/// there is one more: the block with which the group goes on, with entries of no better rank; 0: none. Blocks are named
-/// by their first cell * 8 + the logarithm of their entries.
+/// at a time. Only the outcomes lie one behind the other, so that there is one place to look at when an entry has matched. A
+/// place without an entry has mask 0 and value 1, which no key matches. Behind the words of a block of 16 there is one
+/// more: the block with which the group goes on, with entries of no better rank; 0: none. Blocks are named by their first
+/// cell * 8 + the logarithm of their entries.
 struct AclBlock {
   static constexpr uint32_t kLargest = 4;
 
   HEADRACE_SHADER static uint32_t cell(uint32_t block) { return block >> 3; }
   HEADRACE_SHADER static uint32_t shift(uint32_t block) { return block & 7; }
+  /// Where a word of an entry is in a block for keys of `key_words`.
+  HEADRACE_SHADER static size_t place(uint32_t key_words, uint32_t shift, uint32_t index, uint32_t word) {
+    const uint32_t more = word - 2 * key_words;
+    return more < kAclOutcomeWords ? (size_t{2 * key_words} << shift) + index * kAclOutcomeWords + more
+                                   : (size_t{word} << shift) + index;
+  }
 };
 
 /// The unit of memory for blocks: a cache line.
@@ -188,20 +198,21 @@ class AclLookup {
   HEADRACE_SHADER static uint32_t next_of(const uint32_t* words) {
     return load_shared(words + ((2 * kWords + kAclMoreWords) << AclBlock::kLargest));
   }
-  /// Makes an entry that matches the best one, if it is. False if the entry is not in the table; the group's others may
-  /// match then. Else none of them is better.
-  HEADRACE_SHADER bool take(const uint32_t* entry, uint32_t shift, AclMatch& found) const {
-    static_assert(kAclNumber == kAclPriority + 1 && kAclLife == kAclNumber + 1 && kAclData == kAclLife + 1);
-    const size_t stride = size_t{1} << shift;
-    const uint32_t* const at = entry + (size_t{2 * kWords + kAclPriority} << shift);
-    const uint32_t* const changing = at + 2 * stride;
-    const uint32_t life = load_shared(changing);
+  /// Makes an entry that matches, at `index` of a block, the best one, if it is. False if the entry is not in the table;
+  /// the group's others may match then. Else none of them is better.
+  HEADRACE_SHADER bool take(const uint32_t* block, uint32_t index, uint32_t shift, AclMatch& found) const {
+    const uint32_t* const outcome = block + AclBlock::place(kWords, shift, index, 2 * kWords);
+    const uint32_t life = load_shared(outcome + kAclLife);
     if (life != 0 && !acl_alive(life, version_)) [[unlikely]]
       return false;
-    const uint32_t priority = load_shared(at), number = load_shared(at + stride);
+    const uint32_t priority = load_shared(outcome + kAclPriority), number = load_shared(outcome + kAclNumber);
     if (priority > found.priority || (priority == found.priority && number < found.number))
-      found = {number, load_shared(changing + stride), priority};
+      found = {number, load_shared(outcome + kAclData), priority};
     return true;
+  }
+
+  HEADRACE_SHADER static bool in_range(uint32_t value, uint32_t low, uint32_t high) {
+    return value - low <= high - low;
   }
 
   HEADRACE_SHADER const AclGeneration& table() const { return table_; }
@@ -243,15 +254,11 @@ class AclLookup {
       for (uint32_t j = 0; j < kEntries; ++j)
         if ((equal >> j & 1) != 0 && in_range(ports >> 16, low.w[j] >> 16, high.w[kHigh + j] >> 16) &&
             in_range(ports & 0xffff, low.w[j] & 0xffff, high.w[kHigh + j] & 0xffff) &&
-            take(words + first + j, shift, found))
+            take(words, first + j, shift, found))
           return true;
     }
     return false;
   }
-  HEADRACE_SHADER static bool in_range(uint32_t value, uint32_t low, uint32_t high) {
-    return value - low <= high - low;
-  }
-
   const AclGeneration& table_;
   uint32_t version_;
 };

@@ -30,17 +30,30 @@ class EntryCounters {
 
   /// Makes room for numbers below `count`. One thread at a time; workers may be counting.
   void reserve(uint32_t count) {
-    for (; reserved_ < count; reserved_ += kPart)
+    for (uint32_t first = reserved_.load(); first < count; first += kPart, reserved_.store(first))
       for (int thread = 0; thread < threads_.size(); ++thread) {
-        std::atomic<Count*>& part = threads_[thread].parts[reserved_ / kPart];
+        std::atomic<Count*>& part = threads_[thread].parts[first / kPart];
         // There if memory ran out in the middle, the last time.
         if (part.load() == nullptr) part.store(new Count[kPart](), std::memory_order_release);
       }
   }
-  /// What the running worker has counted; it changes words by set().
-  Count& mine(uint32_t number) {
-    return threads_.local().parts[number / kPart].load(std::memory_order_acquire)[number % kPart];
-  }
+  /// Whether the counts of a worker fit into its second-level cache beside other things: then asking for them early costs
+  /// more than waiting for them.
+  bool nearby() const { return reserved_.load(std::memory_order_relaxed) * sizeof(Count) <= kNearbyBytes; }
+  /// What the running worker has counted, by number; it changes words by set().
+  class Mine {
+   public:
+    Count& operator[](uint32_t number) const {
+      return parts_[number / kPart].load(std::memory_order_acquire)[number % kPart];
+    }
+
+   private:
+    friend class EntryCounters;
+    explicit Mine(const std::atomic<Count*>* parts) : parts_(parts) {}
+
+    const std::atomic<Count*>* parts_;
+  };
+  Mine mine() { return Mine(threads_.local().parts); }
   /// Atomic for those who sum; one thread writes.
   template <typename T>
   static void set(T& word, T value) {
@@ -68,16 +81,17 @@ class EntryCounters {
  private:
   using Word [[gnu::may_alias]] = uint64_t;
   static constexpr uint32_t kPart = 4096;
-  static constexpr size_t kWords = sizeof(Count) / sizeof(uint64_t);
+  static constexpr size_t kNearbyBytes = 512 << 10;
   struct Parts {
     std::atomic<Count*> parts[kMost / kPart] = {};
   };
+  static constexpr size_t kWords = sizeof(Count) / sizeof(uint64_t);
 
   static Word* words_of(Count& count) { return reinterpret_cast<Word*>(&count); }
   static const Word* words_of(const Count& count) { return reinterpret_cast<const Word*>(&count); }
 
   PerThread<Parts> threads_;
-  uint32_t reserved_ = 0;
+  std::atomic<uint32_t> reserved_{0};  // workers ask
 };
 
 }  // namespace headrace

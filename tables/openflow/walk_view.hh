@@ -164,6 +164,18 @@ class Walk {
     visits.length_and_ends = length;
   }
 
+  /// Whether an entry's program does no more than send the packet somewhere, and where.
+  HEADRACE_SHADER static bool only_sends(const ProgramView& program, uint32_t& to) {
+    if ((program.flags() & (program_flag::kNeedsHost | program_flag::kOnlyOutput)) != program_flag::kOnlyOutput)
+      return false;
+    to = program.only_port();
+    return true;
+  }
+  /// The port by which a packet leaves that an action sends to a port or to IN_PORT; 0: none, for it came from there.
+  HEADRACE_SHADER static uint32_t leaves_by(uint32_t to, uint32_t in_port) {
+    return to == reserved_port::kInPort ? in_port : to == in_port ? 0 : to;
+  }
+
   /// Goes on with what was found for `key` in `table`.
   template <typename Frame>
   HEADRACE_SHADER void step(const OpenFlowView& view, const Frame& frame, const AclMatch& match) {
@@ -178,15 +190,14 @@ class Walk {
     }
     visits.entries[visited_++] = match.number;
     const ProgramView program = view.program(match.data);
+    uint32_t to;
     if (program.has(program_flag::kNeedsHost)) {
       state = WalkState::kHost;
-      return;
+    } else if (only_sends(program, to) && set_.empty()) {
+      send(to);
+    } else {
+      run(view, frame, program);
     }
-    if (program.has(program_flag::kOnlyOutput) && set_.empty()) {
-      send(program.only_port());
-      return;
-    }
-    run(view, frame, program);
   }
 
  private:
@@ -194,13 +205,8 @@ class Walk {
 
   /// Ends the walk with an output.
   HEADRACE_SHADER void send(uint32_t to) {
-    if (to == reserved_port::kInPort) {
-      port = in_port_;
-      state = WalkState::kOutput;
-    } else {
-      port = to;
-      state = to == in_port_ ? WalkState::kDropped : WalkState::kOutput;
-    }
+    port = leaves_by(to, in_port_);
+    state = port == 0 ? WalkState::kDropped : WalkState::kOutput;
   }
   HEADRACE_SHADER bool give_up() {
     state = WalkState::kHost;

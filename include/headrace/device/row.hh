@@ -63,7 +63,7 @@ struct RowLayout {
   int32_t header = 0;   ///< where RowHeader lies, a multiple of 16: what is in front of it only comes back
   int32_t there = 16;   ///< bytes that go to the device, from the header on; a multiple of 16
   int32_t back = 16;    ///< bytes that come back, from the beginning on; a multiple of 16
-  /// 1: rows come back to where they were, all that went: the CPU then needs half of the cache lines.
+  /// 1: rows come back to where they were, as many bytes as went: the CPU then needs half of the cache lines.
   int32_t in_place = 0;
   int32_t annotations_back = 0;   ///< only come back
   int32_t annotations_both = 0;   ///< go and come back

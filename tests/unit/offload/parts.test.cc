@@ -330,6 +330,19 @@ TEST_F(OffloadRows, BytesThatNobodyWritesDoNotComeBack) {
   EXPECT_LE(row.end(), row.stride);
 }
 
+TEST_F(OffloadRows, ResultsComeBackToWhereTheRowsWere) {
+  const RowLayout row = rows_of(
+      "Idle -> Strip(14) -> CheckIPHeader -> f :: FlowClassifier(FIELDS ip) -> EtherEncap(0x0800, 1:1:1:1:1:1, "
+      "2:2:2:2:2:2) -> Discard;");
+  EXPECT_EQ(row.results, 1);
+  EXPECT_EQ(row.header, 16) << "a result lies in front";
+  EXPECT_EQ(row.there, 64);
+  EXPECT_EQ(row.in_place, 1);
+  EXPECT_EQ(row.back, 64) << "rows are as far apart as they were";
+  EXPECT_GE(row.window() + row.written, 16 + 16 + 14);
+  EXPECT_LE(row.back, row.stride);
+}
+
 TEST_F(OffloadParameters, AJobKeepsItsGeneration) {
   make("Idle -> p :: Paint(1) -> cap :: Capture;");
   ASSERT_TRUE(update().ok());

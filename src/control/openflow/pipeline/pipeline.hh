@@ -28,7 +28,7 @@ struct PipelineOptions {
   /// Numbers of the ports that there are, or may be, each below LiveView::kPorts. LOCAL is one, too, if it is named.
   std::vector<uint32_t> ports;
   /// Entries of a table.
-  uint32_t most_entries = 1u << 20;
+  uint32_t most_entries = 1u << 21;
   /// Words of programs and groups.
   uint32_t most_words = 1u << 25;
 };

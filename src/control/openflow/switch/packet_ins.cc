@@ -2,7 +2,6 @@
 /// How packets of workers become messages.
 
 #include <algorithm>
-#include <array>
 
 #include "control/openflow/switch/switch.hh"
 #include "tables/key/key_fields.hh"

@@ -1,7 +1,5 @@
 #include "control/openflow/switch/switch_datapath.hh"
 
-#include "headrace/timestamp.hh"
-
 namespace headrace::openflow {
 
 ClosedPorts SwitchDatapath::closed_ports() const {
@@ -26,14 +24,15 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
 
 void SwitchDatapath::count(const Visits* visits, int n) {
   const Time now = clock_();
-  EntryCounters& entries = pipeline_.entry_counters();
-  for (int i = 0; i < n; ++i)
-    if (visits[i].entries[0] != Visits::kNone) entries.prefetch(visits[i].entries[0]);
+  const EntryCounters::Mine entries = pipeline_.entry_counters().mine();
+  if (!pipeline_.entry_counters().nearby())
+    for (int i = 0; i < n; ++i)
+      if (visits[i].entries[0] != Visits::kNone) __builtin_prefetch(&entries[visits[i].entries[0]], 1);
   for (int i = 0; i < n; ++i) {
     const Visits& met = visits[i];
     const uint32_t length = met.length();
     for (uint32_t k = 0; k < Visits::kMost && met.entries[k] != Visits::kNone; ++k)
-      entries.add(met.entries[k], 1, length, now);
+      EntryCounters::add(entries, met.entries[k], 1, length, now);
     if (met.missed() != 0) [[unlikely]]
       pipeline_.miss_counters().add(met.missed() - 1, 1, length, now);
     if (met.group != 0) pipeline_.groups().counters().add(met.group - 1, 1, length, now);
@@ -81,7 +80,7 @@ uint32_t SwitchDatapath::normal(const Packet& frame, uint32_t in_port) {
   uint16_t network = 0;
   if (frame.length() >= kAddresses + kTag && bytes[12] == 0x81 && bytes[13] == 0)
     network = static_cast<uint16_t>((bytes[14] & 0xf) << 8 | bytes[15]);
-  const auto now = static_cast<uint32_t>(clock_() / Timestamp::kSecond);
+  const uint32_t now = seconds();
   if (in_port <= port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
   return addresses_.find(to, network, now).value_or(port::kFlood);
 }

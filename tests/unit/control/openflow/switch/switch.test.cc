@@ -6,15 +6,18 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "elements/openflow/interpreter.hh"
 #include "support/openflow_channel.hh"
 #include "support/test_router.hh"
 #include "unit/control/openflow/pipeline_messages.hh"
+#include "unit/tables/host_mirror.hh"
 
 namespace headrace::openflow {
 namespace {
@@ -322,6 +325,26 @@ TEST_F(SwitchTest, SendsManyEntriesInParts) {
     EXPECT_EQ(reply.flags != 0, entries < kEntries);
   }
   EXPECT_EQ(entries, kEntries);
+}
+
+/// Whoever copies the tables for a device waits for the control thread, which may be waiting for readers.
+TEST_F(SwitchTest, ReadersThatWaitForTheTablesAreNone) {
+  start();
+  std::atomic<bool> reads{false}, locked{false};
+  std::thread worker([&] {
+    const rcu::Reader reader;
+    reads = true;
+    while (!locked) std::this_thread::yield();
+    HostMirror mirror;
+    (void)under_test->datapath()->mirror(mirror);
+  });
+  while (!reads) std::this_thread::yield();
+  {
+    const std::lock_guard guard(under_test->datapath()->lock());
+    locked = true;
+    rcu::synchronize();
+  }
+  worker.join();
 }
 
 TEST_F(SwitchTest, TellsWhatItIs) {
