@@ -15,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "elements/openflow/interpreter.hh"
 #include "support/openflow_channel.hh"
@@ -338,6 +339,27 @@ TEST_F(SwitchTest, SendsManyEntriesInParts) {
     EXPECT_EQ(reply.flags != 0, entries < kEntries);
   }
   EXPECT_EQ(entries, kEntries);
+}
+
+/// Of packets that no entry matches only controllers of 1.0 hear.
+TEST_F(SwitchTest, TellsOfMissesByVersion) {
+  start();
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 1);
+  EXPECT_TRUE(nothing_comes());
+  const int of_1_3 = std::exchange(fd, -1);
+  version = Version::k1_0;
+  greet();
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 0);
+  const PacketIn in = receive_body<PacketIn>();
+  EXPECT_EQ(in.reason, PacketInReason::kNoMatch);
+  EXPECT_EQ(in.total_len, 60);
+  uint8_t byte;
+  EXPECT_LT(recv(of_1_3, &byte, 1, 0), 0);
+  close(of_1_3);
 }
 
 /// Whoever copies the tables for a device waits for the control thread, which may be waiting for readers.
