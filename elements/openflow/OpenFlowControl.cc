@@ -219,6 +219,7 @@ void OpenFlowControl::add_handlers(Handlers& handlers) {
   handlers.read("flows", [this] { return switch_->describe_flows(); })
       .read("groups", [this] { return switch_->describe_groups(); })
       .read("meters", [this] { return switch_->describe_meters(); })
+      .read("addresses", [this] { return switch_->describe_addresses(); })
       .read("ports", [this] { return switch_->describe_ports(); });
   // The channel belongs to the control thread.
   const auto on_control_thread = [this, &handlers](const char* name, std::string (Switch::*describe)() const) {

@@ -245,6 +245,67 @@ TEST(OpenFlowTables, DoesTheSameOnEveryCarrier) {
   }
 }
 
+/// What ports and fail modes say, on every carrier.
+TEST(OpenFlowTables, ObeysPortsAndFailModes) {
+  OpenFlowRules rules;
+  OpenFlowEntry entry;
+  entry.program.apply = {op_output(2)};
+  rules.entries.push_back(entry);
+  const auto datapath = std::make_shared<TestDatapath>(rules);
+  ASSERT_TRUE(openflow::publish_datapath("ports", datapath));
+  TestRouter r(graph_of_switch("ports"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto push = [&](uint32_t in_port, bool stp = false) {
+    const std::string to = stp ? from_hex("0180c2000000") : from_hex("020000000001");
+    const std::string bytes = to + from_hex("020000000002 88b5") + std::string(46, '\0');
+    Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    p->set_anno_u8(anno_offset::kPaint, static_cast<uint8_t>(in_port - 1));
+    r.push("t", p);
+  };
+  const auto change = [&](const std::function<void()>& action) {
+    action();
+    Errors errors;
+    EXPECT_TRUE(r.router().update_devices(errors).ok()) << errors.str();
+  };
+  const auto left = [&](uint32_t port) { return capture(r, fmt::format("c{}", port - 1)).seen().size(); };
+  const auto count = [&](uint32_t port) { return datapath->port_counters().sum(port); };
+  push(1);
+  push(2);  // never back
+  EXPECT_EQ(left(2), 1u);
+  change([&] {
+    datapath->closed.any = true;
+    datapath->closed.no_receive.set(3, true);
+    datapath->closed.no_receive_stp.set(4, true);
+  });
+  for (const uint32_t port : {3, 4}) {
+    push(port);
+    push(port, true);
+    EXPECT_EQ(count(port).rx_packets, 1u);
+    EXPECT_EQ(count(port).rx_dropped, 1u);
+  }
+  EXPECT_EQ(left(2), 3u);
+  change([&] { datapath->closed.no_forward.set(2, true); });
+  push(1);
+  EXPECT_EQ(left(2), 3u);
+  EXPECT_EQ(count(1).rx_packets, 2u);
+  EXPECT_EQ(count(2).tx_packets, 3u);
+  EXPECT_EQ(count(2).tx_bytes, 180u);
+  EXPECT_EQ(count(2).tx_dropped, 1u);
+  change([&] {
+    datapath->alone = true;
+    datapath->normal_port = 5;
+  });
+  push(1);
+  EXPECT_EQ(left(5), 1u);
+  datapath->normal_port = 2;
+  push(1);
+  EXPECT_EQ(left(2), 3u);
+  EXPECT_EQ(count(2).tx_dropped, 2u);
+  uint64_t drops = 0;
+  for (const Router::Drop& drop : r.router().drops()) drops += drop.packets;
+  EXPECT_EQ(drops, 5u);
+}
+
 TEST(OpenFlowTables, NamesMistakes) {
   TestRouter none("Idle -> OpenFlowTables(nothing) -> Discard;");
   EXPECT_FALSE(none.ok());

@@ -291,7 +291,8 @@ class Client:
                 for at in range(8, len(body), 112)}
 
 
-@pytest.mark.parametrize("options", [(), ("--mode", "device", "--backend", "reference")], ids=["cpu", "reference"])
+@pytest.mark.parametrize("options", [(), ("--mode", "device", "--backend", "reference"),
+                                     ("--mode", "fixed=0.5", "--backend", "reference")], ids=["cpu", "reference", "mixed"])
 def test_no_packet_behind_a_barrier_meets_the_old_entry(tmp_path, options):
     """Under traffic: what has left by a port when a barrier is answered is all that leaves by it."""
     source = "s :: TrafficSource(RATE 20000) -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"
@@ -315,9 +316,10 @@ def test_no_packet_behind_a_barrier_meets_the_old_entry(tmp_path, options):
         assert entry == sent[2] + sent[3]
 
 
-def test_the_next_configuration_goes_on(tmp_path):
+@pytest.mark.parametrize("options", [("-R",), ("-R", "--mode", "device", "--backend", "reference")], ids=["cpu", "reference"])
+def test_the_next_configuration_goes_on(tmp_path, options):
     source = "TrafficSource(RATE 5000) -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"
-    with Switch(tmp_path, inputs=source, options=("-R",)) as switch:
+    with Switch(tmp_path, inputs=source, options=options) as switch:
         switch.ofctl("OpenFlow13", "add-flow", "in_port=1,actions=output:2")
         switch.ofctl("OpenFlow13", "add-group", "group_id=1,type=all,bucket=output:2")
         monitor = switch.monitor("OpenFlow13", "65534")
@@ -331,6 +333,13 @@ def test_the_next_configuration_goes_on(tmp_path):
             assert count() > before
             assert all(now >= then for port in ports for now, then in zip(switch.ports()[port], ports[port]))
             assert "group_id=1" in switch.ofctl("OpenFlow13", "dump-groups")
+            # One port less: controllers hear of it, and entries that name it drop.
+            text = (tmp_path / "switch.click").read_text().replace("Idle -> [2] sw;", "").replace("sw[2] -> ToDump(out3.pcap, UNBUFFERED true);", "")
+            switch.write("hotconfig", text)
+            switch.wait(lambda: re.search(r"PORT_STATUS .*: DEL: 3\(port3\)", switch.messages()))
+            assert set(switch.ports()) == {1, 2}
+            switch.write("hotconfig", (tmp_path / "switch.click").read_text())
+            switch.wait(lambda: re.search(r"PORT_STATUS .*: ADD: 3\(port3\)", switch.messages()))
             # The same connection hears of what the new configuration does.
             switch.ofctl("OpenFlow13", "add-flow", "in_port=3,actions=CONTROLLER:65535")
             switch.send(3, ARP)
@@ -373,6 +382,7 @@ def test_normal_learns(tmp_path):
         switch.send(1, UDP)
         switch.leaves(3, UDP, UDP)
         switch.leaves(2, UDP)
+        assert switch.read("sw/control.addresses") == "02-00-00-00-00-0A 1 0\n02-00-00-00-00-0B 3 0\n"
 
 
 def test_standalone_until_a_controller_comes(tmp_path):

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -252,7 +253,7 @@ std::string Switch::describe_flows() const {
   FlowRequest<MultipartType::kFlow> all;
   std::vector<FlowStats> flows;
   {
-    const std::lock_guard guard(datapath_->lock());
+    const auto guard = datapath_->look();
     uint32_t cursor = 0;
     (void)pipeline_.flow_stats(all, datapath_->now(), cursor, SIZE_MAX, flows);
   }
@@ -266,7 +267,7 @@ std::string Switch::describe_flows() const {
 
 std::string Switch::describe_groups() const {
   static constexpr const char* kTypes[] = {"all", "select", "indirect", "ff"};
-  const std::lock_guard guard(datapath_->lock());
+  const auto guard = datapath_->look();
   std::string text;
   for (const GroupDescription& group : pipeline_.group_descriptions()) {
     const GroupStats stats = pipeline_.group_stats(group.group, datapath_->now()).front();
@@ -286,7 +287,7 @@ std::string Switch::describe_groups() const {
 }
 
 std::string Switch::describe_meters() const {
-  const std::lock_guard guard(datapath_->lock());
+  const auto guard = datapath_->look();
   std::vector<MeterConfig> configs;
   std::vector<MeterStats> stats;
   (void)pipeline_.meter_configurations(meter::kAll, configs);
@@ -304,6 +305,16 @@ std::string Switch::describe_meters() const {
       text += fmt::format(",packets:{}", stats[i].bands[k].packets);
     }
     text += "\n";
+  }
+  return text;
+}
+
+std::string Switch::describe_addresses() const {
+  std::string text;
+  for (const MacTable::Known& known : datapath_->addresses().known(datapath_->seconds())) {
+    std::array<uint8_t, 6> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(known.address >> (40 - 8 * i));
+    text += fmt::format("{} {} {}\n", EtherAddress(bytes).unparse(), unparse_port(known.port), known.network);
   }
   return text;
 }
@@ -338,7 +349,7 @@ std::string Switch::describe_ports() const {
   std::vector<Port> ports;
   std::vector<PortStats> stats;
   {
-    const std::lock_guard guard(datapath_->lock());
+    const auto guard = datapath_->look();
     ports = datapath_->ports().descriptions();
     (void)datapath_->ports().statistics({}, datapath_->now(), stats);
   }

@@ -90,6 +90,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   std::string describe_ports() const;
   std::string describe_groups() const;
   std::string describe_meters() const;
+  std::string describe_addresses() const;
   /// Control thread, or while it stands: what the channel and the queues have counted, and who is connected.
   std::string describe_counters() const;
   std::string describe_controllers() const;

@@ -1,7 +1,5 @@
 #include "control/openflow/switch/switch_datapath.hh"
 
-#include "headrace/timestamp.hh"
-
 namespace headrace::openflow {
 
 ClosedPorts SwitchDatapath::closed_ports() const {
@@ -82,7 +80,7 @@ uint32_t SwitchDatapath::normal(const Packet& frame, uint32_t in_port) {
   uint16_t network = 0;
   if (frame.length() >= kAddresses + kTag && bytes[12] == 0x81 && bytes[13] == 0)
     network = static_cast<uint16_t>((bytes[14] & 0xf) << 8 | bytes[15]);
-  const auto now = static_cast<uint32_t>(clock_() / Timestamp::kSecond);
+  const uint32_t now = seconds();
   if (in_port <= port::kMax || in_port == port::kLocal) addresses_.learn(from, network, in_port, now);
   return addresses_.find(to, network, now).value_or(port::kFlood);
 }

@@ -13,6 +13,8 @@
 #include "control/openflow/switch/packet_in_queue.hh"
 #include "control/openflow/switch/ports.hh"
 #include "control/openflow/switch/shared_port_set.hh"
+#include "headrace/rcu.hh"
+#include "headrace/timestamp.hh"
 #include "tables/mac/mac_table.hh"
 #include "tables/openflow/datapath.hh"
 
@@ -37,7 +39,7 @@ class SwitchDatapath final : public Datapath {
   // Workers
   OpenFlowView view() const override { return pipeline_.view(); }
   OpenFlowView mirror(Mirror& mirror) const override {
-    const std::lock_guard guard(lock_);
+    const auto guard = look();
     return pipeline_.mirror(mirror);
   }
   bool drops_fragments() const override { return drops_fragments_.load(std::memory_order_relaxed); }
@@ -54,6 +56,11 @@ class SwitchDatapath final : public Datapath {
 
   /// Guards pipeline and ports: the control thread changes them, others look at them.
   std::mutex& lock() const { return lock_; }
+  /// The same lock for other threads. Who holds it may be waiting for readers, so this thread is none meanwhile.
+  std::unique_lock<std::mutex> look() const {
+    const rcu::Offline offline;
+    return std::unique_lock(lock_);
+  }
   OpenFlowPipeline& pipeline() { return pipeline_; }
   SwitchPorts& ports() { return ports_; }
   const SwitchPorts& ports() const { return ports_; }
@@ -61,6 +68,8 @@ class SwitchDatapath final : public Datapath {
   PacketInQueue& packet_ins() { return packet_ins_; }
   MacTable& addresses() { return addresses_; }
   Time now() const { return clock_(); }
+  /// The time of addresses().
+  uint32_t seconds() const { return static_cast<uint32_t>(clock_() / Timestamp::kSecond); }
 
   void set_drops_fragments(bool on) { drops_fragments_.store(on, std::memory_order_relaxed); }
   void set_alone(bool on) { alone_.store(on, std::memory_order_relaxed); }
