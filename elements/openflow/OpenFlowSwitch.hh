@@ -27,7 +27,7 @@ namespace headrace {
 /// several. They get packet-ins and other messages of the kind when they have asked by set-config.
 /// FAIL: what the switch does without a CONTROLLER for LOST_AFTER. secure: it goes on by its tables. standalone: it is a
 /// learning switch until one is back; the tables stay. Default secure.
-/// FLOWS: a file of entries as `ovs-ofctl add-flows` reads them, which are there from the start.
+/// FLOWS: a file of entries as `ovs-ofctl add-flows` reads them, which a new switch has from the start.
 /// LOCAL true: the last input and output are the port LOCAL, the host's: KernelTap. Default false.
 /// VERSIONS: "1.0", "1.3" or "1.0 1.3". Default both.
 /// PRIVATE_KEY, CERTIFICATE, CA_CERTIFICATE: files in PEM form for ssl: and pssl:.

@@ -201,8 +201,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
       }
     }
     uint32_t* const key = keys + static_cast<uint32_t>(m) * words;
-    if (!parse_usual_frame(p, in_port(paint), words, key))
-      std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
+    if (!parse_usual_frame(p, in_port(paint), words, key)) std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
     looked_up[m++] = static_cast<uint16_t>(i);
   }
   if (has_entries) {

@@ -43,6 +43,14 @@ def test_a_flood_delays_neither_forwarding_nor_echo(tmp_path):
         return {int(port): (int(rx), int(tx)) for port, rx, tx in
                 re.findall(r"port +(\d+): rx pkts=(\d+),.*?tx pkts=(\d+),", text, re.S)}
 
+    def echo_times(seconds):
+        """In milliseconds."""
+        times, end = [], time.monotonic() + seconds
+        while time.monotonic() < end or len(times) < 10:
+            times += map(float, re.findall(r"time=([\d.]+) ms", ofctl("ping", target)))
+            time.sleep(0.1)
+        return times
+
     router = subprocess.Popen([HEADRACE, "run", "-q", "-w", "1", "flood.click"], cwd=tmp_path)
     monitor = None
     try:
@@ -50,6 +58,7 @@ def test_a_flood_delays_neither_forwarding_nor_echo(tmp_path):
             assert router.poll() is None
             time.sleep(0.02)
         ofctl("add-flow", target, "in_port=2,actions=output:3")
+        quiet = echo_times(0.5)
         ofctl("add-flow", target, "in_port=1,actions=CONTROLLER:64")
         with open(tmp_path / "monitor", "w") as log:
             monitor = subprocess.Popen(["ovs-ofctl", "-O", "OpenFlow13", "monitor", target, "65534"], cwd=tmp_path, stdout=log,
@@ -59,21 +68,18 @@ def test_a_flood_delays_neither_forwarding_nor_echo(tmp_path):
             assert router.poll() is None and monitor.poll() is None
             time.sleep(0.02)
         begun, before, said_before = time.monotonic(), ports(), said()
-        echoes = ""
-        while time.monotonic() < begun + 2:
-            echoes += ofctl("ping", target)
-            time.sleep(0.1)
+        flooded = echo_times(2)
         after, said_after = ports(), said()
         seconds = time.monotonic() - begun
         messages = said_after - said_before
-        assert RATE * seconds * 0.5 < messages < RATE * seconds * 1.2 + BURST
+        assert 0 < messages < RATE * seconds * 1.2 + BURST
         # Far more came than controllers hear of.
         assert after[1][0] - before[1][0] > 100 * messages
+        # The machine may have other work, but nothing is lost.
         received, sent = after[2][0] - before[2][0], after[3][1] - before[3][1]
-        assert WIRE_RATE * seconds * 0.9 < received < WIRE_RATE * seconds * 1.1
+        assert WIRE_RATE * seconds * 0.5 < received < WIRE_RATE * seconds * 1.1
         assert abs(received - sent) <= 256  # on their way when they were counted
-        times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", echoes)]
-        assert len(times) >= 20 and statistics.median(times) < 20, echoes
+        assert statistics.median(flooded) < 5 * statistics.median(quiet) + 20, (quiet, flooded)
     finally:
         for process in filter(None, (monitor, router)):
             process.send_signal(signal.SIGINT)

@@ -291,7 +291,8 @@ class Client:
                 for at in range(8, len(body), 112)}
 
 
-@pytest.mark.parametrize("options", [(), ("--mode", "device", "--backend", "reference")], ids=["cpu", "reference"])
+@pytest.mark.parametrize("options", [(), ("--mode", "device", "--backend", "reference"),
+                                     ("--mode", "fixed=0.5", "--backend", "reference")], ids=["cpu", "reference", "mixed"])
 def test_no_packet_behind_a_barrier_meets_the_old_entry(tmp_path, options):
     """Under traffic: what has left by a port when a barrier is answered is all that leaves by it."""
     source = "s :: TrafficSource(RATE 20000) -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"

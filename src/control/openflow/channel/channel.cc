@@ -280,12 +280,12 @@ Connection& Channel::carrier(Connection& main) {
   return carriers.empty() ? main : *carriers[packet_in_turn_++ % carriers.size()];
 }
 
-void Channel::packet_in(const PacketIn& packet, bool by_miss_send_len) {
+void Channel::packet_in(const PacketIn& packet, bool by_miss_send_len, bool only_1_0) {
   Message message;
   message.body = packet;
   for (auto& [id, entry] : entries_) {
     Connection& connection = *entry.connection;
-    if (!connection.wants(message.body)) continue;
+    if (!connection.wants(message.body) || (only_1_0 && connection.version() != Version::k1_0)) continue;
     const bool cut = by_miss_send_len && packet.buffer != kNoBuffer && connection.miss_send_len() < packet.data.size();
     if (!cut) {
       carrier(connection).notify(message);

@@ -71,8 +71,8 @@ class Channel final : private Connection::Host {
   /// For each connection that has agreed on a version and not ended, auxiliary ones, too.
   void each(const std::function<void(Connection&)>& action);
   /// Sends a packet-in to whom it concerns. With `by_miss_send_len` each controller gets as much of a buffered packet as
-  /// it asked for by set-config; without, all of `data`.
-  void packet_in(const PacketIn& message, bool by_miss_send_len);
+  /// it asked for by set-config; without, all of `data`. With `only_1_0` those who speak 1.3 do not hear of it.
+  void packet_in(const PacketIn& message, bool by_miss_send_len, bool only_1_0 = false);
   void flow_removed(const FlowRemoved& message) { notify(message); }
   void port_status(const PortStatus& message) { notify(message); }
   /// Whether any controller would get a packet-in for this reason.

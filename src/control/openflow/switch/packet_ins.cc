@@ -43,7 +43,8 @@ void Switch::send_packet_in(const QueuedPacketIn& in) {
   const bool cut = message.buffer != kNoBuffer && !by_miss_send_len;
   const size_t bytes = cut ? std::min<size_t>(message.total_len, in.max_length) : message.total_len;
   message.data.assign(data, data + bytes);
-  channel_->packet_in(message, by_miss_send_len);
+  // In 1.3 a packet that no entry has matched, not even one for that, is dropped.
+  channel_->packet_in(message, by_miss_send_len, in.entry == Visits::kNone);
   if (message.buffer == kNoBuffer) packet->kill();
 }
 

@@ -81,6 +81,7 @@ constexpr Fact kFacts[] = {
      "also shown while the host has the device down, and then EPERM if it is to be cleared"},
     {"OFPPC_NO_RECV", Where::kBoth, "1.0: but frames to 01:80:c2:00:00:00 come in"},
     {"OFPPC_NO_FWD", Where::kBoth, ""},
+    {"OFPPC_NO_PACKET_IN", Where::kHost, "stops misses, not what entries send to controllers"},
     {"OFPPC_NO_STP", Where::kHost, "kept and shown; there is no spanning tree"},
     {"OFPPC_NO_RECV_STP", Where::kBoth, "frames to 01:80:c2:00:00:00 are dropped"},
     {"OFPPS_BLOCKED", Where::kUnused, "nothing blocks ports for loops"},

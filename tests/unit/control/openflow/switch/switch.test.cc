@@ -6,15 +6,21 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <array>
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <thread>
+#include <utility>
 
 #include "elements/openflow/interpreter.hh"
 #include "support/openflow_channel.hh"
+#include "support/openflow_messages.hh"
+#include "support/source_dir.hh"
 #include "support/test_router.hh"
 #include "unit/control/openflow/pipeline_messages.hh"
 #include "unit/tables/host_mirror.hh"
@@ -73,6 +79,12 @@ struct SwitchTest : ::testing::Test, SwitchHost {
     auto setup = under_test->prepare(options, errors);
     ASSERT_TRUE(setup) << errors.str();
     under_test->adopt(options, std::move(setup), this);
+    greet();
+  }
+  /// Connects as a controller.
+  void greet() {
+    if (fd >= 0) close(fd);
+    framer_ = Framer();
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
     const sockaddr_un address = unix_socket_address(folder.file("mgmt"));
     ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -105,6 +117,8 @@ struct SwitchTest : ::testing::Test, SwitchHost {
     (void)encode(message, bytes);
     ASSERT_EQ(::send(fd, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   }
+  /// Bytes that may be no message.
+  void send_bytes(std::span<const uint8_t> bytes) { (void)!::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   std::optional<Message> next() {
     auto bytes = framer_.next();
     if (bytes.empty()) {
@@ -327,6 +341,27 @@ TEST_F(SwitchTest, SendsManyEntriesInParts) {
   EXPECT_EQ(entries, kEntries);
 }
 
+/// Of packets that no entry matches only controllers of 1.0 hear.
+TEST_F(SwitchTest, TellsOfMissesByVersion) {
+  start();
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 1);
+  EXPECT_TRUE(nothing_comes());
+  const int of_1_3 = std::exchange(fd, -1);
+  version = Version::k1_0;
+  greet();
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 0);
+  const PacketIn in = receive_body<PacketIn>();
+  EXPECT_EQ(in.reason, PacketInReason::kNoMatch);
+  EXPECT_EQ(in.total_len, 60);
+  uint8_t byte;
+  EXPECT_LT(recv(of_1_3, &byte, 1, 0), 0);
+  close(of_1_3);
+}
+
 /// Whoever copies the tables for a device waits for the control thread, which may be waiting for readers.
 TEST_F(SwitchTest, ReadersThatWaitForTheTablesAreNone) {
   start();
@@ -345,6 +380,55 @@ TEST_F(SwitchTest, ReadersThatWaitForTheTablesAreNone) {
     rcu::synchronize();
   }
   worker.join();
+}
+
+/// Damaged messages between right ones, with packets: whatever becomes of them, the switch answers.
+TEST_F(SwitchTest, SurvivesDamagedMessages) {
+  if (!std::filesystem::is_directory(kSourceDir)) GTEST_SKIP() << "the source tree is not on this machine";
+  std::mt19937 random(42);
+  for (const Version spoken : {Version::k1_3, Version::k1_0}) {
+    std::vector<Bytes> messages;
+    for (const char* name : {"samples_1", "ovs_ofctl_1"}) {
+      Framer whole;
+      whole.add(read_file(std::filesystem::path(kSourceDir) / "tests/data/openflow" /
+                          (name + std::string(spoken == Version::k1_0 ? "0.bin" : "3.bin"))));
+      for (auto one = whole.next(); !one.empty(); one = whole.next()) messages.emplace_back(one.begin(), one.end());
+    }
+    ASSERT_GT(messages.size(), 30u);
+    version = spoken;
+    if (under_test) {
+      greet();
+    } else {
+      start();
+    }
+    int answered = 0;
+    for (int i = 0; i < 1500; ++i) {
+      Bytes message = messages[random() % messages.size()];
+      for (int n = static_cast<int>(random() % 4); n > 0 && message.size() > kHeaderBytes; --n)
+        message[kHeaderBytes + random() % (message.size() - kHeaderBytes)] = static_cast<uint8_t>(random());
+      send_bytes(message);
+      time += 1'000'000;
+      round();
+      if (i % 4 == 0) (void)meet(14 + static_cast<uint32_t>(random() % 90));
+      (void)work();
+      if (i % 50 != 0) continue;
+      // A role or a hello may have ended it.
+      send_bytes(std::array<uint8_t, 8>{static_cast<uint8_t>(spoken), 2, 0, 8, 0, 0, 0, 99});
+      bool there = false;
+      for (int k = 0; k < 200 && !there; ++k) {
+        round();
+        (void)work();
+        for (auto one = next(); one && !there; one = next())
+          there = one->type() == MessageType::kEchoReply && one->xid == 99;
+      }
+      answered += there ? 1 : 0;
+      if (!there) greet();
+    }
+    EXPECT_GT(answered, 15);
+  }
+  greet();
+  send(BarrierRequest{}, 77);
+  while (receive().xid != 77) (void)work();
 }
 
 TEST_F(SwitchTest, TellsWhatItIs) {
