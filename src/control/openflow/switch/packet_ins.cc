@@ -36,7 +36,8 @@ void Switch::send_packet_in(const QueuedPacketIn& in) {
   if (in.tunnel_id != 0) add_field(message.match.key, kTunnelId, in.tunnel_id);
   // Packets that no entry has matched are for whoever set miss_send_len (OpenFlow 1.0.0, section 5.3.2); so are those with
   // a TTL that is not valid.
-  const bool by_miss_send_len = in.entry == Visits::kNone || in.reason == PacketInReason::kInvalidTtl;
+  const bool missed = in.reason == PacketInReason::kNoMatch && in.entry == Visits::kNone;
+  const bool by_miss_send_len = missed || in.reason == PacketInReason::kInvalidTtl;
   const bool whole = in.max_length == kWholePacket && !by_miss_send_len;
   const uint8_t* const data = packet->data();
   if (!whole) message.buffer = buffers_.store(packet, in.in_port, datapath_->now());
@@ -44,7 +45,7 @@ void Switch::send_packet_in(const QueuedPacketIn& in) {
   const size_t bytes = cut ? std::min<size_t>(message.total_len, in.max_length) : message.total_len;
   message.data.assign(data, data + bytes);
   // In 1.3 a packet that no entry has matched, not even one for that, is dropped.
-  channel_->packet_in(message, by_miss_send_len, in.entry == Visits::kNone);
+  channel_->packet_in(message, by_miss_send_len, missed);
   if (message.buffer == kNoBuffer) packet->kill();
 }
 

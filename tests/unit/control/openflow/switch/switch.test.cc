@@ -285,6 +285,14 @@ TEST_F(SwitchTest, KeepsPacketsForControllers) {
   send(out);
   EXPECT_EQ(receive_error(), "BAD_ACTION/BAD_OUT_PORT");
   out.actions = {output(port::kTable)};
+  out.actions = {output(port::kController, 30)};  // an answer of a kind
+  send(out);
+  rounds();
+  (void)work();
+  const PacketIn back = receive_body<PacketIn>();
+  EXPECT_EQ(back.reason, PacketInReason::kAction);
+  EXPECT_EQ(back.total_len, 60);
+  out.actions = {output(port::kTable)};
   out.data.resize(13);
   send(out);
   EXPECT_EQ(receive_error(), "BAD_REQUEST/BAD_PACKET");
