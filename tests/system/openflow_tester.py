@@ -85,8 +85,8 @@ def interface(switch, port):
     return f"{switch}{port}"
 
 
-def start_headrace(host, folder, version):
-    """Both switches in one process of Headrace."""
+def start_headrace(host, folder, version, options=()):
+    """Both switches in one process of Headrace, which gets these options."""
     text = ""
     for switch, dpid, versions in ("target", TARGET_DPID, version[-2:].replace("1", "1.")), ("tester", TESTER_DPID, "1.3"):
         text += f"{switch} :: OpenFlowSwitch({dpid}, CONTROLLER tcp:127.0.0.1:{CONTROLLER_PORT}, VERSIONS {versions});\n"
@@ -96,7 +96,7 @@ def start_headrace(host, folder, version):
                      f" -> Queue(10000) -> ToDevice({name}, METHOD AF_PACKET);\n")
     (folder / "switches.click").write_text(text)
     log = open(folder / "headrace.log", "w")
-    return host.start(BINARY.resolve(), "run", "-q", folder / "switches.click", stdout=log, stderr=log)
+    return host.start(BINARY.resolve(), "run", "-q", *options, folder / "switches.click", stdout=log, stderr=log)
 
 
 def _copy(paths, cases, folder):

@@ -4,7 +4,7 @@
 /// host or refused is found out by adding an entry to the pipeline, from the message's bytes to the program that workers and
 /// devices read; which errors are sent, by reading the sources. What is left, reasons above all, says kFacts.
 ///
-/// HEADRACE_WRITE_DOCS=1 writes the page.
+/// HEADRACE_WRITE_DOCS=1 headrace_tests --gtest_filter='OpenFlowPage.*' writes them.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -19,6 +19,7 @@
 
 #include "control/openflow/errors.hh"
 #include "pipeline_messages.hh"
+#include "stored_data.hh"
 #include "support/source_dir.hh"
 
 namespace headrace::openflow {
@@ -585,7 +586,9 @@ std::string support_page() {
   return page + errors_table();
 }
 
-TEST(OpenFlowPage, SaysOfEachDefinitionWhatBecomesOfIt) {
+using OpenFlowPage = StoredData;
+
+TEST_F(OpenFlowPage, SaysOfEachDefinitionWhatBecomesOfIt) {
   const std::string page = support_page();
   const std::string path = kSourceDir + "/docs/openflow.md";
   const auto read = [&] {
