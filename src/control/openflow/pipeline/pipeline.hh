@@ -80,8 +80,10 @@ class OpenFlowPipeline {
   /// Whether a packet that misses goes to a controller: somebody speaks 1.0.
   void set_miss_to_controller(bool on);
 
+  static constexpr uint32_t kMostLookedAt = 1u << 16;
   /// Appends the statistics of at most `most` entries that the request names, from entry `cursor` on, which begins with 0
-  /// and is changed. False if these were the last ones. An entry that stays meanwhile is shown once.
+  /// and is changed. One call looks at kMostLookedAt entries, so that it takes milliseconds at most. False if these were
+  /// the last ones. An entry that stays meanwhile is shown once.
   bool flow_stats(const FlowRequest<MultipartType::kFlow>& request, Time now, uint32_t& cursor, size_t most,
                   std::vector<FlowStats>& stats) const;
   AggregateStats aggregate_stats(const FlowRequest<MultipartType::kAggregate>& request) const;

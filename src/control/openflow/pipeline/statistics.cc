@@ -1,6 +1,8 @@
 /// \file
 /// What a pipeline answers to requests for statistics.
 
+#include <algorithm>
+
 #include "control/openflow/pipeline/duration.hh"
 #include "control/openflow/pipeline/pipeline.hh"
 
@@ -49,7 +51,8 @@ bool OpenFlowPipeline::is_named(const FlowRequest<kType>& request, const FlowEnt
 
 bool OpenFlowPipeline::flow_stats(const FlowRequest<MultipartType::kFlow>& request, Time now, uint32_t& cursor,
                                   size_t most, std::vector<FlowStats>& stats) const {
-  for (; cursor < entries_.size() && most != 0; ++cursor) {
+  const auto end = static_cast<uint32_t>(std::min<size_t>(entries_.size(), size_t{cursor} + kMostLookedAt));
+  for (; cursor < end && most != 0; ++cursor) {
     const FlowEntry& entry = entries_[cursor];
     if (!is_named(request, entry) || !is_within(table(entry.table)->match_of(cursor), request.match.key)) continue;
     stats.push_back(stats_of(cursor, now));

@@ -41,8 +41,10 @@ bool Switch::go_on(Dump& dump, Connection& connection) {
   while (connection.unsent() < kDumpUnsent) {
     std::vector<FlowStats> stats;
     const bool more = pipeline_.flow_stats(dump.request, datapath_->now(), dump.cursor, kDumpEntries, stats);
-    request.reply_part(std::move(stats), more);
+    const bool full = stats.size() == kDumpEntries;
+    if (!more || !stats.empty()) request.reply_part(std::move(stats), more);
     if (!more) return true;
+    if (!full) return false;  // others have their turn before it looks on
   }
   return false;
 }

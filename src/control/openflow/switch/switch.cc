@@ -255,7 +255,8 @@ std::string Switch::describe_flows() const {
   {
     const auto guard = datapath_->look();
     uint32_t cursor = 0;
-    (void)pipeline_.flow_stats(all, datapath_->now(), cursor, SIZE_MAX, flows);
+    while (pipeline_.flow_stats(all, datapath_->now(), cursor, SIZE_MAX, flows)) {
+    }
   }
   std::stable_sort(flows.begin(), flows.end(), [](const FlowStats& a, const FlowStats& b) {
     return a.table != b.table ? a.table < b.table : a.priority > b.priority;
