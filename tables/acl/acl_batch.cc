@@ -257,9 +257,10 @@ struct Avx512AclSteps {
     for (uint32_t i = 0; i < kWords; i += 4)
       equal = _mm_mask_cmpeq_epi32_mask(equal, _mm_and_si128(load(key + i), load(words + kWords + i)), load(words + i));
     const uint32_t low = words[2 * kWords + kAclLow], high = words[2 * kWords + kAclHigh], ports = key[kAclPortWord];
-    const bool inside = lookup.in_range(ports >> 16, low >> 16, high >> 16) &
-                        lookup.in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
-    if ((equal == 0xf) & inside & (block != 0)) lookup.take(words, 0, 0, found);
+    // One branch for all that must hold.
+    const uint32_t outside = (lookup.in_range(ports >> 16, low >> 16, high >> 16) ? 0u : 1u) |
+                             (lookup.in_range(ports & 0xffff, low & 0xffff, high & 0xffff) ? 0u : 1u);
+    if (((equal ^ 0xfu) | outside | (block != 0 ? 0u : 1u)) == 0) lookup.take(words, 0, 0, found);
   }
 
   template <uint32_t kWords>
