@@ -1,4 +1,5 @@
-"""docs/first-router.md is right: its commands are run as root, and what they print is compared with the page."""
+"""docs/first-router.md and docs/openflow.md are right: their commands are run as root, and what they print is compared with
+the pages."""
 
 import contextlib
 import os
@@ -30,3 +31,8 @@ def walk_with_hosts(page, folder, prefix, hosts):  # noqa: F811
 def test_first_router_page(prefix, tmp_path):  # noqa: F811
     netlab.need("ping")
     walk_with_hosts("first-router.md", tmp_path, prefix, ["left", "router", "right"])
+
+
+def test_openflow_page(prefix, tmp_path):  # noqa: F811
+    netlab.need("ping", "ovs-ofctl", "ovs-testcontroller", "openssl")
+    walk_with_hosts("openflow.md", tmp_path, prefix, ["h1", "h2", "switch"])
