@@ -20,6 +20,10 @@ namespace headrace {
 namespace {
 
 constexpr int kTasksPerRound = 128;
+/// A round ends when it has taken so long: what waits for all workers to have ended theirs, such as a change of tables, waits
+/// as long. The clock is looked at after every few tasks, since it takes as long as a packet or two.
+constexpr int64_t kRoundNs = 50'000;
+constexpr int kTasksPerLook = 8;
 constexpr int kRoundsPerSelect = 64;
 constexpr uint64_t kStride1 = uint64_t{1} << 26;
 /// Rounds without work before a polling worker sleeps, and how long it then sleeps.
@@ -91,6 +95,7 @@ void Worker::list_noticed() {
 
 bool Worker::run_tasks() {
   bool worked = false;
+  const int64_t begin = heap_.size() > 1 ? now_ns() : 0;
   for (int n = 0; n < kTasksPerRound; ++n) {
     if (noticed_.load(std::memory_order_acquire)) list_noticed();
     if (heap_.empty()) break;
@@ -118,6 +123,7 @@ bool Worker::run_tasks() {
     if (runtime_.barrier_.wanted() || runtime_.stopping()) break;
     // A lone polling task ends its round soon, so that timers and the control thread do not wait.
     if (heap_.size() <= 1 && n >= 8) break;
+    if (begin != 0 && n % kTasksPerLook == kTasksPerLook - 1 && now_ns() - begin > kRoundNs) break;
   }
   return worked;
 }
