@@ -269,7 +269,7 @@ class Scene:
     each look after a write handler."""
 
     def __init__(self, conf, folder, frames):
-        text = conf.read_text()
+        text = re.sub(r"(?m)^//.*\n", "", conf.read_text())
         text = re.sub(r"(\.\./\.\./conf/)?\bdata/(?=[\w-])", f"{DATA}/", text)
         for family in "ipv4", "ipv6":
             name = f"bgp-full-{family}.txt.xz"
@@ -374,7 +374,8 @@ class Router:
             self.client.send(f"READ {handler}\r\n".encode())
         self.client.checking = False
         answers = [self.client.answer() for _ in self.reads]
-        return {handler: data for handler, (code, _, data) in zip(self.reads, answers) if code == 200}
+        # How old entries of an OpenFlow switch are is a matter of time.
+        return {handler: re.sub(r"\bduration=[\d.]+s, ", "", data) for handler, (code, _, data) in zip(self.reads, answers) if code == 200}
 
     def outputs(self):
         """By file, the frames since the last look, sorted."""
