@@ -250,7 +250,7 @@ def test_signal_ends_run_with_the_closing_table(headrace, number):
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if re.match(r" +\d+ s  in +(?!0 pps)", line):
+        if re.match(r" +\d+ s  in +(?! |0 pps)", line):
             process.send_signal(number)
             break
     rest, error = process.communicate(timeout=60)

@@ -144,11 +144,14 @@ pings || fail "no ping after a reload"
 [ "$(inside systemctl show -p MainPID --value headrace@site.service)" = "$pid" ] || fail "a reload started another process"
 
 inside systemctl stop headrace
+# Not is-active: that says no already while the router ends, and forwards.
+state=
 for _ in $(seq 40); do
-  if ! inside systemctl is-active --quiet headrace@site.service; then break; fi
+  state=$(inside systemctl show -p ActiveState --value headrace@site.service)
+  if [ "$state" = inactive ]; then break; fi
   sleep 0.25
 done
-inside systemctl is-active --quiet headrace@site.service && fail "it runs after systemctl stop headrace"
+[ "$state" = inactive ] || fail "it is $state after systemctl stop headrace"
 if pings; then fail "packets cross a router that was stopped"; fi
 
 quietly inside apt-get purge -y -q headrace
