@@ -132,6 +132,10 @@ template <uint32_t kWords, typename Steps>
   return left;
 }
 
+/// For `used`: what the entries of a block use is not known.
+template <uint32_t kWords>
+inline constexpr uint32_t kAllWords = ~uint32_t{0} >> (32 - kWords);
+
 /// How a CPU without long vectors looks into buckets and blocks.
 struct PlainAclSteps {
   /// The last group of a hash, or 0; compares the key with those before it.
@@ -149,11 +153,11 @@ struct PlainAclSteps {
   }
   template <uint32_t kWords>
   static void compare(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
-    lookup.compare(block, key, found);
+    lookup.compare(block, key, kAllWords<kWords>, found);
   }
   template <uint32_t kWords>
   static void compare_single(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
-    if (block != 0) lookup.compare(block, key, found);
+    if (block != 0) lookup.compare(block, key, kAllWords<kWords>, found);
   }
   template <uint32_t kWords>
   [[gnu::noinline]] static uint32_t tuples(const AclGeneration& table, const uint32_t* keys, uint32_t n, AclRun& run) {

@@ -40,6 +40,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
     handles.push_back({hash_of(entry.data(), tuple), static_cast<uint8_t>(tuple)});
     put(entry, handles.back());
     raise_best(tuple, entry[2 * words_ + kAclPriority]);
+    use_words(tuple, &entry[words_]);
     ++tuple_entries_[tuple];
     for (uint32_t side = 0; side < 2; ++side) {
       if (const auto item = trie_item(entry, side, tuple)) {
@@ -186,6 +187,15 @@ void AclGroups::raise_best(uint32_t tuple, uint32_t priority) {
   index_->changed(0, 1);
 }
 
+void AclGroups::use_words(uint32_t tuple, const uint32_t* mask) {
+  uint32_t& used = (*index_)[0].used[tuple];
+  uint32_t now = used;
+  for (uint32_t i = 0; i < words_; ++i) now |= (mask[i] != 0 ? 1u : 0u) << i;
+  if (now == used) return;
+  publish(used, now);
+  index_->changed(0, 1);
+}
+
 AclGeneration AclGroups::generation() const {
   return {index_->data(), {tries_[0]->view(), tries_[1]->view()}, masks_->data(), blocks_.data(), groups_.view(), seed_,
           words_};
@@ -226,6 +236,7 @@ AclGroups::Handle AclGroups::insert(const Entry& entry) {
     }
   }
   raise_best(tuple, entry[2 * words_ + kAclPriority]);
+  use_words(tuple, &entry[words_]);
   put(entry, handle);
   ++tuple_entries_[tuple];
   return handle;

@@ -32,11 +32,13 @@ class AclTrieView {
   bool operator==(const AclTrieView&) const = default;
   HEADRACE_SHADER AclTrieView(const uint16_t* words, const uint64_t* sets) : words_(words), sets_(sets) {}
 
-  HEADRACE_SHADER uint64_t tuples(uint32_t address) const {
-    uint32_t word = load_shared(words_ + (address >> 16));
-    if (word & kNode) word = load_shared(words_ + at(word, address >> 8 & 0xff));
-    if (word & kNode) word = load_shared(words_ + at(word, address & 0xff));
-    return set(word);
+  /// The word of the first level for an address.
+  HEADRACE_SHADER uint32_t first(uint32_t address) const { return load_shared(words_ + (address >> 16)); }
+  /// A step down: the word that a node has for a byte; a word that is no node stays. Without a branch that depends on it.
+  HEADRACE_SHADER uint32_t below(uint32_t word, uint32_t byte) const {
+    const uint32_t is_node = 0u - (word >> 15);
+    const uint32_t under = load_shared(words_ + (static_cast<uint32_t>(at(word, byte)) & is_node));
+    return word ^ ((word ^ under) & is_node);
   }
   HEADRACE_SHADER uint64_t set(uint32_t number) const { return load_shared(sets_ + number); }
   /// The index of a node's word.
@@ -94,6 +96,8 @@ struct alignas(64) AclCell {
 struct alignas(64) AclIndex {
   /// No entry of the tuple, or of one with a higher number, has a better priority.
   uint32_t best[kAclTuples];
+  /// Words of a key, a bit each, of which no other one is under the mask of an entry of the tuple.
+  uint32_t used[kAclTuples];
   /// Tuples with entries that are for a large part of all values of word 0 or 1: never pruned by that word.
   uint64_t wide[2];
   /// The number of the last commit.
@@ -161,38 +165,67 @@ class AclLookup {
 
   HEADRACE_SHADER AclMatch find(const uint32_t* key) const {
     AclMatch found;
-    for (uint64_t left = tuples_of(key); left != 0; left &= left - 1) {
-      const uint32_t tuple = lowest_bit(left);
-      if (load_shared(&table_.index->best[tuple]) < found.priority) break;
+    uint64_t left = tuples_of(key);
+    if (left == 0) return found;
+    // What the next tuple needs is loaded with what this one needs: a device waits for each load that depends on another.
+    uint32_t tuple = lowest_bit(left);
+    uint32_t best = load_shared(&table_.index->best[tuple]), used = load_shared(&table_.index->used[tuple]);
+    while (best >= found.priority) {
       const uint32_t hash = hash_of(key, tuple);
+      left &= left - 1;
+      tuple = left != 0 ? lowest_bit(left) : tuple;
+      best = load_shared(&table_.index->best[tuple]);
+      const uint32_t next_used = load_shared(&table_.index->used[tuple]);
       table_.groups.each(hash, [&](uint32_t block) {
-        compare(block, key, found);
+        compare(block, key, used, found);
         return false;
       });
+      if (left == 0) break;
+      used = next_used;
     }
     return found;
   }
 
   /// The tuples that may have an entry for a key.
   HEADRACE_SHADER uint64_t tuples_of(const uint32_t* key) const {
-    return (table_.tries[0].tuples(key[0]) | load_shared(&table_.index->wide[0])) &
-           (table_.tries[1].tuples(key[1]) | load_shared(&table_.index->wide[1]));
+    // Both tries at a time, for the same reason.
+    const AclTrieView &first = table_.tries[0], &second = table_.tries[1];
+    const uint32_t a = key[0], b = key[1];
+    uint32_t x = first.first(a), y = second.first(b);
+    if ((x | y) & AclTrieView::kNode) {
+      x = first.below(x, a >> 8 & 0xff);
+      y = second.below(y, b >> 8 & 0xff);
+      x = first.below(x, a & 0xff);
+      y = second.below(y, b & 0xff);
+    }
+    return (first.set(x) | load_shared(&table_.index->wide[0])) & (second.set(y) | load_shared(&table_.index->wide[1]));
   }
   HEADRACE_SHADER uint32_t hash_of(const uint32_t* key, uint32_t tuple) const {
     return acl_hash<kWords>(key, table_.masks + tuple * kWords, table_.seed + tuple);
   }
 
-  /// Compares a key with the entries of a group from `block` on; improves `found`.
-  HEADRACE_SHADER void compare(uint32_t block, const uint32_t* key, AclMatch& found) const {
-    do {
-      const uint32_t shift = AclBlock::shift(block);
-      const uint32_t* const words = words_of(block);
-      const bool done = shift == 0   ? compare_quads<0>(words, shift, key, found)
-                        : shift == 1 ? compare_quads<1>(words, shift, key, found)
-                                     : compare_quads<2>(words, shift, key, found);
-      if (done) return;
-      block = shift == AclBlock::kLargest ? next_of(words) : 0;
-    } while (block != 0);
+  /// Compares a key with the entries of a group from `block` on; improves `found`. \param used of the group's tuple
+  HEADRACE_SHADER void compare(uint32_t block, const uint32_t* key, uint32_t used, AclMatch& found) const {
+    const uint32_t* words = words_of(block);
+    uint32_t shift = AclBlock::shift(block);
+    uint32_t first = 0, next = 0;  // the entry of the block to go on with
+    uint32_t left = 0;             // entries from `first` on that agree with the first two words of the key, a bit each
+    for (;;) {
+      // Threads of a device meet behind this loop, each with an entry that is worth a look at the rest.
+      while (left == 0) {
+        if (next == 1u << shift) {
+          block = shift == AclBlock::kLargest ? next_of(words) : 0;
+          if (block == 0) return;
+          words = words_of(block);
+          next = 0;
+        }
+        first = next;
+        next += shift < 3 ? 1u << shift : 8;
+        left = agree(words, shift, first, key);
+      }
+      if (compare_rest(words, shift, first + lowest_bit(left), key, used, found)) return;
+      left &= left - 1;
+    }
   }
   HEADRACE_SHADER const uint32_t* words_of(uint32_t block) const { return table_.cells[AclBlock::cell(block)].w; }
   HEADRACE_SHADER static uint32_t next_of(const uint32_t* words) {
@@ -201,14 +234,7 @@ class AclLookup {
   /// Makes an entry that matches, at `index` of a block, the best one, if it is. False if the entry is not in the table;
   /// the group's others may match then. Else none of them is better.
   HEADRACE_SHADER bool take(const uint32_t* block, uint32_t index, uint32_t shift, AclMatch& found) const {
-    const uint32_t* const outcome = block + AclBlock::place(kWords, shift, index, 2 * kWords);
-    const uint32_t life = load_shared(outcome + kAclLife);
-    if (life != 0 && !acl_alive(life, version_)) [[unlikely]]
-      return false;
-    const uint32_t priority = load_shared(outcome + kAclPriority), number = load_shared(outcome + kAclNumber);
-    if (priority > found.priority || (priority == found.priority && number < found.number))
-      found = {number, load_shared(outcome + kAclData), priority};
-    return true;
+    return take(outcome_of(block, index, shift), found);
   }
 
   HEADRACE_SHADER static bool in_range(uint32_t value, uint32_t low, uint32_t high) {
@@ -227,38 +253,76 @@ class AclLookup {
 #endif
   }
 
-  /// Compares a key with the entries of a block, four words at a time: of 2^kLog entries, the most that four words hold.
-  /// True if one was taken.
-  template <uint32_t kLog>
-  HEADRACE_SHADER bool compare_quads(const uint32_t* words, uint32_t shift, const uint32_t* key,
-                                     AclMatch& found) const {
-    constexpr uint32_t kEntries = 1u << kLog, kEach = 4 >> kLog;
-    constexpr uint32_t kStep = kEach < 2 ? 2 : kEach;  // words after which most comparisons are over: addresses
-    for (uint32_t first = 0; first < 1u << shift; first += kEntries) {
-      const auto load = [&](uint32_t word) { return load_quad(words + (size_t{word} << shift) + first); };
-      uint32_t equal = (1u << kEntries) - 1;
-      for (uint32_t i = 0; i < kWords && equal != 0; i += kStep) {
-        uint32_t different[kEntries] = {};
-        for (uint32_t part = i; part < i + kStep; part += kEach) {
-          const Quad value = load(part), mask = load(kWords + part);
-          for (uint32_t j = 0; j < 4; ++j)
-            different[j % kEntries] |= (key[part + j / kEntries] & mask.w[j]) ^ value.w[j];
-        }
-        for (uint32_t j = 0; j < kEntries; ++j) equal &= ~((different[j] != 0 ? 1u : 0u) << j);
-      }
-      if (equal == 0) continue;
-      const Quad low = load(2 * kWords + kAclLow);
-      const Quad high = kEach >= 2 ? low : load(2 * kWords + kAclHigh);
-      constexpr uint32_t kHigh = kEach >= 2 ? kEntries : 0;
-      const uint32_t ports = key[kAclPortWord];
-      for (uint32_t j = 0; j < kEntries; ++j)
-        if ((equal >> j & 1) != 0 && in_range(ports >> 16, low.w[j] >> 16, high.w[kHigh + j] >> 16) &&
-            in_range(ports & 0xffff, low.w[j] & 0xffff, high.w[kHigh + j] & 0xffff) &&
-            take(words, first + j, shift, found))
-          return true;
-    }
-    return false;
+  HEADRACE_SHADER static Quad outcome_of(const uint32_t* block, uint32_t index, uint32_t shift) {
+    return load_quad(block + AclBlock::place(kWords, shift, index, 2 * kWords));
   }
+  HEADRACE_SHADER bool take(const Quad& outcome, AclMatch& found) const {
+    if (outcome.w[kAclLife] != 0 && !acl_alive(outcome.w[kAclLife], version_)) [[unlikely]]
+      return false;
+    const uint32_t priority = outcome.w[kAclPriority], number = outcome.w[kAclNumber];
+    if (priority > found.priority || (priority == found.priority && number < found.number))
+      found = {number, outcome.w[kAclData], priority};
+    return true;
+  }
+  HEADRACE_SHADER static bool ports_within(uint32_t ports, uint32_t low, uint32_t high) {
+    return in_range(ports >> 16, low >> 16, high >> 16) && in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
+  }
+
+  /// The entries of a block, up to eight from `first` on, that agree with the first two words of a key, a bit each. Most entries
+  /// differ in an address, if they do. One that is alone may be compared as a whole.
+  HEADRACE_SHADER static uint32_t agree(const uint32_t* words, uint32_t shift, uint32_t first, const uint32_t* key) {
+    if (shift == 0) return 1;
+    if (shift == 1) return agree_of_two(words, key);
+    uint32_t agree = agree_of_four(words, shift, first, key);
+    if (shift > 2) agree |= agree_of_four(words, shift, first + 4, key) << 4;
+    return agree;
+  }
+  /// Of a block of two,
+  HEADRACE_SHADER static uint32_t agree_of_two(const uint32_t* words, const uint32_t* key) {
+    const Quad value = load_quad(words), mask = load_quad(words + 2 * kWords);
+    uint32_t agree = 0;
+    for (uint32_t j = 0; j < 2; ++j) {
+      const uint32_t different = ((key[0] & mask.w[j]) ^ value.w[j]) | ((key[1] & mask.w[2 + j]) ^ value.w[2 + j]);
+      agree |= (different == 0 ? 1u : 0u) << j;
+    }
+    return agree;
+  }
+  /// and of the four of a larger one from `first` on.
+  HEADRACE_SHADER static uint32_t agree_of_four(const uint32_t* words, uint32_t shift, uint32_t first,
+                                                const uint32_t* key) {
+    const auto load = [&](uint32_t word) { return load_quad(words + (size_t{word} << shift) + first); };
+    const Quad value0 = load(0), value1 = load(1), mask0 = load(kWords), mask1 = load(kWords + 1);
+    uint32_t agree = 0;
+    for (uint32_t j = 0; j < 4; ++j) {
+      const uint32_t different = ((key[0] & mask0.w[j]) ^ value0.w[j]) | ((key[1] & mask1.w[j]) ^ value1.w[j]);
+      agree |= (different == 0 ? 1u : 0u) << j;
+    }
+    return agree;
+  }
+  /// Compares a key with an entry, and takes it if it matches. True if it did.
+  HEADRACE_SHADER bool compare_rest(const uint32_t* words, uint32_t shift, uint32_t index, const uint32_t* key,
+                                    uint32_t used, AclMatch& found) const {
+    // Words that are loaded before any is looked at.
+    constexpr uint32_t kTogether = kWords == 4 ? 4 : 8;
+    const auto load = [&](uint32_t word) { return load_shared(words + (size_t{word} << shift) + index); };
+    const Quad outcome = outcome_of(words, index, shift);
+    const uint32_t low = load(2 * kWords + kAclLow), high = load(2 * kWords + kAclHigh);
+    uint32_t different = 0;
+    for (uint32_t left = kWords == 4 ? 0xf : used; left != 0 && different == 0;) {
+      uint32_t word[kTogether], value[kTogether], mask[kTogether];
+      for (uint32_t j = 0; j < kTogether; ++j) {
+        word[j] = kWords == 4 ? j : left != 0 ? lowest_bit(left) : word[0];
+        left = kWords == 4 ? 0 : left & (left - 1);
+      }
+      for (uint32_t j = 0; j < kTogether; ++j) {
+        value[j] = load(word[j]);
+        mask[j] = load(kWords + word[j]);
+      }
+      for (uint32_t j = 0; j < kTogether; ++j) different |= (key[word[j]] & mask[j]) ^ value[j];
+    }
+    return different == 0 && ports_within(key[kAclPortWord], low, high) && take(outcome, found);
+  }
+
   const AclGeneration& table_;
   uint32_t version_;
 };

@@ -45,19 +45,24 @@ class HashView {
   HEADRACE_SHADER void each(uint32_t hash, Visit&& visit) const {
     const HashBucket* bucket = buckets_ + (hash & mask_);
     for (;;) {
-      uint32_t next = 0;
-      for (uint32_t i = 0; i < 4; ++i) {
-        const Quad quad = load_quad(&bucket->pairs[2 * i]);
-        if (quad.w[0] == hash && quad.w[1] != 0 && visit(quad.w[1])) return;
-        if (i == 3) {
-          next = quad.w[2];
-        } else if (quad.w[2] == hash && quad.w[3] != 0 && visit(quad.w[3])) {
-          return;
-        }
+      // All at once, for a device waits as long for one part as for all.
+      Quad quads[4];
+      for (uint32_t i = 0; i < 4; ++i) quads[i] = load_quad(&bucket->pairs[2 * i]);
+      uint32_t hits = 0;
+      for (uint32_t i = 0; i < HashBucket::kPairs; ++i) {
+        const Quad& quad = quads[i / 2];
+        hits |= (quad.w[i % 2 * 2] == hash && quad.w[i % 2 * 2 + 1] != 0 ? 1u : 0u) << i;
       }
-      if (next == 0) [[likely]]
+      for (; hits != 0; hits &= hits - 1) {
+        // By selection, since a device cannot index registers; and at one place, where its threads meet.
+        uint32_t value = 0;
+        for (uint32_t i = 0; i < HashBucket::kPairs; ++i)
+          value = (hits & (0u - hits)) == 1u << i ? quads[i / 2].w[i % 2 * 2 + 1] : value;
+        if (visit(value)) return;
+      }
+      if (quads[3].w[2] == 0) [[likely]]
         return;
-      bucket = buckets_ + next;
+      bucket = buckets_ + quads[3].w[2];
     }
   }
 

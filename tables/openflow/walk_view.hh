@@ -166,10 +166,9 @@ class Walk {
 
   /// Whether an entry's program does no more than send the packet somewhere, and where.
   HEADRACE_SHADER static bool only_sends(const ProgramView& program, uint32_t& to) {
-    if ((program.flags() & (program_flag::kNeedsHost | program_flag::kOnlyOutput)) != program_flag::kOnlyOutput)
-      return false;
+    const uint32_t flags = program.flags();
     to = program.only_port();
-    return true;
+    return (flags & (program_flag::kNeedsHost | program_flag::kOnlyOutput)) == program_flag::kOnlyOutput;
   }
   /// The port by which a packet leaves that an action sends to a port or to IN_PORT; 0: none, for it came from there.
   HEADRACE_SHADER static uint32_t leaves_by(uint32_t to, uint32_t in_port) {
