@@ -134,13 +134,13 @@ Next FlowClassifier::escape(Packet*& p, Emitter& emit, Owner& owner) const {
   uint64_t events[kCounters.kCount] = {};
   Result result;
   now.shade_batch(&p, 1, &next, events, &result);
-  now.release(&p, &result, 1, owner);
+  now.release(&p, Results<Result>(&result), 1, owner);
   for (int i = 0; i < kCounters.kCount; ++i)
     if (events[i] != 0) static_cast<ShaderElementBase&>(emit.element()).count_event(i);
   return next;
 }
 
-void FlowClassifier::release(Packet* const*, const Result* results, int n, Owner& owner) const {
+void FlowClassifier::release(Packet* const*, Results<Result> results, int n, Owner& owner) const {
   owner.count(results, n);
 }
 

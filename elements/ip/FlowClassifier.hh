@@ -84,7 +84,7 @@ struct FlowClassifier : Shader<FlowClassifier> {
   }
   void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const;
   Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
-  void release(Packet* const* packets, const Result* results, int n, Owner& owner) const;
+  void release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p) const {
     PacketKey key{};

@@ -17,7 +17,7 @@ constexpr size_t kBadLinesNamed = 100;
 
 }  // namespace
 
-void FlowRules::count(const FlowClassifier::Result* results, int n) const {
+void FlowRules::count(Results<FlowClassifier::Result> results, int n) const {
   const auto mine = counts_.mine();
   if (!counts_.nearby())
     for (int i = 0; i < n; ++i)

@@ -47,7 +47,7 @@ class FlowRules {
     return table_->mirror(mirror);
   }
   uint32_t words() const { return words_; }
-  void count(const FlowClassifier::Result* results, int n) const;
+  void count(Results<FlowClassifier::Result> results, int n) const;
 
  private:
   enum class Command { kAdd, kModify, kRemove };

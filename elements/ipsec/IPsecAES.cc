@@ -27,13 +27,15 @@ Next IPsecAES::escape(Packet*& p, Emitter& emit, Owner& owner) const {
   uint64_t events[kCounters.kCount] = {};
   ESPResult result;
   owner.shade(encrypt ? Work::kEncrypt : Work::kDecrypt, &p, 1, &next, events, &result);
-  owner.count(&result, 1);
+  owner.count(Results<ESPResult>(&result), 1);
   for (int i = 0; i < kCounters.kCount; ++i)
     if (events[i] != 0) static_cast<ShaderElementBase&>(emit.element()).count_event(i);
   return next;
 }
 
-void IPsecAES::release(Packet* const*, const ESPResult* results, int n, Owner& owner) const { owner.count(results, n); }
+void IPsecAES::release(Packet* const*, Results<ESPResult> results, int n, Owner& owner) const {
+  owner.count(results, n);
+}
 
 HEADRACE_ELEMENT(IPsecAES)
 

@@ -42,7 +42,7 @@ struct IPsecAES : Shader<IPsecAES> {
   void move(Offsets&) const {}  // headers stay where they are
   void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, ESPResult* results) const;
   Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
-  void release(Packet* const* packets, const ESPResult* results, int n, Owner& owner) const;
+  void release(Packet* const* packets, Results<ESPResult> results, int n, Owner& owner) const;
 
   HEADRACE_SHADER ESPAbout about(const auto& p) const {
     const uint32_t tag = p.get(anno::esp_association);

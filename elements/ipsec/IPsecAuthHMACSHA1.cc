@@ -22,7 +22,7 @@ void IPsecAuthHMACSHA1::shade_batch(Packet* const* packets, int n, Next* nexts, 
   host->shade(verify ? Work::kVerify : Work::kAuthenticate, packets, n, nexts, events, results);
 }
 
-void IPsecAuthHMACSHA1::release(Packet* const*, const ESPResult* results, int n, Owner& owner) const {
+void IPsecAuthHMACSHA1::release(Packet* const*, Results<ESPResult> results, int n, Owner& owner) const {
   owner.count(results, n);
 }
 

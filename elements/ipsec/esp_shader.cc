@@ -91,7 +91,7 @@ void ESPShaderOwner::shade(Work work, Packet* const* packets, int n, Next* nexts
   }
 }
 
-void ESPShaderOwner::count(const ESPResult* results, int n) const {
+void ESPShaderOwner::count(Results<ESPResult> results, int n) const {
   const AssociationView associations = database_->associations();
   for (int i = 0; i < n; ++i) {
     if (results[i].bad == 0) continue;

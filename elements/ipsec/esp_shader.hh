@@ -23,7 +23,7 @@ class ESPShaderOwner {
   /// \param events counters of the shader, as ESPCounters has them
   void shade(Work work, Packet* const* packets, int n, Next* nexts, uint64_t* events, ESPResult* results) const;
   /// Counts wrong ICVs by association.
-  void count(const ESPResult* results, int n) const;
+  void count(Results<ESPResult> results, int n) const;
 
  private:
   IPsecDatabase* database_ = nullptr;

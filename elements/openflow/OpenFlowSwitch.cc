@@ -12,12 +12,13 @@ namespace headrace {
 Status OpenFlowSwitch::expand(Args& args, std::string& body) {
   uint64_t number = 0;
   bool local = false;
-  std::string bytes, room;
+  std::string bytes, room, edits;
   std::vector<std::string> rest;
   if (!args.read_mp("DPID", number, DatapathNumber())
            .read("LOCAL", local)
            .read("BYTES", bytes, AnyArg())
            .read("ROOM", room, AnyArg())
+           .read("EDITS", edits, AnyArg())
            .consume_rest(rest)
            .complete())
     return Status::failed();
@@ -32,6 +33,7 @@ Status OpenFlowSwitch::expand(Args& args, std::string& body) {
   for (const std::string& argument : rest) control += ", " + argument;
   if (!bytes.empty()) tables += ", BYTES " + bytes;
   if (!room.empty()) tables += ", ROOM " + room;
+  if (!edits.empty()) tables += ", EDITS " + edits;
   body = fmt::format("control :: OpenFlowControl({});\ntables :: OpenFlowTables({});\n", control, tables);
   for (int i = 0; i < n; ++i)
     body += fmt::format(

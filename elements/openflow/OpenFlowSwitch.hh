@@ -7,7 +7,7 @@ namespace headrace {
 ///
 ///     OpenFlowSwitch(DPID [, keyword CONTROLLER, LISTEN, FAIL, FLOWS, LOCAL, VERSIONS, PRIVATE_KEY, CERTIFICATE,
 ///         CA_CERTIFICATE, PROBE, MAX_BACKOFF, LOST_AFTER, AUXILIARY, BUFFERS, PACKET_IN_RATE, PACKET_IN_BURST,
-///         DESCRIPTION, BYTES, ROOM])
+///         DESCRIPTION, BYTES, ROOM, EDITS])
 ///
 /// Input and output i, push: Ethernet frames from and to port i + 1 of the switch. Controllers fill 255 tables with
 /// entries, groups and meters; ovs-ofctl works at LISTEN. There are no queues: an action that needs one is refused.
@@ -39,7 +39,7 @@ namespace headrace {
 /// PACKET_IN_RATE, PACKET_IN_BURST: packets of each reason that become packet-ins, a second and at once; rate 0: no
 /// limit. Default 10000, 1000. With BUFFERS, they are those of the configuration that has made the switch.
 /// DESCRIPTION: text for controllers, to tell switches apart.
-/// BYTES, ROOM: as for OpenFlowTables.
+/// BYTES, ROOM, EDITS: as for OpenFlowTables.
 ///
 /// NORMAL is a learning switch for 16,384 addresses, with those of each VLAN for themselves, that forgets what was silent
 /// for 5 minutes.

@@ -18,33 +18,16 @@ using openflow::WalkState;
 /// Packets that walk together: their state fits into the second-level cache.
 constexpr int kWalkRun = 32;
 
-uint32_t big_endian32(const uint8_t* at) {
-  uint32_t word;
-  std::memcpy(&word, at, sizeof word);
-  return __builtin_bswap32(word);
-}
+/// A frame's bytes from `data` on.
+struct WholeFrame {
+  const uint8_t* data;
 
-/// The first words of the key of what most frames are: TCP or UDP over IPv4, whole, without tags and options. False: it is
-/// another one. As parse_frame() makes it.
-[[gnu::always_inline]] inline bool parse_usual_frame(const Packet& p, uint32_t in_port, uint32_t words, uint32_t* key) {
-  if (p.length() < 38) return false;
-  const uint8_t* const f = p.data();
-  const uint32_t type_and_version = big_endian32(f + 12), length_word = big_endian32(f + 16);
-  const uint32_t protocol = f[23];
-  if (type_and_version >> 8 != 0x080045 || length_word >> 16 < 24 || (big_endian32(f + 18) & 0x3fff) != 0 ||
-      (protocol != ip_protocol::kTcp && protocol != ip_protocol::kUdp))
-    return false;
-  key[key_word::kIp4Src] = big_endian32(f + 26);
-  key[key_word::kIp4Dst] = big_endian32(f + 30);
-  key[key_word::kPorts] = big_endian32(f + 34);
-  key[key_word::kTypes] = 0x08000000 | protocol << 8 | (type_and_version & 0xff);
-  key[key_word::kInPort] = in_port;
-  for (uint32_t i = 0; i < 3; ++i) key[key_word::kMac + i] = big_endian32(f + i * 4);
-  std::memset(key + key_word::kVlan, 0, (words - key_word::kVlan) * sizeof(uint32_t));
-  if (words > key_word::kInPhyPort) key[key_word::kInPhyPort] = in_port;
-  return true;
-}
-static_assert(key_word::kInPort == 4 && key_word::kMac == 5 && key_word::kVlan == 8);
+  uint32_t word(int32_t at) const {
+    uint32_t word;
+    std::memcpy(&word, data + at, sizeof word);
+    return __builtin_bswap32(word);
+  }
+};
 
 /// Looks packets up that stand before one table, all at a time.
 void find_together(const openflow::OpenFlowView& view, uint32_t table, Walk* const* walks, AclMatch* matches, int n) {
@@ -146,14 +129,22 @@ Status OpenFlowTables::configure(Args& args, Owner& owner) {
   args.read_mp("NAME", name)
       .read("LOCAL", local)
       .read("BYTES", bytes, Between{14, kMostBytes})
-      .read("ROOM", room, Between{0, kMostRoom});
+      .read("ROOM", room, Between{0, kMostRoom})
+      .read_status("EDITS", edits, owner.knows_edits);
   if (!args.complete()) return Status::failed();
   ports = static_cast<uint32_t>(args.scope()->noutputs()) - (local ? 1 : 0);
   if (ports > openflow::kMostSwitchPorts)
     return args.errors().error("expected at most {} ports, {} are connected", openflow::kMostSwitchPorts, ports);
   const Status status = owner.attach(name, args.errors());
-  if (status.ok()) refresh(owner);
-  return status;
+  if (!status.ok()) return status;
+  refresh(owner);
+  return {};
+}
+
+Status OpenFlowTables::initialize(Errors&, Owner& owner) {
+  // OpenFlowControl, which comes first, has filled the tables.
+  if (!owner.knows_edits) edits = owner.datapath().may_change_frames();
+  return {};
 }
 
 void OpenFlowTables::refresh(const Owner& owner) {
@@ -201,7 +192,8 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
       }
     }
     uint32_t* const key = keys + static_cast<uint32_t>(m) * words;
-    if (!parse_usual_frame(p, in_port(paint), words, key)) std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
+    if (!parse_usual_frame(WholeFrame{p.data()}, static_cast<int32_t>(p.length()), in_port(paint), words, key))
+      std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
     looked_up[m++] = static_cast<uint16_t>(i);
   }
   if (has_entries) {
@@ -213,7 +205,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
     const int i = looked_up[j];
     int event = 0;
     Visits& visits = results[i];
-    visits.length_and_ends = packets[i]->length();
+    visits.set_length(packets[i]->length());
     if (!ends_at_once(matches[j], in_port(packets[i]->anno_u8(anno_offset::kPaint)), visits, nexts[i], event)) {
       matches[left] = matches[j];
       going_on[left++] = static_cast<uint16_t>(i);
@@ -282,28 +274,39 @@ Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
   return kConsumed;
 }
 
-void OpenFlowTables::release(Packet* const* packets, const Result* results, int n, Owner& owner) const {
+void OpenFlowTables::release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const {
   const openflow::ClosedPorts now_closed = owner.datapath().closed_ports();
   openflow::PortCounters::Mine counters = owner.datapath().port_counters().mine();
+  // Most come from one port: those are counted together.
+  uint32_t place = 0;
+  uint64_t received = 0, bytes = 0;
   for (int i = 0; i < n; ++i) {
-    const Visits& visits = results[i];
+    const Visits visits = results[i];
     Packet& packet = *packets[i];
     const uint32_t from = openflow::port_place(in_port(packet.anno_u8(anno_offset::kPaint)));
     // What is dropped before it is looked up has no length.
-    if (visits.length() != 0) {
-      counters.received(from, visits.length());
+    if (visits.length() != 0) [[likely]] {
+      if (from != place) {
+        if (received != 0) counters.received(place, bytes, received);
+        place = from;
+        received = bytes = 0;
+      }
+      ++received;
+      bytes += visits.length();
     } else if (packet.length() >= 14 && now_closed.any && now_closed.keeps_out(openflow::PacketFrame(packet), from)) {
       counters.not_received(from);
     } else {
       counters.received(from, packet.length());
     }
-    if (visits.output() == 0) continue;
-    if (now_closed.keeps_in(visits.output() - 1)) {
-      counters.not_sent(visits.output() - 1);
+    const uint32_t output = visits.output();
+    if (output == Visits::kNone) continue;
+    if (now_closed.keeps_in(output)) {
+      counters.not_sent(output);
     } else {
-      counters.sent(visits.output() - 1, packet.length());
+      counters.sent(output, packet.length());
     }
   }
+  if (received != 0) counters.received(place, bytes, received);
   owner.datapath().count(results, n);
 }
 

@@ -11,7 +11,7 @@ class OpenFlowOwner;
 /// Sends Ethernet frames where the tables of an OpenFlow switch want them. OpenFlowSwitch makes the switch,
 /// and puts these tables behind its inputs.
 ///
-///     OpenFlowTables(NAME [, keyword LOCAL, BYTES, ROOM])
+///     OpenFlowTables(NAME [, keyword LOCAL, BYTES, ROOM, EDITS])
 ///
 /// NAME: the switch. The PAINT annotation says where a frame came in: port 1 has paint 0. Output i leads to port i + 1.
 /// A frame that an entry drops, or no entry matches, is dropped and counted; so is one that is shorter than an Ethernet
@@ -20,6 +20,9 @@ class OpenFlowOwner;
 /// LOCAL true: the last output, and the paint of that number, is the switch's port LOCAL. Default false.
 /// BYTES: bytes of a frame that a device gets; a frame with longer headers is processed on the CPU. Default 120.
 /// ROOM: bytes in front of it that come with them, for tags that entries push: 0 to 8. Default 8.
+/// EDITS: frames usually come back from a device changed. If not, their bytes do not come back with their rows, which is
+/// faster, and those of a frame that has changed come back apart, which is slower. Default: whether an entry or a group
+/// changes frames when the tables are set up; true if there are no entries.
 struct OpenFlowTables : Shader<OpenFlowTables> {
   static constexpr Ports kPorts{"1/-"};
   static constexpr Processing kProcessing{"h/h"};
@@ -41,19 +44,22 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
   openflow::ClosedPorts closed;
   uint32_t ports = 0;  // real ones, which come before LOCAL
   bool local = false;
+  bool edits = true;
   bool drops_fragments = false;
   bool alone = false;  // without controllers: all goes to NORMAL
   int16_t bytes = kMostBytes;
   int16_t room = kMostRoom;
 
   Status configure(Args& args, Owner& owner);
+  Status initialize(Errors& errors, Owner& owner);
   void refresh(const Owner& owner);
   void mirror(Mirror& mirror, const Owner& owner);
   Extent extent(Anchor anchor) const { return anchor == Anchor::kData ? Extent{-room, bytes} : Extent{0, 0}; }
+  Extent usually_written(Anchor anchor) const { return edits ? extent(anchor) : Extent{0, 0}; }
   void move(Offsets& at) const { at.mac = at.data; }
   void shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const;
   Next escape(Packet*& p, Emitter& emit, Owner& owner) const;
-  void release(Packet* const* packets, const Result* results, int n, Owner& owner) const;
+  void release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const;
 
   HEADRACE_SHADER Next shade(auto& p) const {
     const uint32_t length = p.length();
@@ -70,13 +76,15 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     if (alone) return kEscape;
     PacketKeyContext context;
     context.in_port = context.in_phy_port = in_port(paint);
-    const PacketKey key = parse_frame(frame, static_cast<int32_t>(length), context);
+    PacketKey key;
+    if (!parse_usual_frame(frame, static_cast<int32_t>(length), context.in_port, key_word::kCount, key.w))
+      key = parse_frame(frame, static_cast<int32_t>(length), context);
     if (frame.beyond) return kEscape;
     const AclMatch match = view.find(0, key.w);
     int event = 0;
     Next next = kDrop;
     openflow::Visits visits;
-    visits.length_and_ends = length;
+    visits.set_length(length);
     if (!drops_fragments && ends_at_once(match, context.in_port, visits, next, event)) {
       p.set_result(visits);
       if (next == kDrop) {
@@ -168,7 +176,7 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
                                     int& event) const {
     uint32_t to;
     if (match.number == AclMatch::kNone || !openflow::Walk::only_sends(view.program(match.data), to)) return false;
-    visits.entries[0] = match.number;
+    visits.set_entry(0, match.number);
     const uint32_t port = openflow::Walk::leaves_by(to, in_port);
     event = kDropped;
     next = port == 0 ? kDrop : output_for(port, visits, event);

@@ -53,7 +53,7 @@ void Interpreter::walk(Work& work, int depth) {
     const PacketKey key = parse_packet(*work.packet, work.context);
     const AclMatch match = view_.find(table, key.w);
     Visits visits;
-    visits.length_and_ends = length_;
+    visits.set_length(length_);
     work.table = static_cast<uint8_t>(table);
     work.entry = match.number;
     if (match.number == AclMatch::kNone) {
@@ -62,7 +62,7 @@ void Interpreter::walk(Work& work, int depth) {
       if (!view_.miss_to_controller()) return lose(work, Loss::kNoEntry);
       return packet_in(work, PacketForController::Reason::kNoMatch, 0xffff);
     }
-    visits.entries[0] = match.number;
+    visits.set_entry(0, match.number);
     count(visits);
     const ProgramView program = view_.program(match.data);
     work.reason = program.has(program_flag::kTableMiss) ? PacketForController::Reason::kNoMatch
@@ -199,8 +199,8 @@ void Interpreter::group(Work& work, uint32_t slot, Last last, int depth) {
   const GroupView group = view_.group(slot);
   if (!group.exists()) return;
   Visits visits;
-  visits.length_and_ends = length_;
-  visits.group = slot + 1;
+  visits.set_length(length_);
+  visits.set_group(slot, Visits::kNone);
   count(visits);
   if (group.kind() != GroupKind::kAll) {
     const uint32_t chosen = group.choose(select_hash(parse_packet(*work.packet, work.context)));
@@ -214,8 +214,8 @@ void Interpreter::group(Work& work, uint32_t slot, Last last, int depth) {
 
 void Interpreter::bucket(Work& work, const GroupView& group, uint32_t number, Last last, int depth) {
   Visits visits;
-  visits.length_and_ends = length_;
-  visits.bucket = group.counter(number);
+  visits.set_length(length_);
+  visits.set_group(Visits::kNone, group.counter(number));
   count(visits);
   const bool sent = work.sent;
   Work copy = work;

@@ -19,6 +19,8 @@ class OpenFlowOwner {
   }
   openflow::Datapath& datapath() const { return *datapath_; }
 
+  bool knows_edits = false;  ///< EDITS was given
+
  private:
   std::shared_ptr<openflow::Datapath> datapath_;
 };

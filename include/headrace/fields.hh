@@ -231,6 +231,7 @@ struct RegionInfo {
   bool writes;
   const char* name = nullptr;  ///< the annotation's name, if the field has one
   bool sets = false;           ///< writes it in every packet that leaves by output 0
+  int usual = -1;              ///< bytes, from the beginning on, that packets usually have written; -1: all
 };
 
 /// The declarations of one shader.

@@ -30,7 +30,7 @@
 ///
 /// For devices: `mirror` replaces addresses in the shader by those of a device's copies; a shader that has `refresh`
 /// but no `mirror` stays on the host. `move` predicts where headers will be; `extent` tells which bytes of declared
-/// spans this element uses. Both only reduce transfers. In `shade`, loads at offsets known only at run time (load8 and
+/// spans this element uses, `usually_written` which of them most packets come back with. They only reduce transfers. In `shade`, loads at offsets known only at run time (load8 and
 /// the like) come before the first set, store and count: if such a load needs bytes that are not in the row, the host
 /// processes the element from its beginning.
 

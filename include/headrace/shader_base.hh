@@ -3,6 +3,7 @@
 /// What a shader consists of, without the host's part. Read by the host compiler and by NVRTC.
 
 #include "headrace/fields.hh"
+#include "headrace/results.hh"
 #include "headrace/shader_types.hh"
 
 namespace headrace {
@@ -65,7 +66,8 @@ struct Offsets {
 };
 
 /// Bytes [first, last) from an anchor. `Extent extent(Anchor) const` returns the part of the declared spans that is
-/// used.
+/// used, and `usually_written(Anchor)`, which may be smaller, the part in which packets usually change: a packet that
+/// changes elsewhere comes back from a device as a whole row, apart from the others.
 struct Extent {
   int first;
   int last;

@@ -93,18 +93,19 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        void(Mirror&), void(Mirror&, const Owner&))                                                                    \
   HOOK(move, "void move(Offsets&) const", kYes, void(Offsets&))                                                       \
   HOOK(extent, "Extent extent(Anchor) const", kYes, Extent(Anchor))                                                   \
+  HOOK(usually_written, "Extent usually_written(Anchor) const", kYes, Extent(Anchor))                                 \
   HOOK(escape, "Next escape(Packet*&, Emitter&) or Next escape(Packet*&, Emitter&, Owner&)", kNo,                     \
        Next(Packet*&, Emitter&), Next(Packet*&, Emitter&, Owner&))                                                    \
   HOOK(shade_batch, "void shade_batch(Packet* const*, int n, Next*, uint64_t* counters) const, with Result* as a "    \
        "further argument if the shader has results", kYes,                                                            \
        void(Packet* const*, int, Next*, uint64_t*), void(Packet* const*, int, Next*, uint64_t*, Result*))             \
   HOOK(prefetch, "HEADRACE_SHADER void prefetch(const auto& p) const", kYes, )                                        \
-  HOOK(release, "only beside a type Result, void release(Packet* const*, const Result*, int n) const, with Owner& "   \
+  HOOK(release, "only beside a type Result, void release(Packet* const*, Results<Result>, int n) const, with Owner& "   \
        "and ShaderElementBase& as further arguments if wanted; with Packet** if it takes packets away", kYes,         \
-       void(Packet* const*, const Result*, int), void(Packet* const*, const Result*, int, Owner&),                    \
-       void(Packet* const*, const Result*, int, Owner&, ShaderElementBase&),                                          \
-       void(Packet**, const Result*, int), void(Packet**, const Result*, int, Owner&),                                \
-       void(Packet**, const Result*, int, Owner&, ShaderElementBase&))                                                \
+       void(Packet* const*, Results<Result>, int), void(Packet* const*, Results<Result>, int, Owner&),                    \
+       void(Packet* const*, Results<Result>, int, Owner&, ShaderElementBase&),                                          \
+       void(Packet**, Results<Result>, int), void(Packet**, Results<Result>, int, Owner&),                                \
+       void(Packet**, Results<Result>, int, Owner&, ShaderElementBase&))                                                \
   HOOK(specialize, "ShaderCode specialize(const Owner&) const", kYes, ShaderCode(const Owner&))                       \
   HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
   HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \

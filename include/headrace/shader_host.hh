@@ -243,9 +243,9 @@ class ShaderElement final : public ShaderElementBase {
   }
   bool takes_packets() const override {
     if constexpr (Has::release) {
-      return requires(void(S::*hook)(Packet**, const Result*, int) const) { hook = &S::release; }
-      || requires(void(S::*hook)(Packet**, const Result*, int, Owner&) const) { hook = &S::release; }
-      || requires(void(S::*hook)(Packet**, const Result*, int, Owner&, ShaderElementBase&) const) {
+      return requires(void(S::*hook)(Packet**, Results<Result>, int) const) { hook = &S::release; }
+      || requires(void(S::*hook)(Packet**, Results<Result>, int, Owner&) const) { hook = &S::release; }
+      || requires(void(S::*hook)(Packet**, Results<Result>, int, Owner&, ShaderElementBase&) const) {
         hook = &S::release;
       };
     } else {
@@ -254,11 +254,7 @@ class ShaderElement final : public ShaderElementBase {
   }
   size_t result_size() const override { return detail::ResultOf<S>::kExists ? sizeof(Result) : 0; }
   void release(Packet** packets, const uint8_t* results, size_t stride, int n) override {
-    if constexpr (Has::release) {
-      Result all[Batch::kCapacity];
-      for (int i = 0; i < n; ++i, results += stride) std::memcpy(&all[i], results, sizeof all[i]);
-      release(packets, all, n);
-    }
+    if constexpr (Has::release) release(packets, Results<Result>(results, stride), n);
   }
   void add_counts(const uint64_t* counts) override {
     if constexpr (Has::refresh) {
@@ -418,13 +414,14 @@ class ShaderElement final : public ShaderElementBase {
       if (nexts[i] == kEscape || !complete[i]) continue;
       passed[m] = packets[i];
       of[m] = i;
-      results[m++] = results[i];
+      if (m != i) results[m] = results[i];
+      ++m;
     }
-    if (m > 0) release(passed, results, m);
+    if (m > 0) release(passed, Results<Result>(results), m);
     for (int i = 0; i < m; ++i)
       if (passed[i] == nullptr) nexts[of[i]] = kConsumed;
   }
-  void release(Packet** packets, const Result* results, int n) {
+  void release(Packet** packets, const Results<Result>& results, int n) {
     if constexpr (requires { shader_.release(packets, results, n, *owner_, *this); }) {
       shader_.release(packets, results, n, *owner_, *this);
     } else if constexpr (requires { shader_.release(packets, results, n, *owner_); }) {
@@ -470,6 +467,8 @@ class ShaderElement final : public ShaderElementBase {
       r.offset = used.first;
       r.size = used.last - used.first;
     }
+    if constexpr (Has::usually_written && !requires { typename W::Value; })
+      r.usual = std::max(shader.usually_written(W::kAnchor).last - r.offset, 0);
     all.push_back(r);
   }
   static Status configure_into(Args& args, S& shader, Owner& owner) {

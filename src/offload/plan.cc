@@ -261,7 +261,7 @@ void Plan::lay_out(const std::vector<std::vector<Offsets>>& offsets) {
             if (begin >= -kMaxWindow && std::max(last, end) - std::min(first, begin) <= kMaxWindow) {
               first = std::min(first, begin);
               last = std::max(last, end);
-              if (r.writes) written = std::max(written, end);
+              if (r.writes && r.usual != 0) written = std::max(written, r.usual < 0 ? end : begin + r.usual);
             }
           }
           const bool moves = std::any_of(regions.begin(), regions.end(), [](const RegionInfo& m) {

@@ -18,6 +18,7 @@ constexpr int kAhead = 12;
 template <int kWindow>
 inline void prefetch(const Packet* p, int begin) {
   __builtin_prefetch(p, 1);
+  if constexpr (kWindow == 0) return;
   const uint8_t* const window = p->buffer() + static_cast<int>(Packet::kDefaultHeadroom) + begin;
   __builtin_prefetch(window, 1);
   if constexpr (kWindow > 32) __builtin_prefetch(window + kWindow - 1, 1);

@@ -76,7 +76,8 @@ template <uint32_t kWords>
     uint64_t& tuples = run.tuples[run.active[j]];
     const uint32_t tuple = lowest_bit(tuples);
     tuples &= tuples - 1;
-    const uint32_t hash = acl_hash<kWords>(keys + run.active[j] * kWords, masks + tuple * kWords, seed + tuple);
+    const uint32_t hash =
+        acl_hash<kWords>(keys + run.active[j] * kWords, masks + tuple * kWords, acl_seed(seed, tuple));
     run.hashes[j] = hash;
     groups.prefetch(hash);
   }
@@ -132,10 +133,6 @@ template <uint32_t kWords, typename Steps>
   return left;
 }
 
-/// For `used`: what the entries of a block use is not known.
-template <uint32_t kWords>
-inline constexpr uint32_t kAllWords = ~uint32_t{0} >> (32 - kWords);
-
 /// How a CPU without long vectors looks into buckets and blocks.
 struct PlainAclSteps {
   /// The last group of a hash, or 0; compares the key with those before it.
@@ -153,11 +150,11 @@ struct PlainAclSteps {
   }
   template <uint32_t kWords>
   static void compare(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
-    lookup.compare(block, key, kAllWords<kWords>, found);
+    lookup.compare(block, key, found);
   }
   template <uint32_t kWords>
   static void compare_single(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* key, AclMatch& found) {
-    if (block != 0) lookup.compare(block, key, kAllWords<kWords>, found);
+    if (block != 0) lookup.compare(block, key, found);
   }
   template <uint32_t kWords>
   [[gnu::noinline]] static uint32_t tuples(const AclGeneration& table, const uint32_t* keys, uint32_t n, AclRun& run) {

@@ -40,7 +40,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
     handles.push_back({hash_of(entry.data(), tuple), static_cast<uint8_t>(tuple)});
     put(entry, handles.back());
     raise_best(tuple, entry[2 * words_ + kAclPriority]);
-    use_words(tuple, &entry[words_]);
+    use_words(&entry[words_]);
     ++tuple_entries_[tuple];
     for (uint32_t side = 0; side < 2; ++side) {
       if (const auto item = trie_item(entry, side, tuple)) {
@@ -88,9 +88,9 @@ AclGroups::~AclGroups() {
 
 uint32_t AclGroups::hash_of(const uint32_t* value, uint32_t tuple) const {
   const uint32_t* const mask = tuple_mask(tuple);
-  return words_ == 4    ? acl_hash<4>(value, mask, seed_ + tuple)
-         : words_ == 12 ? acl_hash<12>(value, mask, seed_ + tuple)
-                        : acl_hash<32>(value, mask, seed_ + tuple);
+  return words_ == 4    ? acl_hash<4>(value, mask, acl_seed(seed_, tuple))
+         : words_ == 12 ? acl_hash<12>(value, mask, acl_seed(seed_, tuple))
+                        : acl_hash<32>(value, mask, acl_seed(seed_, tuple));
 }
 
 /// The first block of the group that has `value` under the tuple's mask; 0 if there is none.
@@ -187,8 +187,8 @@ void AclGroups::raise_best(uint32_t tuple, uint32_t priority) {
   index_->changed(0, 1);
 }
 
-void AclGroups::use_words(uint32_t tuple, const uint32_t* mask) {
-  uint32_t& used = (*index_)[0].used[tuple];
+void AclGroups::use_words(const uint32_t* mask) {
+  uint32_t& used = (*index_)[0].used;
   uint32_t now = used;
   for (uint32_t i = 0; i < words_; ++i) now |= (mask[i] != 0 ? 1u : 0u) << i;
   if (now == used) return;
@@ -236,7 +236,7 @@ AclGroups::Handle AclGroups::insert(const Entry& entry) {
     }
   }
   raise_best(tuple, entry[2 * words_ + kAclPriority]);
-  use_words(tuple, &entry[words_]);
+  use_words(&entry[words_]);
   put(entry, handle);
   ++tuple_entries_[tuple];
   return handle;

@@ -117,7 +117,7 @@ class AclGroups {
   void replace_block(const Place& place, uint32_t hash, uint32_t new_block);
   /// Before an entry that gets into a tuple is seen.
   void raise_best(uint32_t tuple, uint32_t priority);
-  void use_words(uint32_t tuple, const uint32_t* mask);
+  void use_words(const uint32_t* mask);
 
   const uint32_t words_;
   const uint32_t collisions_;

@@ -96,10 +96,10 @@ struct alignas(64) AclCell {
 struct alignas(64) AclIndex {
   /// No entry of the tuple, or of one with a higher number, has a better priority.
   uint32_t best[kAclTuples];
-  /// Words of a key, a bit each, of which no other one is under the mask of an entry of the tuple.
-  uint32_t used[kAclTuples];
   /// Tuples with entries that are for a large part of all values of word 0 or 1: never pruned by that word.
   uint64_t wide[2];
+  /// Words of a key, a bit each, of which no other one is under the mask of an entry.
+  uint32_t used;
   /// The number of the last commit.
   uint32_t version;
 };
@@ -143,6 +143,9 @@ HEADRACE_SHADER uint32_t lowest_bit(uint64_t bits) {
 #endif
 }
 
+/// What the hashes of a tuple begin with: those of two tuples have no bits of a key in common.
+HEADRACE_SHADER uint64_t acl_seed(uint64_t seed, uint32_t tuple) { return seed + tuple * 0xd6e8feb86659fd93ull; }
+
 /// The hash of a key under a tuple's mask.
 template <uint32_t kWords>
 HEADRACE_SHADER uint32_t acl_hash(const uint32_t* key, const uint32_t* mask, uint64_t seed) {
@@ -161,7 +164,8 @@ HEADRACE_SHADER uint32_t acl_hash(const uint32_t* key, const uint32_t* mask, uin
 template <uint32_t kWords>
 class AclLookup {
  public:
-  HEADRACE_SHADER explicit AclLookup(const AclGeneration& table) : table_(table), version_(load_version(table.index)) {}
+  HEADRACE_SHADER explicit AclLookup(const AclGeneration& table)
+      : table_(table), version_(load_version(table.index)), used_(load_shared(&table.index->used)) {}
 
   HEADRACE_SHADER AclMatch find(const uint32_t* key) const {
     AclMatch found;
@@ -169,19 +173,17 @@ class AclLookup {
     if (left == 0) return found;
     // What the next tuple needs is loaded with what this one needs: a device waits for each load that depends on another.
     uint32_t tuple = lowest_bit(left);
-    uint32_t best = load_shared(&table_.index->best[tuple]), used = load_shared(&table_.index->used[tuple]);
+    uint32_t best = load_shared(&table_.index->best[tuple]);
     while (best >= found.priority) {
       const uint32_t hash = hash_of(key, tuple);
       left &= left - 1;
       tuple = left != 0 ? lowest_bit(left) : tuple;
       best = load_shared(&table_.index->best[tuple]);
-      const uint32_t next_used = load_shared(&table_.index->used[tuple]);
       table_.groups.each(hash, [&](uint32_t block) {
-        compare(block, key, used, found);
+        compare(block, key, found);
         return false;
       });
       if (left == 0) break;
-      used = next_used;
     }
     return found;
   }
@@ -201,11 +203,11 @@ class AclLookup {
     return (first.set(x) | load_shared(&table_.index->wide[0])) & (second.set(y) | load_shared(&table_.index->wide[1]));
   }
   HEADRACE_SHADER uint32_t hash_of(const uint32_t* key, uint32_t tuple) const {
-    return acl_hash<kWords>(key, table_.masks + tuple * kWords, table_.seed + tuple);
+    return acl_hash<kWords>(key, table_.masks + tuple * kWords, acl_seed(table_.seed, tuple));
   }
 
-  /// Compares a key with the entries of a group from `block` on; improves `found`. \param used of the group's tuple
-  HEADRACE_SHADER void compare(uint32_t block, const uint32_t* key, uint32_t used, AclMatch& found) const {
+  /// Compares a key with the entries of a group from `block` on; improves `found`.
+  HEADRACE_SHADER void compare(uint32_t block, const uint32_t* key, AclMatch& found) const {
     const uint32_t* words = words_of(block);
     uint32_t shift = AclBlock::shift(block);
     uint32_t first = 0, next = 0;  // the entry of the block to go on with
@@ -223,7 +225,7 @@ class AclLookup {
         next += shift < 3 ? 1u << shift : 8;
         left = agree(words, shift, first, key);
       }
-      if (compare_rest(words, shift, first + lowest_bit(left), key, used, found)) return;
+      if (compare_rest(words, shift, first + lowest_bit(left), key, found)) return;
       left &= left - 1;
     }
   }
@@ -301,14 +303,14 @@ class AclLookup {
   }
   /// Compares a key with an entry, and takes it if it matches. True if it did.
   HEADRACE_SHADER bool compare_rest(const uint32_t* words, uint32_t shift, uint32_t index, const uint32_t* key,
-                                    uint32_t used, AclMatch& found) const {
+                                    AclMatch& found) const {
     // Words that are loaded before any is looked at.
     constexpr uint32_t kTogether = kWords == 4 ? 4 : 8;
     const auto load = [&](uint32_t word) { return load_shared(words + (size_t{word} << shift) + index); };
     const Quad outcome = outcome_of(words, index, shift);
     const uint32_t low = load(2 * kWords + kAclLow), high = load(2 * kWords + kAclHigh);
     uint32_t different = 0;
-    for (uint32_t left = kWords == 4 ? 0xf : used; left != 0 && different == 0;) {
+    for (uint32_t left = kWords == 4 ? 0xf : used_; left != 0 && different == 0;) {
       uint32_t word[kTogether], value[kTogether], mask[kTogether];
       for (uint32_t j = 0; j < kTogether; ++j) {
         word[j] = kWords == 4 ? j : left != 0 ? lowest_bit(left) : word[0];
@@ -325,6 +327,7 @@ class AclLookup {
 
   const AclGeneration& table_;
   uint32_t version_;
+  uint32_t used_;
 };
 
 /// Finds the entry of the best priority that matches a key; of several with one priority, that with the lowest number.

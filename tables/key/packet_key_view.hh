@@ -209,6 +209,29 @@ HEADRACE_SHADER PacketKey parse_frame(const Bytes& p, int32_t end, const PacketK
   return key;
 }
 
+/// The first `words` words, at least 8, of the key of what most frames are: TCP or UDP over IPv4, whole, without tags and
+/// options; as parse_frame() makes it, and several times as fast. False: it is another one, and `key` has anything.
+/// `Bytes` needs `word(at)` only.
+template <typename Bytes>
+HEADRACE_SHADER bool parse_usual_frame(const Bytes& p, int32_t end, uint32_t in_port, uint32_t words, uint32_t* key) {
+  if (end < 38) return false;
+  const uint32_t types = p.word(12), length_and_id = p.word(16), fragment = p.word(20);
+  const uint32_t protocol = fragment & 0xff;
+  if (types >> 8 != 0x080045 || length_and_id >> 16 < 24 || (fragment >> 16 & 0x3fff) != 0 ||
+      (protocol != ip_protocol::kTcp && protocol != ip_protocol::kUdp))
+    return false;
+  key[key_word::kIp4Src] = p.word(26);
+  key[key_word::kIp4Dst] = p.word(30);
+  key[key_word::kPorts] = p.word(34);
+  key[key_word::kTypes] = 0x08000000 | protocol << 8 | (types & 0xff);
+  key[key_word::kInPort] = in_port;
+  for (uint32_t i = 0; i < 3; ++i) key[key_word::kMac + i] = p.word(static_cast<int32_t>(i) * 4);
+  for (uint32_t i = key_word::kVlan; i < words; ++i) key[i] = 0;
+  if (words > key_word::kInPhyPort) key[key_word::kInPhyPort] = in_port;
+  return true;
+}
+static_assert(key_word::kInPort == 4 && key_word::kMac == 5 && key_word::kVlan == 8);
+
 /// Parses an IP packet without a link-layer header, from `at` up to `end`.
 template <typename Bytes>
 HEADRACE_SHADER PacketKey parse_ip(const Bytes& p, int32_t at, int32_t end) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <headrace/mirror.hh>
 #include <headrace/packet.hh>
+#include <headrace/results.hh>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,8 @@ class Datapath {
   virtual ~Datapath() = default;
 
   virtual OpenFlowView view() const = 0;
+  /// An entry or a group changes frames; or there is no entry, and nobody knows. Control thread.
+  virtual bool may_change_frames() const = 0;
   /// The view of a device's copy.
   virtual OpenFlowView mirror(Mirror& mirror) const = 0;
   /// Fragments of IP are dropped (OFPC_FRAG_DROP).
@@ -47,7 +50,7 @@ class Datapath {
   virtual bool floods(uint32_t port) const = 0;
 
   /// Counts what packets have met.
-  virtual void count(const Visits* visits, int n) = 0;
+  virtual void count(const Results<Visits>& visits, int n) = 0;
 
   /// What a meter says about a packet.
   struct Verdict {

@@ -8,8 +8,8 @@
 
 namespace headrace::openflow {
 
-/// What was counted under a number.
-struct Count {
+/// What was counted under a number. Does not lie across cache lines.
+struct alignas(32) Count {
   uint64_t packets = 0, bytes = 0;
   int64_t last = 0;  ///< when a packet was counted last, in the time of add(); 0: never
 

@@ -14,23 +14,55 @@ inline constexpr uint32_t kInPort = 0xfffffff8, kTable = 0xfffffff9, kNormal = 0
                           kAll = 0xfffffffc, kController = 0xfffffffd, kLocal = 0xfffffffe, kAny = 0xffffffff;
 }  // namespace reserved_port
 
-/// What a packet has met on its walk: to be counted. All that a Visits{} has met is nothing.
-struct Visits {
-  static constexpr uint32_t kMost = 6;
+/// What a packet has met on its walk: to be counted. All that a Visits{} has met is nothing. It is small, for it comes back from
+/// a device with each packet.
+class Visits {
+ public:
+  /// Entries, in the order in which they were met; fewer if there is a group, too.
+  static constexpr uint32_t kMost = 6, kMostBesideGroup = 4;
   static constexpr uint32_t kNone = AclMatch::kNone;
 
-  uint32_t entries[kMost] = {kNone, kNone, kNone, kNone, kNone, kNone};  ///< by number, in order; the rest kNone
-  uint32_t group = 0;                                                    ///< slot of a group + 1; 0: none
-  uint32_t bucket = kNone;                                               ///< bucket_word::kCounter
-  /// Bits 0 to 16: length of the packet when it came; 17 to 23: port_place() of the port by which it leaves + 1,
-  /// 0: none; from bit 24 on: the table in which nothing was found + 1, 0: none.
-  uint32_t length_and_ends = 0;
+  /// The number of the i-th entry; kNone: no more.
+  HEADRACE_SHADER uint32_t entry(uint32_t i) const {
+    return has_group() && i >= kMostBesideGroup ? kNone : number_in(words_[i]);
+  }
+  HEADRACE_SHADER void set_entry(uint32_t i, uint32_t number) { put_number(words_[i], number); }
+  /// Slot of a group, and the number of a bucket (bucket_word::kCounter); kNone: none. Not beside more than kMostBesideGroup
+  /// entries.
+  HEADRACE_SHADER void set_group(uint32_t slot, uint32_t bucket) {
+    words_[4] |= kHasGroup;
+    put_number(words_[4], slot);
+    put_number(words_[5], bucket);
+  }
+  HEADRACE_SHADER uint32_t group() const { return has_group() ? number_in(words_[4]) : kNone; }
+  HEADRACE_SHADER uint32_t bucket() const { return has_group() ? number_in(words_[5]) : kNone; }
+  /// Length of the packet when it came, below 2^18. Once.
+  HEADRACE_SHADER void set_length(uint32_t length) {
+    words_[0] |= (length & kAbove) << kNumberBits;
+    words_[1] |= (length >> kAboveBits) << kNumberBits;
+  }
+  HEADRACE_SHADER uint32_t length() const { return words_[0] >> kNumberBits | words_[1] >> kNumberBits << kAboveBits; }
+  /// port_place() of the port by which it leaves; kNone: none. Once.
+  HEADRACE_SHADER void set_output(uint32_t place) { words_[2] |= (place + 1) << kNumberBits; }
+  HEADRACE_SHADER uint32_t output() const { return (words_[2] >> kNumberBits) - 1; }
+  /// The table in which nothing was found; kNone: none. Once.
+  HEADRACE_SHADER void set_missed(uint32_t table) { words_[3] |= (table + 1) << kNumberBits; }
+  HEADRACE_SHADER uint32_t missed() const { return (words_[3] >> kNumberBits) - 1; }
 
-  HEADRACE_SHADER uint32_t length() const { return length_and_ends & 0x1ffff; }
-  HEADRACE_SHADER void set_output(uint32_t place) { length_and_ends |= (place + 1) << 17; }
-  HEADRACE_SHADER uint32_t output() const { return length_and_ends >> 17 & 0x7f; }
-  HEADRACE_SHADER void set_missed(uint32_t table) { length_and_ends |= (table + 1) << 24; }
-  HEADRACE_SHADER uint32_t missed() const { return length_and_ends >> 24; }
+ private:
+  // A word has a number + 1 in its lower bits, 0 for none. Above are: the length (words 0 and 1), the output (2) and the
+  // table (3), both + 1, and whether the last two numbers are a group's and a bucket's (4).
+  static constexpr uint32_t kNumberBits = 23, kAboveBits = 32 - kNumberBits;
+  static constexpr uint32_t kNumber = (1u << kNumberBits) - 1, kAbove = (1u << kAboveBits) - 1;
+  static constexpr uint32_t kHasGroup = 1u << kNumberBits;
+
+  HEADRACE_SHADER static uint32_t number_in(uint32_t word) { return (word & kNumber) - 1; }
+  HEADRACE_SHADER static void put_number(uint32_t& word, uint32_t number) {
+    word = (word & ~kNumber) | ((number + 1) & kNumber);
+  }
+  HEADRACE_SHADER bool has_group() const { return (words_[4] & kHasGroup) != 0; }
+
+  uint32_t words_[kMost] = {};
 };
 
 /// The hash that chooses a bucket of a select group: of addresses, types and ports of all that has some, as a key has them.
@@ -161,7 +193,7 @@ class Walk {
   /// After the packet has been parsed into `key`. \param length the packet's
   HEADRACE_SHADER void begin(uint32_t length) {
     in_port_ = key.w[key_word::kInPort];
-    visits.length_and_ends = length;
+    visits.set_length(length);
   }
 
   /// Whether an entry's program does no more than send the packet somewhere, and where.
@@ -187,7 +219,7 @@ class Walk {
       state = WalkState::kHost;
       return;
     }
-    visits.entries[visited_++] = match.number;
+    visits.set_entry(visited_++, match.number);
     const ProgramView program = view.program(match.data);
     uint32_t to;
     if (program.has(program_flag::kNeedsHost)) {
@@ -261,12 +293,11 @@ class Walk {
       const uint32_t bucket = phase == Phase::kBucket || !group.exists() || group.needs_host()
                                   ? GroupView::kNoBucket
                                   : group.choose(select_hash(key));
-      if (bucket == GroupView::kNoBucket) {
+      if (bucket == GroupView::kNoBucket || visited_ > Visits::kMostBesideGroup) {
         state = WalkState::kHost;
         return;
       }
-      visits.group = group_;
-      visits.bucket = group.counter(bucket);
+      visits.set_group(group_ - 1, group.counter(bucket));
       const OpRange actions = view.program(group.program(bucket)).apply_actions();
       op = actions.begin();
       end = actions.end();

@@ -179,19 +179,19 @@ openflow::OpenFlowView TestDatapath::mirror(Mirror& mirror) const {
   return openflow::OpenFlowView(mirror.object(tables));
 }
 
-void TestDatapath::count(const Visits* visits, int n) {
+void TestDatapath::count(const Results<Visits>& visits, int n) {
   const std::lock_guard guard(lock_);
   for (int i = 0; i < n; ++i) {
-    const Visits& v = visits[i];
+    const Visits v = visits[i];
     const auto add = [&](auto& counts, uint32_t number) {
+      if (number == Visits::kNone) return;
       ++counts[number].first;
       counts[number].second += v.length();
     };
-    for (const uint32_t entry : v.entries)
-      if (entry != Visits::kNone) add(events_.entries, entry);
-    if (v.group != 0) add(events_.groups, v.group - 1);
-    if (v.bucket != Visits::kNone) add(events_.buckets, v.bucket);
-    if (v.missed() != 0) add(events_.missed, v.missed() - 1);
+    for (uint32_t k = 0; k < Visits::kMost; ++k) add(events_.entries, v.entry(k));
+    add(events_.groups, v.group());
+    add(events_.buckets, v.bucket());
+    add(events_.missed, v.missed());
   }
 }
 

@@ -89,12 +89,13 @@ class TestDatapath final : public openflow::Datapath {
   openflow::ClosedPorts closed_ports() const override { return closed; }
   bool wants_invalid_ttl() const override { return invalid_ttl; }
   bool floods(uint32_t port) const override { return port != quiet_port; }
-  void count(const openflow::Visits* visits, int n) override;
+  bool may_change_frames() const override { return edits; }
+  void count(const Results<openflow::Visits>& visits, int n) override;
   Verdict meter(uint32_t place, uint32_t) override { return verdicts.at(place); }
   void packet_in(const openflow::PacketForController& in) override;
   uint32_t normal(const Packet&, uint32_t) override { return normal_port; }
 
-  bool drop_fragments = false, invalid_ttl = false, alone = false;
+  bool drop_fragments = false, invalid_ttl = false, alone = false, edits = true;
   openflow::ClosedPorts closed;
   uint32_t quiet_port = 0, normal_port = 0;
   std::map<uint32_t, Verdict> verdicts;

@@ -51,7 +51,8 @@ Status OffloadBouncer::configure(Args& args) {
   return args.read_p("OFFSET", offset, Between{0, 31}).read_p("DIVISOR", divisor, Between{1, 255}).complete();
 }
 
-void OffloadBouncer::release(Packet** packets, const Result* results, int n, Owner&, ShaderElementBase& element) const {
+void OffloadBouncer::release(Packet** packets, Results<Result> results, int n, Owner&,
+                             ShaderElementBase& element) const {
   for (int i = 0; i < n; ++i) {
     if (results[i].byte % static_cast<uint32_t>(divisor) != 0) continue;
     element.count_event(kBounced);
@@ -59,7 +60,7 @@ void OffloadBouncer::release(Packet** packets, const Result* results, int n, Own
   }
 }
 
-void OffloadLedger::release(Packet* const* packets, const Result* results, int n, Owner& owner) const {
+void OffloadLedger::release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const {
   constexpr int kFlowAnno = 24, kNumberAnno = 28;
   OffloadLedgerOwner::Book& book = owner.books.local();
   for (int i = 0; i < n; ++i) {

@@ -304,7 +304,7 @@ HEADRACE_TEST_SHADER(
       int32_t offset = 0;
       Status configure(Args & args);
       void add_handlers(Handlers & handlers, Owner & owner);
-      void release(Packet* const* packets, const Result* results, int n, Owner& owner) const;
+      void release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const;
       HEADRACE_SHADER Next shade(auto& p) const {
         const uint8_t entry = p.load8(Anchor::kData, offset);
         p.set_result({static_cast<uint16_t>(entry & 3), p.length()});
@@ -326,7 +326,7 @@ HEADRACE_TEST_SHADER(
       int32_t offset = 0;
       int32_t divisor = 3;
       Status configure(Args & args);
-      void release(Packet * *packets, const Result* results, int n, Owner&, ShaderElementBase& element) const;
+      void release(Packet * *packets, Results<Result> results, int n, Owner&, ShaderElementBase& element) const;
       HEADRACE_SHADER Next shade(auto& p) const {
         p.set_result({p.load8(Anchor::kData, offset)});
         return 0;

@@ -154,6 +154,33 @@ INSTANTIATE_TEST_SUITE_P(Widths, AclTableRandom,
                            return fmt::format("{}Words{}Collisions", info.param.words, info.param.collisions);
                          });
 
+/// Values that differ in single bits: hashes of different tuples must not follow from each other, and an entry that a hash
+/// leads to may be of another tuple, with other words.
+TEST(AclTable, DecidesAsALinearListAboutSmallValues) {
+  for (const uint32_t words : {4u, 12u, 32u}) {
+    std::mt19937 random(words);
+    for (int round = 0; round < 20; ++round) {
+      AclPair pair({words, 40, 77});
+      for (uint32_t number = 0; number < 60; ++number) {
+        AclRule rule;
+        for (uint32_t i = 0; i < words; ++i) {
+          if (random() % 3 != 0) continue;
+          rule.mask[i] = random() % 2 == 0 ? 0xffffffff : random() % 2 == 0 ? 0xfffffffe : 0xff000000;
+          rule.value[i] = random() % 2 & rule.mask[i];
+        }
+        rule.priority = 1 + random() % 3;
+        pair.insert(number, rule);
+      }
+      pair.table.commit();
+      std::vector<Key> keys(100);
+      for (Key& key : keys)
+        for (uint32_t i = 0; i < words; ++i) key[i] = random() % 2;
+      pair.compare(keys);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST(AclTable, FindsAmongEqualPrioritiesTheLowestNumber) {
   AclPair pair({});
   for (const uint32_t number : {7u, 3u, 5u}) pair.insert(number, {});

@@ -118,6 +118,8 @@ class OpenFlowPipeline {
   Meters& meters() { return meters_; }
 
   size_t size() const { return size_; }
+  /// Whether an action of an entry or a bucket changes frames.
+  bool changes_frames() const { return programs_.change_frames(); }
 
  private:
   using Visit = std::function<void(uint32_t)>;

@@ -86,4 +86,14 @@ void Programs::release(Program* program) {
   programs_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second.get() == program; }));
 }
 
+bool Programs::change_frames() const {
+  const auto changes = [](const Action& action) {
+    return action.type != ActionType::kOutput && action.type != ActionType::kGroup;
+  };
+  for (const auto& [hash, program] : programs_)
+    for (const Instruction& instruction : program->instructions)
+      if (std::any_of(instruction.actions.begin(), instruction.actions.end(), changes)) return true;
+  return false;
+}
+
 }  // namespace headrace::openflow

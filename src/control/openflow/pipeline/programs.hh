@@ -43,6 +43,8 @@ class Programs {
   void release(Program* program);
 
   size_t size() const { return programs_.size(); }
+  /// Whether an action of one of them changes frames.
+  bool change_frames() const;
 
  private:
   ErrorCode take(const std::vector<uint32_t>& words, const std::vector<Instruction>& instructions, ProgramUser user,

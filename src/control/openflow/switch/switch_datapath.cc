@@ -22,21 +22,24 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
       std::memory_order_release);
 }
 
-void SwitchDatapath::count(const Visits* visits, int n) {
+void SwitchDatapath::count(const Results<Visits>& visits, int n) {
   const Time now = clock_();
   const EntryCounters::Mine entries = pipeline_.entry_counters().mine();
   if (!pipeline_.entry_counters().nearby())
     for (int i = 0; i < n; ++i)
-      if (visits[i].entries[0] != Visits::kNone) __builtin_prefetch(&entries[visits[i].entries[0]], 1);
+      if (const uint32_t first = visits[i].entry(0); first != Visits::kNone) __builtin_prefetch(&entries[first], 1);
   for (int i = 0; i < n; ++i) {
-    const Visits& met = visits[i];
+    const Visits met = visits[i];
     const uint32_t length = met.length();
-    for (uint32_t k = 0; k < Visits::kMost && met.entries[k] != Visits::kNone; ++k)
-      EntryCounters::add(entries, met.entries[k], 1, length, now);
-    if (met.missed() != 0) [[unlikely]]
-      pipeline_.miss_counters().add(met.missed() - 1, 1, length, now);
-    if (met.group != 0) pipeline_.groups().counters().add(met.group - 1, 1, length, now);
-    if (met.bucket != Visits::kNone) pipeline_.groups().bucket_counters().add(met.bucket, 1, length, now);
+    for (uint32_t k = 0; k < Visits::kMost; ++k) {
+      const uint32_t entry = met.entry(k);
+      if (entry == Visits::kNone) break;
+      EntryCounters::add(entries, entry, 1, length, now);
+    }
+    if (met.missed() != Visits::kNone) [[unlikely]]
+      pipeline_.miss_counters().add(met.missed(), 1, length, now);
+    if (met.group() != Visits::kNone) pipeline_.groups().counters().add(met.group(), 1, length, now);
+    if (met.bucket() != Visits::kNone) pipeline_.groups().bucket_counters().add(met.bucket(), 1, length, now);
   }
 }
 

@@ -42,12 +42,16 @@ class SwitchDatapath final : public Datapath {
     const auto guard = look();
     return pipeline_.mirror(mirror);
   }
+  bool may_change_frames() const override {
+    const auto guard = look();
+    return pipeline_.size() == 0 || pipeline_.changes_frames();
+  }
   bool drops_fragments() const override { return drops_fragments_.load(std::memory_order_relaxed); }
   bool stands_alone() const override { return alone_.load(std::memory_order_relaxed); }
   ClosedPorts closed_ports() const override;
   bool wants_invalid_ttl() const override { return wants_invalid_ttl_.load(std::memory_order_relaxed); }
   bool floods(uint32_t port) const override { return ports_.floods(port); }
-  void count(const Visits* visits, int n) override;
+  void count(const Results<Visits>& visits, int n) override;
   Verdict meter(uint32_t place, uint32_t length) override;
   void packet_in(const PacketForController& in) override;
   uint32_t normal(const Packet& frame, uint32_t in_port) override;
