@@ -281,7 +281,7 @@ void OpenFlowTables::release(Packet* const* packets, Results<Result> results, in
   uint32_t place = 0;
   uint64_t received = 0, bytes = 0;
   for (int i = 0; i < n; ++i) {
-    const Visits visits = results[i];
+    const Visits& visits = results[i];
     Packet& packet = *packets[i];
     const uint32_t from = openflow::port_place(in_port(packet.anno_u8(anno_offset::kPaint)));
     // What is dropped before it is looked up has no length.

@@ -10,15 +10,16 @@ namespace headrace {
 template <typename Result>
 class Results {
  public:
-  /// \param stride bytes from one result to the next
-  Results(const void* first, size_t stride) : first_(static_cast<const uint8_t*>(first)), stride_(stride) {}
+  /// \param first at a multiple of 4 bytes
+  /// \param stride bytes from one result to the next, a multiple of 4
+  Results(const void* first, size_t stride) : first_(static_cast<const uint8_t*>(first)), stride_(stride) {
+    static_assert(alignof(Result) <= 4, "results lie in rows of a job, where only 4 bytes are aligned");
+  }
   explicit Results(const Result* results) : Results(results, sizeof(Result)) {}
 
-  /// Of packet `i`. Only what is used of it is loaded.
-  Result operator[](int i) const {
-    Result result;
-    __builtin_memcpy(&result, first_ + static_cast<size_t>(i) * stride_, sizeof result);
-    return result;
+  /// Of packet `i`.
+  const Result& operator[](int i) const {
+    return *reinterpret_cast<const Result*>(first_ + static_cast<size_t>(i) * stride_);
   }
 
  private:

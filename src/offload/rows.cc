@@ -113,13 +113,14 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, const uint8_t* whol
   const bool with_output = kMore && self.plan_->rewrites();
   const uint8_t* for_host = self.for_host_.data();
   uint8_t any = 0;
-  const auto fetch = [&](int i) {
+  const auto fetch = [&](int i, const uint8_t* row) {
+    __builtin_prefetch(row);
     prefetch<kWindow>(packets[i], begin);
     if (with_output && outputs[i]) prefetch<kWindow>(outputs[i], begin);
   };
-  for (int i = 0; i < std::min(n, kAhead); ++i) fetch(i);
+  for (int i = 0; i < std::min(n, kAhead); ++i) fetch(i, rows + back * static_cast<size_t>(i));
   for (int i = 0; i < n; ++i, rows += back, whole += stride) {
-    if (i + kAhead < n) fetch(i + kAhead);
+    if (i + kAhead < n) fetch(i + kAhead, rows + back * kAhead);
     RowHeader h;
     __builtin_memcpy(&h, rows + header, sizeof h);
     // An invalid code would be a fault of the device; the packet is still unchanged.

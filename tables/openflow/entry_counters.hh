@@ -25,10 +25,9 @@ struct alignas(32) Count {
 class EntryCounters : public headrace::EntryCounters<Count> {
  public:
   /// Counts packets on the running worker. \param now in nanoseconds, the pipeline's time
-  void add(uint32_t number, uint64_t packets, uint64_t bytes, int64_t now) { add(mine(), number, packets, bytes, now); }
-  /// The same for one who counts often.
-  static void add(const Mine& mine, uint32_t number, uint64_t packets, uint64_t bytes, int64_t now) {
-    Count& count = mine[number];
+  void add(uint32_t number, uint64_t packets, uint64_t bytes, int64_t now) { add(mine()[number], packets, bytes, now); }
+  /// The same for one who has found the count of the running worker.
+  static void add(Count& count, uint64_t packets, uint64_t bytes, int64_t now) {
     set(count.packets, count.packets + packets);
     set(count.bytes, count.bytes + bytes);
     set(count.last, now);

@@ -48,6 +48,10 @@ class Visits {
   /// The table in which nothing was found; kNone: none. Once.
   HEADRACE_SHADER void set_missed(uint32_t table) { words_[3] |= (table + 1) << kNumberBits; }
   HEADRACE_SHADER uint32_t missed() const { return (words_[3] >> kNumberBits) - 1; }
+  /// It has met one entry at most, and nothing else that counts.
+  HEADRACE_SHADER bool is_simple() const {
+    return ((words_[1] | words_[2] | words_[4] | words_[5]) & kNumber) == 0 && words_[3] == 0 && !has_group();
+  }
 
  private:
   // A word has a number + 1 in its lower bits, 0 for none. Above are: the length (words 0 and 1), the output (2) and the

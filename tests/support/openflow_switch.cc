@@ -182,7 +182,7 @@ openflow::OpenFlowView TestDatapath::mirror(Mirror& mirror) const {
 void TestDatapath::count(const Results<Visits>& visits, int n) {
   const std::lock_guard guard(lock_);
   for (int i = 0; i < n; ++i) {
-    const Visits v = visits[i];
+    const Visits& v = visits[i];
     const auto add = [&](auto& counts, uint32_t number) {
       if (number == Visits::kNone) return;
       ++counts[number].first;

@@ -1,6 +1,13 @@
 #include "control/openflow/switch/switch_datapath.hh"
 
+#include <algorithm>
+
 namespace headrace::openflow {
+
+namespace {
+/// Packets whose counts are asked for together.
+constexpr int kCountRun = 64;
+}  // namespace
 
 ClosedPorts SwitchDatapath::closed_ports() const {
   if (!any_closed_.load(std::memory_order_acquire)) return {};
@@ -25,22 +32,34 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
 void SwitchDatapath::count(const Results<Visits>& visits, int n) {
   const Time now = clock_();
   const EntryCounters::Mine entries = pipeline_.entry_counters().mine();
-  if (!pipeline_.entry_counters().nearby())
-    for (int i = 0; i < n; ++i)
-      if (const uint32_t first = visits[i].entry(0); first != Visits::kNone) __builtin_prefetch(&entries[first], 1);
-  for (int i = 0; i < n; ++i) {
-    const Visits met = visits[i];
-    const uint32_t length = met.length();
-    for (uint32_t k = 0; k < Visits::kMost; ++k) {
-      const uint32_t entry = met.entry(k);
-      if (entry == Visits::kNone) break;
-      EntryCounters::add(entries, entry, 1, length, now);
+  for (int done = 0; done < n; done += kCountRun) {
+    const int end = std::min(n, done + kCountRun);
+    Count* first[kCountRun];
+    for (int i = done; i < end; ++i) {
+      const uint32_t entry = visits[i].entry(0);
+      Count* const count = entry != Visits::kNone ? &entries[entry] : nullptr;
+      __builtin_prefetch(count, 1);
+      first[i - done] = count;
     }
-    if (met.missed() != Visits::kNone) [[unlikely]]
-      pipeline_.miss_counters().add(met.missed(), 1, length, now);
-    if (met.group() != Visits::kNone) pipeline_.groups().counters().add(met.group(), 1, length, now);
-    if (met.bucket() != Visits::kNone) pipeline_.groups().bucket_counters().add(met.bucket(), 1, length, now);
+    for (int i = done; i < end; ++i) {
+      const Visits& met = visits[i];
+      if (Count* const count = first[i - done]; count != nullptr) EntryCounters::add(*count, 1, met.length(), now);
+      if (!met.is_simple()) [[unlikely]]
+        count_more(met, entries, now);
+    }
   }
+}
+
+void SwitchDatapath::count_more(const Visits& met, const EntryCounters::Mine& entries, Time now) {
+  const uint32_t length = met.length();
+  for (uint32_t k = 1; k < Visits::kMost; ++k) {
+    const uint32_t entry = met.entry(k);
+    if (entry == Visits::kNone) break;
+    EntryCounters::add(entries[entry], 1, length, now);
+  }
+  if (met.missed() != Visits::kNone) pipeline_.miss_counters().add(met.missed(), 1, length, now);
+  if (met.group() != Visits::kNone) pipeline_.groups().counters().add(met.group(), 1, length, now);
+  if (met.bucket() != Visits::kNone) pipeline_.groups().bucket_counters().add(met.bucket(), 1, length, now);
 }
 
 Datapath::Verdict SwitchDatapath::meter(uint32_t place, uint32_t length) {

@@ -80,6 +80,8 @@ class SwitchDatapath final : public Datapath {
   void set_wants_invalid_ttl(bool on) { wants_invalid_ttl_.store(on, std::memory_order_relaxed); }
 
  private:
+  /// What a packet has met besides its first entry.
+  void count_more(const Visits& met, const EntryCounters::Mine& entries, Time now);
   void publish_port(uint32_t port, uint32_t word, bool alive);
 
   const Clock clock_;
