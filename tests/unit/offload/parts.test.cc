@@ -18,6 +18,7 @@
 #include "packets.hh"
 #include "runtime/router_graph.hh"
 #include "support/element_test.hh"
+#include "support/temporary_file.hh"
 #include "test_shaders.hh"
 
 namespace headrace::testing {
@@ -328,6 +329,26 @@ TEST_F(OffloadRows, BytesThatNobodyWritesDoNotComeBack) {
   // Each piece begins behind the one before.
   EXPECT_EQ(row.window(), row.both_annotations() + 4 * RowLayout::ones(static_cast<uint32_t>(row.annotations_both)));
   EXPECT_LE(row.end(), row.stride);
+}
+
+TEST_F(OffloadRows, FramesThatNoEntryChangesDoNotComeBack) {
+  const auto rows = [this](int number, const std::string& entries, const std::string& edits = {}) {
+    const TemporaryFile flows(entries);
+    return rows_of(
+        fmt::format("sw :: OpenFlowSwitch({}, FLOWS {}, BYTES 48, ROOM 0{}); Idle -> [0] sw; Idle -> [1] sw; "
+                    "sw[0] -> Discard; sw[1] -> Discard;",
+                    number, flows.path(), edits));
+  };
+  const RowLayout as_they_came = rows(901, "in_port=1,actions=output:2\n");
+  EXPECT_EQ(as_they_came.there, 64);
+  EXPECT_EQ(as_they_came.written, 0);
+  EXPECT_EQ(as_they_came.header, 32) << "what the packet met, and its paint";
+  EXPECT_EQ(as_they_came.in_place, 1);
+  EXPECT_EQ(as_they_came.back, 64);
+  EXPECT_EQ(rows(902, "in_port=1,actions=output:2\n", ", EDITS true").written, 48);
+  EXPECT_EQ(rows(903, "in_port=1,actions=mod_nw_tos:4,output:2\n").written, 48);
+  EXPECT_EQ(rows(904, "in_port=1,actions=mod_nw_tos:4,output:2\n", ", EDITS false").written, 0);
+  EXPECT_EQ(rows(905, "").written, 48) << "controllers may do anything";
 }
 
 TEST_F(OffloadRows, ResultsComeBackToWhereTheRowsWere) {
