@@ -110,6 +110,7 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
       walk.step(view, frame, view.find(walk.table, walk.key.w));
     if (frame.beyond || walk.state == openflow::WalkState::kHost) return kEscape;
     next = end_walk(walk, frame, event);
+    if (frame.beyond) return kEscape;
     p.set_result(walk.visits);
     if (next == kDrop) {
       p.count(event);
@@ -142,6 +143,7 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
       packet.store16(Anchor::kData, at + origin, static_cast<uint16_t>(value));
     }
     HEADRACE_SHADER void set_word(int32_t at, uint32_t value) { packet.store32(Anchor::kData, at + origin, value); }
+    HEADRACE_SHADER bool complete() const { return !beyond; }
     HEADRACE_SHADER bool move(int32_t n) {
       origin += n;
       return n > 0 ? packet.push(static_cast<uint32_t>(n)) : packet.pull(static_cast<uint32_t>(-n));

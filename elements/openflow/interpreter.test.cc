@@ -174,6 +174,7 @@ class CheckedFrame {
     set_half(at, value >> 16);
     set_half(at + 2, value & 0xffff);
   }
+  bool complete() const { return true; }
   bool move(int32_t n) {
     moved_ += n;
     return true;

@@ -28,6 +28,7 @@ class PacketFrame {
     value = __builtin_bswap32(value);
     std::memcpy(bytes() + at, &value, sizeof value);
   }
+  bool complete() const { return true; }
   bool move(int32_t n) {
     if (!(n > 0 ? packet_.push(static_cast<uint32_t>(n)) : packet_.pull(static_cast<uint32_t>(-n)))) return false;
     origin_ += n;

@@ -42,7 +42,8 @@ class ChecksumDelta {
 /// \tparam kPossible the fields that may be set, so that a device need not have code for others
 ///
 /// `Frame` has the interface of `Bytes` in frame_layout_view.hh, and `set_byte`, `set_half`, `set_word`; and
-/// `bool move(n)`: byte -n becomes the first one, while offsets stay what they are. False if there is no room.
+/// `bool move(n)`: byte -n becomes the first one, while offsets stay what they are. False if there is no room. And
+/// `bool complete()`: all that was loaded was there.
 template <FieldSet kPossible = kAllFields>
 class FrameEdits {
  public:
@@ -147,8 +148,8 @@ class FrameEdits {
     key.w[key_word::kVlan] = (key.w[key_word::kVlan] & 0xffff) | tci << 16;
   }
 
-  /// Brings the changes to the frame. `key` is the one that they were made in. False: no room in front, and nothing has
-  /// changed. The frame's end stays where it is.
+  /// Brings the changes to the frame. `key` is the one that they were made in. False: no room in front, or the frame is not
+  /// complete(), and nothing has changed. The frame's end stays where it is.
   template <typename Frame>
   HEADRACE_SHADER bool write(Frame& frame, const PacketKey& key) {
     using namespace oxm_field;
@@ -246,6 +247,7 @@ class FrameEdits {
     }
 
     // All is loaded. The front goes first, since a device may find out only then that it lacks these bytes.
+    if (!frame.complete()) return false;
     const int32_t start = 4 * (static_cast<int32_t>(popped_) - static_cast<int32_t>(pushed_));
     if (start != 0 && !frame.move(-start)) return false;
     if (start != 0 || has(fields_of(kEthDst, kEthSrc)))

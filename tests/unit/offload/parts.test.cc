@@ -346,8 +346,8 @@ TEST_F(OffloadRows, FramesThatNoEntryChangesDoNotComeBack) {
   EXPECT_EQ(as_they_came.in_place, 1);
   EXPECT_EQ(as_they_came.back, 64);
   EXPECT_EQ(rows(902, "in_port=1,actions=output:2\n", ", EDITS true").written, 48);
-  EXPECT_EQ(rows(903, "in_port=1,actions=mod_nw_tos:4,output:2\n").written, 48);
-  EXPECT_EQ(rows(904, "in_port=1,actions=mod_nw_tos:4,output:2\n", ", EDITS false").written, 0);
+  EXPECT_EQ(rows(903, "ip,in_port=1,actions=mod_nw_tos:4,output:2\n").written, 48);
+  EXPECT_EQ(rows(904, "ip,in_port=1,actions=mod_nw_tos:4,output:2\n", ", EDITS false").written, 0);
   EXPECT_EQ(rows(905, "").written, 48) << "controllers may do anything";
 }
 
