@@ -7,8 +7,10 @@
 
 namespace headrace {
 
-AclBlocks::AclBlocks(uint32_t key_words)
-    : key_words_(key_words), cells_(std::make_unique<DeviceArray<AclCell>>(1024)) {}
+AclBlocks::AclBlocks(uint32_t key_words) : key_words_(key_words), cells_(std::make_unique<DeviceArray<AclCell>>(1024)) {
+  // Block 0 has one entry, which matches nothing, so that a lookup need not know that it has no block.
+  word(0, 0, 0) = 1;
+}
 
 AclBlocks::~AclBlocks() {
   rcu::retire([old = std::shared_ptr<DeviceArray<AclCell>>(std::move(cells_))] {});

@@ -82,7 +82,7 @@ class AclBlocks {
 
   const uint32_t key_words_;
   std::unique_ptr<DeviceArray<AclCell>> cells_;
-  uint32_t used_ = 1;  // cell 0 is none
+  uint32_t used_ = cells_of(0);  // block 0 is none
   std::vector<uint32_t> free_[AclBlock::kLargest + 1];
   std::vector<uint32_t> given_up_;  // since the last begin_grace()
   std::deque<Resting> resting_;

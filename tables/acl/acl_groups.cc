@@ -50,14 +50,14 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
       }
     }
   }
-  for (uint32_t side = 0; side < 2; ++side) tries_[side] = make_trie(items[side]);
+  for (uint32_t side = 0; side < 2; ++side) tries_[side] = make_trie(items[side], wide_[side]);
   coarsenings_ = 0;
 }
 
-std::unique_ptr<AclTrie> AclGroups::make_trie(std::vector<AclTrie::Item>& items) {
+std::unique_ptr<AclTrie> AclGroups::make_trie(std::vector<AclTrie::Item>& items, uint64_t wide) {
   std::sort(items.begin(), items.end());
   items.erase(std::unique(items.begin(), items.end()), items.end());
-  return std::make_unique<AclTrie>(items);
+  return std::make_unique<AclTrie>(items, wide);
 }
 
 void AclGroups::add_items(uint32_t number, Handle handle, TrieItems& items) const {
@@ -67,7 +67,7 @@ void AclGroups::add_items(uint32_t number, Handle handle, TrieItems& items) cons
 }
 
 void AclGroups::renew_tries(TrieItems& items) {
-  std::unique_ptr<AclTrie> tries[2] = {make_trie(items[0]), make_trie(items[1])};
+  std::unique_ptr<AclTrie> tries[2] = {make_trie(items[0], wide_[0]), make_trie(items[1], wide_[1])};
   auto index = copy_of_index();
   for (uint32_t side = 0; side < 2; ++side) tries_[side].swap(tries[side]);
   std::swap(index_, index);
@@ -172,11 +172,10 @@ std::optional<AclTrie::Item> AclGroups::trie_item(const Entry& entry, uint32_t s
 }
 
 void AclGroups::widen(uint32_t side, uint32_t tuple) {
-  uint64_t& wide = (*index_)[0].wide[side];
   const uint64_t bit = uint64_t{1} << tuple;
-  if (wide & bit) return;
-  publish(wide, wide | bit);
-  index_->changed(0, 1);
+  if (wide_[side] & bit) return;
+  wide_[side] |= bit;
+  if (tries_[side]) tries_[side]->widen(static_cast<uint8_t>(tuple));
   ++coarsenings_;
 }
 

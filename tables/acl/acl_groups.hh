@@ -109,7 +109,7 @@ class AclGroups {
   /// The side of an entry for a trie; nothing if it is for too many addresses.
   std::optional<AclTrie::Item> trie_item(const Entry& entry, uint32_t side, uint32_t tuple) const;
   void widen(uint32_t side, uint32_t tuple);
-  static std::unique_ptr<AclTrie> make_trie(std::vector<AclTrie::Item>& items);
+  static std::unique_ptr<AclTrie> make_trie(std::vector<AclTrie::Item>& items, uint64_t wide);
   /// Those who have a generation go on with an index that does not change any more.
   std::unique_ptr<DeviceArray<AclIndex>> copy_of_index() const;
   void put(const Entry& entry, Handle handle);
@@ -127,6 +127,8 @@ class AclGroups {
   std::unique_ptr<DeviceArray<AclIndex>> index_;
   std::unique_ptr<DeviceArray<uint32_t>> masks_;
   std::unique_ptr<AclTrie> tries_[2];
+  /// Tuples with entries that are for a large part of all values of word 0 or 1: never pruned by that word.
+  uint64_t wide_[2] = {};
   uint32_t tuple_count_ = 0;
   size_t tuple_entries_[kAclTuples] = {};
   size_t coarsenings_ = 0;

@@ -47,13 +47,14 @@ size_t AclTrie::count_nodes(std::span<const Item> items, int level) {
   return nodes;
 }
 
-AclTrie::AclTrie(std::span<const Item> items) {
-  const size_t nodes = std::min<size_t>(count_nodes(items, 0), kMost);
-  words_ = std::make_unique<DeviceArray<uint16_t>>(AclTrieView::kFirst + nodes * AclTrieView::kNodeWords);
-  sets_ = std::make_unique<DeviceArray<uint64_t>>(kMost);
-  (*sets_)[kAll] = ~uint64_t{0};
-  numbers_ = {{~uint64_t{0}, kAll}};
-  std::fill_n(words_->data(), words_->size(), number_of(0));
+AclTrie::AclTrie(std::span<const Item> items, uint64_t wide) {
+  const size_t nodes = std::min<size_t>(count_nodes(items, 0), kMostNodes);
+  // One word more: a gather of the last one loads two.
+  words_ = std::make_unique<DeviceArray<uint16_t>>((AclTrieView::kFirstNode + nodes) * AclTrieView::kNodeWords + 1);
+  sets_ = std::make_unique<DeviceArray<uint64_t>>(kMostSets);
+  (*sets_)[0] = ~uint64_t{0};
+  set_words_ = {{~uint64_t{0}, kAll}};
+  std::fill_n(words_->data(), words_->size(), word_of(wide));
   fill(0, items, 0);
 }
 
@@ -62,17 +63,16 @@ AclTrie::~AclTrie() {
                sets = std::shared_ptr<DeviceArray<uint64_t>>(std::move(sets_))] {});
 }
 
-uint16_t AclTrie::number_of(uint64_t set) {
-  const auto [at, added] = numbers_.try_emplace(set, static_cast<uint16_t>(numbers_.size()));
-  if (!added) return at->second;
-  if (at->second == kMost) {
-    numbers_.erase(at);
-    return kAll;
-  }
-  // Readers may come to know the number only afterwards.
-  __atomic_store_n(&(*sets_)[at->second], set, __ATOMIC_RELEASE);
-  sets_->changed(at->second, 1);
-  return at->second;
+uint16_t AclTrie::word_of(uint64_t set) {
+  if (const auto known = set_words_.find(set); known != set_words_.end()) return known->second;
+  if (set_count_ == kMostSets) return kAll;
+  const size_t number = set_count_++;
+  const auto word = static_cast<uint16_t>(AclTrieView::kSet | number);
+  set_words_.emplace(set, word);
+  // Readers may come to know the word only afterwards.
+  __atomic_store_n(&(*sets_)[number], set, __ATOMIC_RELEASE);
+  sets_->changed(number, 1);
+  return word;
 }
 
 /// Fills the words of a level, which begin at `base` and have the tuples of shorter prefixes already.
@@ -83,13 +83,13 @@ void AclTrie::fill(size_t base, std::span<const Item> items, int level) {
     if (item.length > end) continue;
     const size_t first = base + slot_of(item.prefix, level);
     for (size_t i = first; i < first + (size_t{1} << (end - item.length)); ++i)
-      words[i] = number_of(set(words[i]) | uint64_t{1} << item.tuple);
+      words[i] = word_of(set(words[i]) | uint64_t{1} << item.tuple);
   }
   each_slot(items, level, [&](uint32_t slot, std::span<const Item> deeper) {
     uint16_t& word = words[base + slot];
     const bool divide = level < kLastLevel && deeper.size() >= kPrefixesOfNode && several_tuples(deeper);
-    if (divide && nodes_ < kMost) {
-      const uint32_t node = AclTrieView::kNode | nodes_++;
+    if (divide && nodes_ < kMostNodes) {
+      const uint32_t node = AclTrieView::kFirstNode + nodes_++;
       const size_t child = AclTrieView::at(node, 0);
       std::fill_n(&words[child], AclTrieView::kNodeWords, word);
       word = static_cast<uint16_t>(node);
@@ -97,7 +97,7 @@ void AclTrie::fill(size_t base, std::span<const Item> items, int level) {
     } else {
       uint64_t tuples = set(word);
       for (const Item& item : deeper) tuples |= uint64_t{1} << item.tuple;
-      word = number_of(tuples);
+      word = word_of(tuples);
     }
   });
 }
@@ -106,7 +106,7 @@ bool AclTrie::add_below(size_t first, size_t last, const Item& item, int level) 
   bool changed = false;
   for (size_t i = first; i < last; ++i) {
     const uint16_t word = (*words_)[i];
-    if (word & AclTrieView::kNode) {
+    if (!(word & AclTrieView::kSet)) {
       const size_t child = AclTrieView::at(word, 0);
       const int end = kLevelEnds[level + 1];
       const size_t begin = item.length > kLevelEnds[level] ? slot_of(item.prefix, level + 1) : 0;
@@ -115,7 +115,7 @@ bool AclTrie::add_below(size_t first, size_t last, const Item& item, int level) 
                                                             : 1;
       changed |= add_below(child + begin, child + begin + count, item, level + 1);
     } else if (const uint64_t bit = uint64_t{1} << item.tuple; (set(word) & bit) == 0) {
-      __atomic_store_n(&(*words_)[i], number_of(set(word) | bit), __ATOMIC_RELEASE);
+      __atomic_store_n(&(*words_)[i], word_of(set(word) | bit), __ATOMIC_RELEASE);
       words_->changed(i, 1);
       changed = true;
     }
@@ -126,6 +126,16 @@ bool AclTrie::add_below(size_t first, size_t last, const Item& item, int level) 
 bool AclTrie::add(const Item& item) {
   const size_t first = slot_of(item.prefix, 0);
   return add_below(first, first + (item.length < 16 ? size_t{1} << (16 - item.length) : 1), item, 0);
+}
+
+void AclTrie::widen(uint8_t tuple) {
+  set_words_.clear();
+  for (size_t i = 0; i < set_count_; ++i) {
+    const uint64_t set = (*sets_)[i] | uint64_t{1} << tuple;
+    __atomic_store_n(&(*sets_)[i], set, __ATOMIC_RELEASE);
+    set_words_.try_emplace(set, static_cast<uint16_t>(AclTrieView::kSet | i));
+  }
+  sets_->changed(0, set_count_);
 }
 
 }  // namespace headrace

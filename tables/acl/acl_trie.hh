@@ -27,13 +27,16 @@ class AclTrie {
   static constexpr int kShortest = 8;
 
   /// \param items sorted
-  explicit AclTrie(std::span<const Item> items = {});
+  /// \param wide tuples, a bit each, that are in all sets
+  AclTrie(std::span<const Item> items, uint64_t wide);
   ~AclTrie();
   AclTrie(const AclTrie&) = delete;
   AclTrie& operator=(const AclTrie&) = delete;
 
   /// Adds a tuple for a prefix. True if a set has changed.
   bool add(const Item& item);
+  /// Adds a tuple for all addresses.
+  void widen(uint8_t tuple);
 
   AclTrieView view() const { return {words_->data(), sets_->data()}; }
   AclTrieView mirror(Mirror& mirror) const { return {words_->mirror(mirror), sets_->mirror(mirror)}; }
@@ -42,20 +45,21 @@ class AclTrie {
  private:
   /// A node pays where it tells this many prefixes apart: it takes 512 bytes.
   static constexpr size_t kPrefixesOfNode = 4;
-  static constexpr uint32_t kMost = AclTrieView::kNode;  // nodes, and sets
-  /// The set of all tuples, for when there are too many different ones.
-  static constexpr uint16_t kAll = 0, kEmpty = 1;
+  static constexpr uint32_t kMostNodes = AclTrieView::kSet - AclTrieView::kFirstNode, kMostSets = AclTrieView::kSet;
+  /// The word of the set of all tuples, for when there are too many different ones.
+  static constexpr uint16_t kAll = AclTrieView::kSet;
 
   static size_t count_nodes(std::span<const Item> items, int level);
   void fill(size_t base, std::span<const Item> items, int level);
   bool add_below(size_t first, size_t last, const Item& item, int level);
-  uint64_t set(uint16_t word) const { return (*sets_)[word]; }
-  /// The number of a set.
-  uint16_t number_of(uint64_t set);
+  uint64_t set(uint16_t word) const { return view().set(word); }
+  /// The word of a set.
+  uint16_t word_of(uint64_t set);
 
   std::unique_ptr<DeviceArray<uint16_t>> words_;
   std::unique_ptr<DeviceArray<uint64_t>> sets_;
-  std::unordered_map<uint64_t, uint16_t> numbers_;
+  std::unordered_map<uint64_t, uint16_t> set_words_;
+  size_t set_count_ = 1;
   uint32_t nodes_ = 0;
 };
 

@@ -20,13 +20,15 @@ namespace headrace {
 inline constexpr uint32_t kAclTuples = 64;
 
 /// The tuples with entries for an address: a trie whose first level has a word for each value of the upper 16 bits, and
-/// whose nodes, behind it, have one for each value of the next 8 bits. A word is the number of a set of tuples, or, with
-/// its highest bit set, that of a node. Sets may name tuples that have no such entry, but miss none.
+/// whose nodes, behind it, have one for each value of the next 8 bits. A word is that of a node: where its words are, in
+/// nodes; or, with its highest bit set, the number of a set of tuples. Sets may name tuples that have no such entry, but
+/// miss none.
 class AclTrieView {
  public:
-  static constexpr uint32_t kNode = 1u << 15;
-  static constexpr uint32_t kFirst = 65536;
+  static constexpr uint32_t kSet = 1u << 15;
   static constexpr uint32_t kNodeWords = 256;
+  /// The first level takes the place of so many nodes.
+  static constexpr uint32_t kFirstNode = 65536 / kNodeWords;
 
   AclTrieView() = default;
   bool operator==(const AclTrieView&) const = default;
@@ -36,16 +38,16 @@ class AclTrieView {
   HEADRACE_SHADER uint32_t first(uint32_t address) const { return load_shared(words_ + (address >> 16)); }
   /// A step down: the word that a node has for a byte; a word that is no node stays. Without a branch that depends on it.
   HEADRACE_SHADER uint32_t below(uint32_t word, uint32_t byte) const {
-    const uint32_t is_node = 0u - (word >> 15);
-    const uint32_t under = load_shared(words_ + (static_cast<uint32_t>(at(word, byte)) & is_node));
+    const uint32_t is_node = (word >> 15) - 1;
+    const uint32_t under = load_shared(words_ + (at(word, byte) & is_node));
     return word ^ ((word ^ under) & is_node);
   }
-  HEADRACE_SHADER uint64_t set(uint32_t number) const { return load_shared(sets_ + number); }
+  /// \param word one with kSet
+  HEADRACE_SHADER uint64_t set(uint32_t word) const { return load_shared(sets_ + (word & (kSet - 1))); }
   /// The index of a node's word.
-  HEADRACE_SHADER static size_t at(uint32_t node, uint32_t byte) {
-    return kFirst + (size_t{node & (kNode - 1)} * kNodeWords | byte);
-  }
+  HEADRACE_SHADER static uint32_t at(uint32_t node, uint32_t byte) { return node * kNodeWords | byte; }
   HEADRACE_SHADER const uint16_t* words() const { return words_; }
+  HEADRACE_SHADER const uint64_t* sets() const { return sets_; }
 
  private:
   const uint16_t* words_ = nullptr;
@@ -96,8 +98,6 @@ struct alignas(64) AclCell {
 struct alignas(64) AclIndex {
   /// No entry of the tuple, or of one with a higher number, has a better priority.
   uint32_t best[kAclTuples];
-  /// Tuples with entries that are for a large part of all values of word 0 or 1: never pruned by that word.
-  uint64_t wide[2];
   /// Words of a key, a bit each, of which no other one is under the mask of an entry.
   uint32_t used;
   /// The number of the last commit.
@@ -194,13 +194,13 @@ class AclLookup {
     const AclTrieView &first = table_.tries[0], &second = table_.tries[1];
     const uint32_t a = key[0], b = key[1];
     uint32_t x = first.first(a), y = second.first(b);
-    if ((x | y) & AclTrieView::kNode) {
+    if (!(x & y & AclTrieView::kSet)) {
       x = first.below(x, a >> 8 & 0xff);
       y = second.below(y, b >> 8 & 0xff);
       x = first.below(x, a & 0xff);
       y = second.below(y, b & 0xff);
     }
-    return (first.set(x) | load_shared(&table_.index->wide[0])) & (second.set(y) | load_shared(&table_.index->wide[1]));
+    return first.set(x) & second.set(y);
   }
   HEADRACE_SHADER uint32_t hash_of(const uint32_t* key, uint32_t tuple) const {
     return acl_hash<kWords>(key, table_.masks + tuple * kWords, acl_seed(table_.seed, tuple));
