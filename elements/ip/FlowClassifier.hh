@@ -14,7 +14,7 @@ class FlowRules;
 ///
 /// Input: IP packets with a network header (CheckIPHeader, CheckIP6Header, MarkIPHeader), or, with FIELDS other than ip,
 /// packets with a MAC header (FromDevice, MarkMACHeader). The rule of the highest priority that matches a packet decides; of
-/// several with one priority, one of them does, and always the same. Packets that no rule matches are dropped and counted;
+/// several with one priority, one of them does, the same as long as they do not change. Packets that no rule matches are dropped and counted;
 /// so are those that a rule drops, and those of a rule whose output is not connected. A rule `priority=0 actions=output:N`
 /// takes the rest.
 ///
@@ -33,8 +33,8 @@ class FlowRules;
 /// fields of OpenFlow 1.0, MPLS and metadata), or `all`. Default: the first of these that is enough for FILE. Rules that are
 /// added later must not need more.
 ///
-/// Rules change in place while packets are forwarded: a batch of packets sees all rules that a handler's call adds or removes,
-/// or none of them.
+/// Rules change in place while packets are forwarded: a batch of packets sees all changes that a handler's call makes, or
+/// none of them.
 /// docs/fields.md tells how packets with several tags or with extension headers are read. A packet whose headers do not
 /// fit into a row of 128 bytes is classified on the CPU.
 ///

@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
+#include "elements/ip/flow_rules.hh"
+#include "headrace/rcu.hh"
+#include "headrace/shader_host.hh"
 #include "support/element_test.hh"
 #include "support/source_dir.hh"
 #include "support/temporary_file.hh"
+#include "tables/acl/acl_batch.hh"
 #include "tables/acl/rule_file.hh"
 
 namespace headrace::testing {
@@ -114,6 +120,65 @@ TEST(FlowClassifier, ChangesRulesAllOrNone) {
   EXPECT_FALSE(r.write("f.add", "priority=3 actions=1"));
   EXPECT_NE(r.errors().find("'priority=3 actions=output:1' is there already"), std::string::npos) << r.errors();
   EXPECT_EQ(r.read("f.counts"), "0\t0\tpriority=3 actions=output:0\n1\t28\tpriority=1,udp actions=output:0\n");
+}
+
+TEST(FlowClassifier, CountsOnForARuleThatIsModified) {
+  TestRouter r(graph_of("", 2));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  ASSERT_TRUE(r.write("f.add", "udp actions=0\ntcp actions=0")) << r.errors();
+  for (int i = 0; i < 10; ++i) {
+    r.push("m", flow_packet("0a000001", "0b000001", 7, 53));
+    // Twice in one call, too.
+    ASSERT_TRUE(r.write("f.modify", fmt::format("udp actions={}\nudp actions={}", i % 2, 1 - i % 2))) << r.errors();
+    EXPECT_FALSE(r.write("f.ctrl", "modify udp actions=drop\nremove icmp"));
+    EXPECT_EQ(r.read("f.counts"), fmt::format("0\t0\tpriority=32768,tcp actions=output:0\n"
+                                              "{}\t{}\tpriority=32768,udp actions=output:{}\n",
+                                              i + 1, 28 * (i + 1), 1 - i % 2));
+    EXPECT_EQ(r.read("f.removed_counts"), "0\t0");
+  }
+  EXPECT_EQ(capture(r, "c0").seen().size(), 5u);
+  EXPECT_EQ(capture(r, "c1").seen().size(), 5u);
+  ASSERT_TRUE(r.write("f.remove", "udp")) << r.errors();
+  EXPECT_EQ(r.read("f.removed_counts"), "10\t280");
+}
+
+/// Packets of a batch leave by the outputs of one call.
+TEST(FlowClassifier, ModifiesAllRulesOfACallAtOnce) {
+  constexpr int kRules = 200, kCalls = 100;
+  TestRouter r(graph_of("", 2));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const auto rules = [](int output) {
+    std::string text;
+    for (int i = 0; i < kRules; ++i) text += fmt::format("udp,tp_dst={} actions={}\n", i, output);
+    return text;
+  };
+  ASSERT_TRUE(r.write("f.add", rules(0))) << r.errors();
+  auto* const f = dynamic_cast<ShaderElement<FlowClassifier>*>(r.router().find("f"));
+  ASSERT_NE(f, nullptr);
+  std::vector<uint32_t> keys;
+  for (uint32_t i = 0; i < kRules; ++i) keys.insert(keys.end(), {0x0a000001, 0x0b000001, i, 0x08001100});
+  std::atomic<bool> stop{false}, mixed{false};
+  std::atomic<int> batches{0};
+  std::thread reader([&] {
+    rcu::Reader online;
+    FlowClassifier shader = f->shader();
+    AclMatch matches[kRules];
+    while (!stop) {
+      shader.refresh(f->owner());
+      acl_find_batch(shader.table, keys.data(), matches, kRules);
+      for (const AclMatch& match : matches) mixed = mixed || match.data != matches[0].data;
+      ++batches;
+      online.quiescent();
+    }
+    online.offline();
+  });
+  for (int i = 1; i <= kCalls && !mixed; ++i) {
+    EXPECT_TRUE(r.write("f.modify", rules(i % 2))) << r.errors();
+    for (const int before = batches; batches == before;) std::this_thread::yield();
+  }
+  stop = true;
+  reader.join();
+  EXPECT_FALSE(mixed);
 }
 
 TEST(FlowClassifier, DoesNotCountForTheNextRuleOfANumber) {

@@ -123,8 +123,12 @@ uint32_t FlowRules::find(const AclRule& rule) const {
 uint32_t FlowRules::take_number() {
   if (free_.empty()) {
     free_ = table_->settle();
+    // In the order in which they were removed: a successor's count is still there.
     for (const uint32_t number : free_) {
-      removed_ += counts_.sum(number);
+      const auto next = successors_.find(number);
+      (next == successors_.end() ? removed_ : carried_.at(next->second)) += sum(number);
+      if (next != successors_.end()) successors_.erase(next);
+      carried_.erase(number);
       counts_.clear(number);
     }
   }
@@ -136,6 +140,17 @@ uint32_t FlowRules::take_number() {
   if (next_number_ == counts_.kMost) throw std::bad_alloc();
   counts_.reserve(next_number_ + 1);
   return next_number_++;
+}
+
+RuleCount FlowRules::sum(uint32_t number) const {
+  RuleCount sum = counts_.sum(number);
+  if (const auto carried = carried_.find(number); carried != carried_.end()) sum += carried->second;
+  return sum;
+}
+
+uint32_t FlowRules::newest(uint32_t number) const {
+  for (auto it = successors_.find(number); it != successors_.end(); it = successors_.find(number)) number = it->second;
+  return number;
 }
 
 uint32_t FlowRules::data_of(const FlowRule& rule) {
@@ -172,9 +187,12 @@ Status FlowRules::parse(std::string_view text, Command command, std::vector<Chan
 
 Status FlowRules::apply(const std::vector<Change>& changes, Errors& errors) {
   std::vector<uint32_t> added, removed;
-  std::vector<std::pair<uint32_t, uint32_t>> new_data;
   const auto undo = [&] {
-    for (const uint32_t number : added) forget(number);
+    for (const uint32_t number : added) {
+      forget(number);
+      carried_.erase(number);
+    }
+    for (const uint32_t number : removed) successors_.erase(number);
     table_->take_back();
     for (const uint32_t number : removed)
       if (const auto rule = table_->rule(number)) numbers_.emplace(name_of(*rule), number);
@@ -189,14 +207,16 @@ Status FlowRules::apply(const std::vector<Change>& changes, Errors& errors) {
         (void)(there ? errors.error("'{}' is there already", text) : errors.error("no rule '{}'", text));
         return undo();
       }
-      if (change.command == Command::kAdd) {
-        added.push_back(insert(change.rule));
-      } else if (change.command == Command::kModify) {
-        new_data.emplace_back(number, data_of(change.rule));
-      } else {
+      if (change.command != Command::kAdd) {
         removed.push_back(number);
         forget(number);
         table_->remove(number);
+      }
+      if (change.command != Command::kRemove) added.push_back(insert(change.rule));
+      // Another entry, so that packets see the new output together with all else.
+      if (change.command == Command::kModify) {
+        successors_[number] = added.back();
+        carried_[added.back()] = {};
       }
     }
     table_->commit();
@@ -204,7 +224,6 @@ Status FlowRules::apply(const std::vector<Change>& changes, Errors& errors) {
     (void)errors.error("no memory for more rules");
     return undo();
   }
-  for (const auto& [number, data] : new_data) table_->set_data(number, data);
   return {};
 }
 
@@ -230,22 +249,25 @@ std::string FlowRules::lookup(std::string_view text, Errors& errors) const {
 }
 
 std::string FlowRules::list_counts() const {
+  std::unordered_map<uint32_t, RuleCount> before;  // what rules have counted under older numbers
+  for (const auto& [number, next] : successors_) before[newest(next)] += sum(number);
   std::vector<std::pair<uint32_t, uint32_t>> order;  // by priority, then by number
   for (const auto& [name, number] : numbers_) order.emplace_back(~table_->rule(number)->priority, number);
   std::sort(order.begin(), order.end());
   std::string text;
   for (const auto& [priority, number] : order) {
-    const RuleCount sum = counts_.sum(number);
-    text += fmt::format("{}\t{}\t{}\n", sum.packets, sum.bytes, text_of(number));
+    RuleCount total = sum(number);
+    if (const auto older = before.find(number); older != before.end()) total += older->second;
+    text += fmt::format("{}\t{}\t{}\n", total.packets, total.bytes, text_of(number));
   }
   return text;
 }
 
 std::string FlowRules::removed_counts() const {
-  RuleCount sum = removed_;
+  RuleCount total = removed_;
   for (uint32_t number = 0; number < next_number_; ++number)
-    if (!table_->rule(number)) sum += counts_.sum(number);
-  return fmt::format("{}\t{}", sum.packets, sum.bytes);
+    if (!table_->rule(newest(number))) total += sum(number);
+  return fmt::format("{}\t{}", total.packets, total.bytes);
 }
 
 std::string FlowRules::describe() const {

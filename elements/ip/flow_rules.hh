@@ -71,6 +71,10 @@ class FlowRules {
   Status parse(std::string_view text, Command command, std::vector<Change>& changes, Errors& errors) const;
   /// Makes all changes or none.
   Status apply(const std::vector<Change>& changes, Errors& errors);
+  /// What is counted for a number, without what its rule still counts under others.
+  RuleCount sum(uint32_t number) const;
+  /// Under which number a rule goes on that was modified, maybe several times.
+  uint32_t newest(uint32_t number) const;
   std::string text_of(uint32_t number) const;
   std::string lookup(std::string_view text, Errors& errors) const;
   std::string list_counts() const;
@@ -88,6 +92,10 @@ class FlowRules {
   uint32_t next_number_ = 0;
   std::vector<uint32_t> free_;
   RuleCount removed_;  // of entries whose numbers have been free
+  /// A rule that is modified goes on under another number. By the old one, until that is free: the new one.
+  std::unordered_map<uint32_t, uint32_t> successors_;
+  /// What modified rules counted under numbers that have been free, by the number that came next.
+  std::unordered_map<uint32_t, RuleCount> carried_;
 };
 
 }  // namespace headrace
