@@ -9,14 +9,9 @@ namespace headrace {
 
 namespace {
 
-uint32_t load_big_endian32(const uint8_t* at) {
-  uint32_t word;
-  std::memcpy(&word, at, sizeof word);
-  return __builtin_bswap32(word);
-}
-
-uint64_t load_little_endian64(const uint8_t* at) {
-  uint64_t word;
+template <typename Word>
+Word load_word(const uint8_t* at) {
+  Word word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
@@ -25,20 +20,23 @@ uint64_t load_little_endian64(const uint8_t* at) {
 /// one, or invalid. As parse_ip() makes them.
 [[gnu::always_inline]] inline bool read_usual_packet(const Packet& p, uint32_t* key) {
   constexpr uint64_t kVersionAndLength = 0xff, kFragment = uint64_t{0xff1f} << 48;
+  constexpr uint64_t kProtocols = uint64_t{1} << ip_protocol::kTcp | uint64_t{1} << ip_protocol::kUdp;
+  static_assert(key_word::kIp4Src == 0 && key_word::kIp4Dst == 1);
   if (!p.has_network_header()) return false;
-  const int length = p.network_length();
-  if (length < 24) return false;
+  if (p.network_length() < 24) return false;
   const uint8_t* const h = p.network_header();
-  const uint64_t first = load_little_endian64(h);
+  const auto first = load_word<uint64_t>(h);
   const uint32_t protocol = h[9];
-  const auto total = static_cast<int>(__builtin_bswap16(static_cast<uint16_t>(first >> 16)));
-  const bool usual = (first & (kVersionAndLength | kFragment)) == 0x45 && total >= 24 &&
-                     (protocol == ip_protocol::kTcp || protocol == ip_protocol::kUdp);
-  key[key_word::kIp4Src] = load_big_endian32(h + 12);
-  key[key_word::kIp4Dst] = load_big_endian32(h + 16);
-  key[key_word::kPorts] = load_big_endian32(h + 20);
+  const uint32_t total = __builtin_bswap16(static_cast<uint16_t>(first >> 16));
+  const uint64_t addresses = __builtin_bswap64(load_word<uint64_t>(h + 12));
+  const uint64_t in_order = addresses << 32 | addresses >> 32;
+  std::memcpy(key, &in_order, sizeof in_order);
+  key[key_word::kPorts] = __builtin_bswap32(load_word<uint32_t>(h + 20));
   key[key_word::kTypes] = 0x08000000 | protocol << 8 | static_cast<uint32_t>(first >> 8 & 0xff);
-  return usual;
+  // One branch for all that must hold.
+  const uint64_t unusual = ((first & (kVersionAndLength | kFragment)) ^ 0x45) | (total < 24 ? 1 : 0) |
+                           (protocol > 63 ? 1 : 0) | (~(kProtocols >> (protocol & 63)) & 1);
+  return unusual == 0;
 }
 
 /// What a packet in memory is matched by. False: it has no header that FIELDS needs.
@@ -102,27 +100,27 @@ void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uin
   AclMatch matches[Batch::kCapacity];
   bool read[Batch::kCapacity];
   for (int i = 0; i < n; ++i) {
-    read[i] = words == 4 && read_usual_packet(*packets[i], keys + i * 4);
+    const Packet& p = *packets[i];
+    read[i] = words == 4 && read_usual_packet(p, keys + i * 4);
     if (!read[i]) [[unlikely]]
-      read[i] = read_other_packet(*packets[i], words, keys + static_cast<uint32_t>(i) * words);
+      read[i] = read_other_packet(p, words, keys + static_cast<uint32_t>(i) * words);
+    results[i].length = p.length();
   }
   acl_find_batch(table, keys, matches, static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
+    const AclMatch match = matches[i];
+    results[i].number = match.number;
+    nexts[i] = static_cast<Next>(match.data);
     if (!read[i]) [[unlikely]] {
       ++events[kNoHeader];
-      nexts[i] = kDrop;
       results[i] = {AclMatch::kNone, 0};
-      continue;
-    }
-    results[i] = {matches[i].number, packets[i]->length()};
-    if (matches[i].number == AclMatch::kNone) {
+      nexts[i] = kDrop;
+    } else if (match.number == AclMatch::kNone) {
       ++events[kNoRule];
       nexts[i] = kDrop;
-    } else if (matches[i].data == kDropPort) {
+    } else if (match.data == kDropPort) {
       ++events[kDropped];
       nexts[i] = kDrop;
-    } else {
-      nexts[i] = static_cast<Next>(matches[i].data);
     }
   }
 }

@@ -407,6 +407,11 @@ class ShaderElement final : public ShaderElementBase {
         results[i] = view.result();
       }
     }
+    if (!takes_packets()) {
+      bool all = true;
+      for (int i = 0; i < n; ++i) all &= nexts[i] != kEscape && complete[i];
+      if (all) return release(packets, Results<Result>(results), n);
+    }
     // What the host body takes, or what lacks headers, has no result.
     Packet* passed[Batch::kCapacity];
     int of[Batch::kCapacity], m = 0;
