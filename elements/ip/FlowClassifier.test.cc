@@ -125,13 +125,13 @@ TEST(FlowClassifier, ChangesRulesAllOrNone) {
 TEST(FlowClassifier, CountsOnForARuleThatIsModified) {
   TestRouter r(graph_of("", 2));
   ASSERT_TRUE(r.ok()) << r.errors();
-  ASSERT_TRUE(r.write("f.add", "udp actions=0\ntcp actions=0")) << r.errors();
+  ASSERT_TRUE(r.write("f.add", "udp actions=0\npriority=40000,tcp actions=0")) << r.errors();
   for (int i = 0; i < 10; ++i) {
     r.push("m", flow_packet("0a000001", "0b000001", 7, 53));
     // Twice in one call, too.
     ASSERT_TRUE(r.write("f.modify", fmt::format("udp actions={}\nudp actions={}", i % 2, 1 - i % 2))) << r.errors();
     EXPECT_FALSE(r.write("f.ctrl", "modify udp actions=drop\nremove icmp"));
-    EXPECT_EQ(r.read("f.counts"), fmt::format("0\t0\tpriority=32768,tcp actions=output:0\n"
+    EXPECT_EQ(r.read("f.counts"), fmt::format("0\t0\tpriority=40000,tcp actions=output:0\n"
                                               "{}\t{}\tpriority=32768,udp actions=output:{}\n",
                                               i + 1, 28 * (i + 1), 1 - i % 2));
     EXPECT_EQ(r.read("f.removed_counts"), "0\t0");
