@@ -84,7 +84,8 @@ struct Avx512AclSteps {
                                       AclMatch& found) {
     do {
       const uint32_t* const words = lookup.words_of(block);
-      for (uint32_t matching = matching_entries<kWords, kShift>(words, key); matching != 0; matching &= matching - 1)
+      for (uint32_t matching = matching_entries<kWords, kShift>(words, key, lookup.used()); matching != 0;
+           matching &= matching - 1)
         if (lookup.take(words, _tzcnt_u32(matching), kShift, found)) return;
       block = kShift == AclBlock::kLargest ? lookup.next_of(words) : 0;
     } while (block != 0);
@@ -177,18 +178,23 @@ struct Avx512AclSteps {
   /// The places of a block whose entries match. A word of all entries that fit lies in a register, or several words; what
   /// differs is collected, and what ports lack to bounds.
   template <uint32_t kWords, uint32_t kShift>
-  HEADRACE_AVX512 static uint32_t matching_entries(const uint32_t* words, const uint32_t* key) {
+  HEADRACE_AVX512 static uint32_t matching_entries(const uint32_t* words, const uint32_t* key,
+                                                   [[maybe_unused]] uint32_t used) {
     const uint32_t* const masks = words + (kWords << kShift);
     const uint32_t* const low = words + ((2 * kWords + kAclLow) << kShift);
     const uint32_t* const high = low + (1u << kShift);
     const auto ports = static_cast<int>(key[kAclPortWord]);
     if constexpr (kShift == 4) {
       __m512i different = _mm512_setzero_si512();
-      for (uint32_t i = 0; i < kWords; ++i)
+      // Keys of more words have many that no entry uses. Word 0 also tells places without an entry.
+      uint32_t left = kWords == 4 ? 0xf : used | 1;
+      for (uint32_t i = 0; kWords == 4 ? i < kWords : left != 0; ++i, left &= left - 1) {
+        if constexpr (kWords > 4) i = _tzcnt_u32(left);
         different =
             _mm512_or_si512(different, _mm512_ternarylogic_epi32(_mm512_set1_epi32(static_cast<int>(key[i])),
                                                                  _mm512_loadu_si512(masks + 16 * i),
                                                                  _mm512_loadu_si512(words + 16 * i), kDifferent));
+      }
       const __m512i p = _mm512_set1_epi32(ports);
       const __m512i outside = _mm512_or_si512(_mm512_subs_epu16(_mm512_loadu_si512(low), p),
                                               _mm512_subs_epu16(p, _mm512_loadu_si512(high)));

@@ -244,6 +244,8 @@ class AclLookup {
   }
 
   HEADRACE_SHADER const AclGeneration& table() const { return table_; }
+  /// See AclIndex.
+  HEADRACE_SHADER uint32_t used() const { return used_; }
 
  private:
   HEADRACE_SHADER static uint32_t load_version(const AclIndex* index) {
