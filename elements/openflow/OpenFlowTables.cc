@@ -300,6 +300,7 @@ void OpenFlowTables::release(Packet* const* packets, Results<Result> results, in
     }
     const uint32_t output = visits.output();
     if (output == Visits::kNone) continue;
+    openflow::pad_to_shortest(packet, visits.length());
     if (now_closed.keeps_in(output)) {
       counters.not_sent(output);
     } else {

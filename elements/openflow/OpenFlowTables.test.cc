@@ -7,6 +7,7 @@
 #include <random>
 
 #include "elements/openflow/interpreter.hh"
+#include "elements/openflow/packet_frame.hh"
 #include "support/element_test.hh"
 #include "support/openflow_random.hh"
 
@@ -82,6 +83,7 @@ std::vector<Out> process(const Arrival& arrival, TestDatapath& datapath, Way way
     if (next == kDrop) {
       p->kill();
     } else {
+      openflow::pad_to_shortest(*p, visits.length());  // as release() does
       sink.send(next + 1u, p);
     }
   }
@@ -247,6 +249,62 @@ TEST(OpenFlowTables, DoesTheSameOnEveryCarrier) {
     EXPECT_TRUE(seen == expected) << "round " << round;
     EXPECT_TRUE(datapath->take_events() == naive.events) << "round " << round;
   }
+}
+
+/// A frame from which tags and labels are taken stays as long as Ethernet's shortest, on every carrier; what was put back
+/// counts, and what came shorter stays so.
+TEST(OpenFlowTables, PadsWhatHasBecomeTooShort) {
+  OpenFlowRules rules;
+  const auto add = [&rules](uint32_t in_port, std::vector<OpenFlowOp> actions) {
+    OpenFlowEntry entry;
+    entry.match.value[key_word::kInPort] = in_port;
+    entry.match.mask[key_word::kInPort] = 0xffffffff;
+    entry.program.apply = std::move(actions);
+    rules.entries.push_back(entry);
+  };
+  add(1, {op_plain(Op::kPopVlan), op_output(5)});
+  add(2, {op_plain(Op::kPopVlan), op_plain(Op::kPushVlan, 0x8100), op_output(5)});
+  add(3, {op_plain(Op::kPopVlan), op_output(4), op_output(5)});  // copies: by the host
+  add(4, {op_plain(Op::kPopMpls, 0x88b5), op_output(5)});
+  const auto datapath = std::make_shared<TestDatapath>(rules);
+  ASSERT_TRUE(openflow::publish_datapath("shortest", datapath));
+  TestRouter r(graph_of_switch("shortest"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const std::string addresses = from_hex("020000000001 020000000002");
+  const auto push = [&](uint32_t in_port, const std::string& header, size_t length) {
+    std::string bytes = addresses + from_hex(header);
+    for (char c = 1; bytes.size() < length; ++c) bytes += c;
+    Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    ASSERT_TRUE(p->put(40));
+    std::memset(p->data() + length, 0xee, 40);  // what lies behind the frame must not leak
+    ASSERT_TRUE(p->take(40));
+    p->set_anno_u8(anno_offset::kPaint, static_cast<uint8_t>(in_port - 1));
+    r.push("t", p);
+  };
+  const std::string tag = "81000007 88b5";
+  size_t seen = 0;
+  const auto expect = [&](const std::string& header, size_t from_payload, size_t padding) {
+    std::string bytes = addresses + from_hex(header);
+    for (char c = 1; c <= static_cast<char>(from_payload); ++c) bytes += c;
+    const Capture& c = capture(r, "c4");
+    ASSERT_EQ(c.seen().size(), ++seen);
+    EXPECT_EQ(to_hex(c.bytes(seen - 1)), to_hex(bytes + std::string(padding, '\0')));
+  };
+  push(1, tag, 60);
+  expect("88b5", 42, 4);
+  push(1, tag, 63);
+  expect("88b5", 45, 1);
+  push(1, tag, 64);
+  expect("88b5", 46, 0);
+  push(1, tag, 59);
+  expect("88b5", 41, 0);
+  push(2, tag, 60);
+  expect("81000000 88b5", 42, 0);
+  push(3, tag, 60);
+  expect("88b5", 42, 4);
+  EXPECT_EQ(capture(r, "c3").bytes(0).size(), 60u);
+  push(4, "8847 00001140", 61);
+  expect("88b5", 43, 3);
 }
 
 /// What ports and fail modes say, on every carrier.

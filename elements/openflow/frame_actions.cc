@@ -59,22 +59,10 @@ Edited push_mpls(PacketFrame& frame, const FrameLayout& at, uint32_t type) {
   return Edited::kDone;
 }
 
-/// A frame that has become shorter than Ethernet's (IEEE 802.3, section 4.2.3.3) gets zeros at its end, as cards would do,
-/// but not every port is one. \param before its length then
-Edited pad_to_shortest(Packet& packet, int32_t before) {
-  constexpr uint32_t kShortest = 60;
-  const uint32_t length = packet.length();
-  if (before < static_cast<int32_t>(kShortest) || length >= kShortest) return Edited::kDone;
-  if (!packet.put(kShortest - length)) return Edited::kNoRoom;
-  std::memset(packet.data() + length, 0, kShortest - length);
-  return Edited::kDone;
-}
-
-Edited pop_mpls(Packet& packet, PacketFrame& frame, const FrameLayout& at, uint32_t type) {
-  if (!at.mpls()) return Edited::kDone;
+void pop_mpls(PacketFrame& frame, const FrameLayout& at, uint32_t type) {
+  if (!at.mpls()) return;
   frame.remove(at.network + 4, 4);
   frame.set_half(at.type_at + 4, type);
-  return pad_to_shortest(packet, frame.end());
 }
 
 /// IEEE 802.1ah: the frame becomes the customer's frame behind a copy of its addresses and an I-TAG.
@@ -174,7 +162,8 @@ Edited act_on_frame(Packet& packet, const uint32_t* op, PacketKeyContext& contex
     case Op::kPushMpls:
       return push_mpls(frame, at, op_half(op_word(op)));
     case Op::kPopMpls:
-      return pop_mpls(packet, frame, at, op_half(op_word(op)));
+      pop_mpls(frame, at, op_half(op_word(op)));
+      return Edited::kDone;
     case Op::kSetMplsTtl:
       edits.set_mpls_ttl(op_byte(op_word(op)));
       break;

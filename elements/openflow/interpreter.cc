@@ -138,7 +138,10 @@ Packet* Interpreter::take(Work& work, Last last) {
 }
 
 void Interpreter::send(Work& work, uint32_t port, Last last) {
-  if (Packet* const packet = take(work, last)) sink_.send(port, packet);
+  Packet* const packet = take(work, last);
+  if (packet == nullptr) return;
+  pad_to_shortest(*packet, length_);
+  sink_.send(port, packet);
 }
 
 void Interpreter::output(Work& work, uint32_t port, uint32_t max_length, Last last, int depth) {

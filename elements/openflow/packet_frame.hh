@@ -54,6 +54,19 @@ class PacketFrame {
   int32_t origin_ = 0;  // of what was byte 0, from the packet's beginning
 };
 
+/// The shortest frame of Ethernet without its check sequence (IEEE 802.3, section 4.2.3.3).
+inline constexpr uint32_t kShortestFrame = 60;
+
+/// A frame that leaves, and that tags and labels taken off have made shorter than the shortest, gets zeros at its end. Cards
+/// would add them, but not every port is one. A frame that came shorter stays as it is. There is room, since the frame has
+/// been longer by what is missing.
+/// \param came the length as it came
+inline void pad_to_shortest(Packet& packet, uint32_t came) {
+  const uint32_t length = packet.length();
+  if (length >= kShortestFrame || came < kShortestFrame) return;
+  if (packet.put(kShortestFrame - length)) std::memset(packet.data() + length, 0, kShortestFrame - length);
+}
+
 /// The key of a packet that holds an Ethernet frame.
 inline PacketKey parse_packet(const Packet& packet, const PacketKeyContext& context) {
   PacketBytes bytes;

@@ -330,13 +330,7 @@ OpenFlowFrame::Done OpenFlowFrame::act(const uint32_t* op) {
     }
     case Op::kPopMpls:
       if (!mpls()) break;
-      {
-        const size_t before = bytes().size();
-        labels.erase(labels.begin());
-        // The shortest frame of Ethernet stays one.
-        std::string& end = network == Network::kRaw ? payload : padding;
-        if (before >= 60 && bytes().size() < 60) end.append(60 - bytes().size(), '\0');
-      }
+      labels.erase(labels.begin());
       type = static_cast<uint16_t>(half);
       undefined = undefined || (labels.empty() && (type == 0x8847 || type == 0x8848));
       break;

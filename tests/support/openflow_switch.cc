@@ -238,7 +238,10 @@ void NaiveSwitch::output(Work& work, uint32_t port) {
   const uint32_t in_port = work.context.in_port;
   const auto send = [&](uint32_t to) {
     work.undefined = work.undefined || work.frame.undefined;
-    if (to <= ports_) work.outs.push_back({to, work.frame.bytes()});
+    std::string bytes = work.frame.bytes();
+    // A frame that has become shorter than Ethernet's shortest is filled up.
+    if (work.length >= 60 && bytes.size() < 60) bytes.resize(60, '\0');
+    if (to <= ports_) work.outs.push_back({to, bytes});
   };
   if (port == reserved_port::kInPort) return send(in_port);
   if (port == reserved_port::kAll || port == reserved_port::kFlood) {

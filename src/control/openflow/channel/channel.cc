@@ -285,7 +285,10 @@ void Channel::packet_in(const PacketIn& packet, bool by_miss_send_len, bool only
   message.body = packet;
   for (auto& [id, entry] : entries_) {
     Connection& connection = *entry.connection;
-    if (!connection.wants(message.body) || (only_1_0 && connection.version() != Version::k1_0)) continue;
+    const bool is_1_0 = connection.version() == Version::k1_0;
+    if (!connection.wants(message.body) || (only_1_0 && !is_1_0)) continue;
+    const bool by_entry = is_1_0 && !only_1_0 && packet.reason == PacketInReason::kNoMatch;
+    std::get<PacketIn>(message.body).reason = by_entry ? PacketInReason::kAction : packet.reason;
     const bool cut = by_miss_send_len && packet.buffer != kNoBuffer && connection.miss_send_len() < packet.data.size();
     if (!cut) {
       carrier(connection).notify(message);

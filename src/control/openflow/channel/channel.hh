@@ -71,7 +71,9 @@ class Channel final : private Connection::Host {
   /// For each connection that has agreed on a version and not ended, auxiliary ones, too.
   void each(const std::function<void(Connection&)>& action);
   /// Sends a packet-in to whom it concerns. With `by_miss_send_len` each controller gets as much of a buffered packet as
-  /// it asked for by set-config; without, all of `data`. With `only_1_0` those who speak 1.3 do not hear of it.
+  /// it asked for by set-config; without, all of `data`. With `only_1_0` no entry has matched, and those who speak 1.3 do
+  /// not hear of it. Else a packet that 1.3 calls a miss comes from a table-miss entry: for 1.0, which knows none, an
+  /// entry's action has sent it, as with Open vSwitch.
   void packet_in(const PacketIn& message, bool by_miss_send_len, bool only_1_0 = false);
   void flow_removed(const FlowRemoved& message) { notify(message); }
   void port_status(const PortStatus& message) { notify(message); }

@@ -124,7 +124,8 @@ void OpenFlowPipeline::settle_entry(uint32_t number) {
     message.mapped().bytes = count.bytes;
     removed_.push_back(std::move(message.mapped()));
   }
-  past_matches_[entries_[number].table] += entry_counters_.sum(number).packets;
+  for (TableWalk* const walk : table_walks_) walk->settles(number);
+  past_matches_[entries_[number].table] += matches_of(number);
   entry_counters_.clear(number);
   entries_[number] = {};
   free_numbers_.push_back(number);

@@ -86,9 +86,16 @@ class OpenFlowPipeline {
   /// the last ones. An entry that stays meanwhile is shown once.
   bool flow_stats(const FlowRequest<MultipartType::kFlow>& request, Time now, uint32_t& cursor, size_t most,
                   std::vector<FlowStats>& stats) const;
-  AggregateStats aggregate_stats(const FlowRequest<MultipartType::kAggregate>& request) const;
-  /// All tables in 1.3; in 1.0, too, with names and sizes.
-  std::vector<TableStats> table_stats() const;
+  /// A sum over the entries that a request names, as far as it has been made.
+  struct AggregateWalk {
+    FlowRequest<MultipartType::kAggregate> request;
+    uint32_t cursor = 0;
+    AggregateStats stats;
+  };
+  /// Goes on with the next kMostLookedAt entries. False if these were the last ones. An entry that stays meanwhile is in the
+  /// sum once.
+  bool aggregate(AggregateWalk& walk) const;
+  class TableWalk;
   /// Errors: GROUP_MOD_FAILED/UNKNOWN_GROUP never: a group that does not exist has no statistics.
   std::vector<GroupStats> group_stats(uint32_t group, Time now) const;
   std::vector<GroupDescription> group_descriptions() const;
@@ -151,6 +158,8 @@ class OpenFlowPipeline {
   void set_timer(uint32_t number, Time now);
   void remove_entry(uint32_t number, FlowRemovedReason reason, Time now, bool silent = false);
   Count count_of(uint32_t number) const;
+  /// Of an entry, however often they have been reset.
+  uint64_t matches_of(uint32_t number) const { return entry_counters_.sum(number).packets; }
   FlowStats stats_of(uint32_t number, Time now) const;
   /// Removes entries that no table's change names.
   void remove_all(const std::vector<uint32_t>& numbers, FlowRemovedReason reason, Time now);
@@ -177,6 +186,32 @@ class OpenFlowPipeline {
   std::vector<FlowRemoved> removed_;                    // for settle()
   EntryCounters entry_counters_, miss_counters_;
   std::array<uint64_t, kMostTables> past_matches_{};  // of numbers that have been settled
+  std::vector<TableWalk*> table_walks_;
+};
+
+/// Statistics of all tables, as far as they have been made. In 1.3 they are counts; 1.0 has names and sizes, too.
+class OpenFlowPipeline::TableWalk {
+ public:
+  /// \param pipeline lives longer, and is used by one thread at a time with its walks
+  explicit TableWalk(OpenFlowPipeline& pipeline);
+  ~TableWalk();
+  TableWalk(const TableWalk&) = delete;
+  TableWalk& operator=(const TableWalk&) = delete;
+
+  /// Goes on with the next kMostLookedAt entries. False if these were the last ones.
+  bool step();
+  /// When step() has returned false. A match that was counted before this walk began is there once, one that was counted
+  /// meanwhile once or not at all.
+  std::vector<TableStats> statistics() const;
+
+ private:
+  friend OpenFlowPipeline;
+  /// The counts of a number are about to be cleared.
+  void settles(uint32_t number);
+
+  OpenFlowPipeline& pipeline_;
+  uint32_t cursor_ = 0;
+  std::array<uint64_t, kMostTables> matches_;
 };
 
 }  // namespace headrace::openflow

@@ -20,6 +20,11 @@ bool is_within(const KeyMatch& part, const KeyMatch& whole) {
   return outside == 0;
 }
 
+/// Where the piece of a walk over `entries` entries ends that begins at `cursor`.
+uint32_t piece_end(uint32_t cursor, size_t entries) {
+  return static_cast<uint32_t>(std::min<size_t>(entries, size_t{cursor} + OpenFlowPipeline::kMostLookedAt));
+}
+
 }  // namespace
 
 FlowStats OpenFlowPipeline::stats_of(uint32_t number, Time now) const {
@@ -51,8 +56,7 @@ bool OpenFlowPipeline::is_named(const FlowRequest<kType>& request, const FlowEnt
 
 bool OpenFlowPipeline::flow_stats(const FlowRequest<MultipartType::kFlow>& request, Time now, uint32_t& cursor,
                                   size_t most, std::vector<FlowStats>& stats) const {
-  const auto end = static_cast<uint32_t>(std::min<size_t>(entries_.size(), size_t{cursor} + kMostLookedAt));
-  for (; cursor < end && most != 0; ++cursor) {
+  for (const uint32_t end = piece_end(cursor, entries_.size()); cursor < end && most != 0; ++cursor) {
     const FlowEntry& entry = entries_[cursor];
     if (!is_named(request, entry) || !is_within(table(entry.table)->match_of(cursor), request.match.key)) continue;
     stats.push_back(stats_of(cursor, now));
@@ -61,35 +65,52 @@ bool OpenFlowPipeline::flow_stats(const FlowRequest<MultipartType::kFlow>& reque
   return cursor < entries_.size();
 }
 
-AggregateStats OpenFlowPipeline::aggregate_stats(const FlowRequest<MultipartType::kAggregate>& request) const {
-  AggregateStats stats;
-  for (uint32_t number = 0; number < entries_.size(); ++number) {
-    const FlowEntry& entry = entries_[number];
-    if (!is_named(request, entry) || !is_within(table(entry.table)->match_of(number), request.match.key)) continue;
-    const Count count = count_of(number);
-    stats.packets += count.packets;
-    stats.bytes += count.bytes;
-    ++stats.flows;
+bool OpenFlowPipeline::aggregate(AggregateWalk& walk) const {
+  for (const uint32_t end = piece_end(walk.cursor, entries_.size()); walk.cursor < end; ++walk.cursor) {
+    const FlowEntry& entry = entries_[walk.cursor];
+    if (!is_named(walk.request, entry) || !is_within(table(entry.table)->match_of(walk.cursor), walk.request.match.key))
+      continue;
+    const Count count = count_of(walk.cursor);
+    walk.stats.packets += count.packets;
+    walk.stats.bytes += count.bytes;
+    ++walk.stats.flows;
   }
-  return stats;
+  return walk.cursor < entries_.size();
 }
 
-std::vector<TableStats> OpenFlowPipeline::table_stats() const {
-  std::array<uint64_t, kMostTables> matches = past_matches_;
-  for (uint32_t number = 0; number < entries_.size(); ++number)
-    if (entries_[number].state != FlowEntry::State::kFree)
-      matches[entries_[number].table] += entry_counters_.sum(number).packets;
+OpenFlowPipeline::TableWalk::TableWalk(OpenFlowPipeline& pipeline)
+    : pipeline_(pipeline), matches_(pipeline.past_matches_) {
+  pipeline_.table_walks_.push_back(this);
+}
+
+OpenFlowPipeline::TableWalk::~TableWalk() { std::erase(pipeline_.table_walks_, this); }
+
+bool OpenFlowPipeline::TableWalk::step() {
+  const std::vector<FlowEntry>& entries = pipeline_.entries_;
+  for (const uint32_t end = piece_end(cursor_, entries.size()); cursor_ < end; ++cursor_)
+    if (entries[cursor_].state != FlowEntry::State::kFree)
+      matches_[entries[cursor_].table] += pipeline_.matches_of(cursor_);
+  return cursor_ < entries.size();
+}
+
+void OpenFlowPipeline::TableWalk::settles(uint32_t number) {
+  // Behind the cursor they are in the sum already.
+  if (number >= cursor_) matches_[pipeline_.entries_[number].table] += pipeline_.matches_of(number);
+}
+
+std::vector<TableStats> OpenFlowPipeline::TableWalk::statistics() const {
+  const TableConfigs& configs = pipeline_.configs_;
   std::vector<TableStats> all;
   for (uint32_t number = 0; number < kMostTables; ++number) {
-    if (!configs_.has(number)) continue;
+    if (!configs.has(number)) continue;
     TableStats stats;
     stats.table = static_cast<uint8_t>(number);
-    stats.name = configs_.name(number);
+    stats.name = configs.name(number);
     stats.wildcards = kAllWildcards;
-    stats.max_entries = configs_.most_entries(number);
-    if (const FlowTable* const flows = table(number)) stats.active = static_cast<uint32_t>(flows->size());
-    stats.matches = matches[number];
-    stats.lookups = stats.matches + miss_counters_.sum(number).packets;
+    stats.max_entries = configs.most_entries(number);
+    if (const FlowTable* const flows = pipeline_.table(number)) stats.active = static_cast<uint32_t>(flows->size());
+    stats.matches = matches_[number];
+    stats.lookups = stats.matches + pipeline_.miss_counters_.sum(number).packets;
     all.push_back(std::move(stats));
   }
   return all;

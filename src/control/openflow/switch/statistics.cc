@@ -30,17 +30,19 @@ void Switch::answer(Request& request, EmptyRequest<MultipartType::kDesc>&) {
 }
 
 void Switch::answer(Request& request, FlowRequest<MultipartType::kFlow>& body) {
-  Dump dump{request.connection.id(), request.xid, std::move(body)};
-  if (go_on(dump, request.connection)) return;
-  request.connection.hold();
-  dumps_.push_back(std::move(dump));
+  begin(request, FlowWalk{std::move(body)});
 }
 
-bool Switch::go_on(Dump& dump, Connection& connection) {
-  Request request{connection, dump.xid, {}};
-  while (connection.unsent() < kDumpUnsent) {
+void Switch::begin(Request& request, decltype(Dump::walk) walk) {
+  if (std::visit([&](auto& one) { return go_on(request, one); }, walk)) return;
+  request.connection.hold();
+  dumps_.push_back({request.connection.id(), request.xid, std::move(walk)});
+}
+
+bool Switch::go_on(Request& request, FlowWalk& walk) {
+  while (request.connection.unsent() < kDumpUnsent) {
     std::vector<FlowStats> stats;
-    const bool more = pipeline_.flow_stats(dump.request, datapath_->now(), dump.cursor, kDumpEntries, stats);
+    const bool more = pipeline_.flow_stats(walk.request, datapath_->now(), walk.cursor, kDumpEntries, stats);
     const bool full = stats.size() == kDumpEntries;
     if (!more || !stats.empty()) request.reply_part(std::move(stats), more);
     if (!more) return true;
@@ -50,11 +52,23 @@ bool Switch::go_on(Dump& dump, Connection& connection) {
 }
 
 void Switch::answer(Request& request, FlowRequest<MultipartType::kAggregate>& body) {
-  request.reply_part(pipeline_.aggregate_stats(body));
+  begin(request, OpenFlowPipeline::AggregateWalk{std::move(body), 0, {}});
+}
+
+bool Switch::go_on(Request& request, OpenFlowPipeline::AggregateWalk& walk) {
+  if (pipeline_.aggregate(walk)) return false;
+  request.reply_part(walk.stats);
+  return true;
 }
 
 void Switch::answer(Request& request, EmptyRequest<MultipartType::kTable>&) {
-  request.reply_part(pipeline_.table_stats());
+  begin(request, std::make_unique<OpenFlowPipeline::TableWalk>(pipeline_));
+}
+
+bool Switch::go_on(Request& request, std::unique_ptr<OpenFlowPipeline::TableWalk>& walk) {
+  if (walk->step()) return false;
+  request.reply_part(walk->statistics());
+  return true;
 }
 
 void Switch::answer(Request& request, PortStatsRequest& body) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "control/openflow/switch/flow_text.hh"
+#include "control/openflow/switch/request.hh"
 #include "headrace/timestamp.hh"
 
 namespace headrace::openflow {
@@ -193,7 +194,8 @@ void Switch::continue_dumps() {
   std::erase_if(dumps_, [this](Dump& dump) {
     Connection* const connection = channel_->find(dump.connection);
     if (connection == nullptr) return true;
-    if (!go_on(dump, *connection)) return false;
+    Request request{*connection, dump.xid, {}};
+    if (!std::visit([&](auto& walk) { return go_on(request, walk); }, dump.walk)) return false;
     connection->release();
     return true;
   });

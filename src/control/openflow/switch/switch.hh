@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "control/openflow/channel/channel.hh"
@@ -102,12 +103,15 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
     uint32_t xid;
     rcu::Epoch point = 0;  ///< 0: nothing was committed since it came
   };
-  /// Statistics of entries, as far as they have been sent.
+  struct FlowWalk {
+    FlowRequest<MultipartType::kFlow> request;
+    uint32_t cursor = 0;
+  };
+  /// Statistics that are made in pieces, between which other messages have their turns.
   struct Dump {
     uint64_t connection;
     uint32_t xid;
-    FlowRequest<MultipartType::kFlow> request;
-    uint32_t cursor = 0;
+    std::variant<FlowWalk, OpenFlowPipeline::AggregateWalk, std::unique_ptr<OpenFlowPipeline::TableWalk>> walk;
   };
 
   // Handler
@@ -152,8 +156,12 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   void answer(Request& request, QueueStatsRequest& body);
   void answer(Request& request, std::vector<TableFeatures>& body);
   void answer(Request& request, ExperimenterMultipart& body);
-  /// Sends what the connection takes now. True: all has been sent.
-  bool go_on(Dump& dump, Connection& connection);
+  /// Makes the first piece, and the next ones when others had their turns.
+  void begin(Request& request, decltype(Dump::walk) walk);
+  /// Makes a piece, and sends what the connection takes now. True: all has been sent.
+  bool go_on(Request& request, FlowWalk& walk);
+  bool go_on(Request& request, OpenFlowPipeline::AggregateWalk& walk);
+  bool go_on(Request& request, std::unique_ptr<OpenFlowPipeline::TableWalk>& walk);
 
   std::vector<uint32_t> port_numbers(const SwitchOptions& options) const;
   void devices_changed();

@@ -306,7 +306,7 @@ TEST_F(PipelineTest, CountsTables) {
   flow_mod(flow(kAdd, "in_port=1", 1));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(packet("in_port=1", 60, 0));
   pipeline.miss_counters().add(0, 2, 0, 0);
-  const std::vector<TableStats> stats = pipeline.table_stats();
+  const std::vector<TableStats> stats = all_tables(pipeline);
   ASSERT_EQ(stats.size(), 255u);
   EXPECT_EQ(stats[0].active, 1u);
   EXPECT_EQ(stats[0].lookups, 5u);
@@ -316,8 +316,48 @@ TEST_F(PipelineTest, CountsTables) {
   // What entries have counted stays when they go.
   flow_mod(flow(kDelete, "", 0));
   (void)pipeline.settle();
-  EXPECT_EQ(pipeline.table_stats()[0].active, 0u);
-  EXPECT_EQ(pipeline.table_stats()[0].matches, 3u);
+  EXPECT_EQ(all_tables(pipeline)[0].active, 0u);
+  EXPECT_EQ(all_tables(pipeline)[0].matches, 3u);
+}
+
+/// Sums over many entries are made in pieces, and each match is in them once, whatever is removed meanwhile.
+TEST_F(PipelineTest, SumsInPieces) {
+  constexpr uint32_t kEntries = OpenFlowPipeline::kMostLookedAt + 100, kMatches = 3;
+  OpenFlowPipeline many({{1, 2, 3}});
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    FlowMod mod = flow(kAdd, "", 1);
+    mod.match.key.value[key_word::kIp4Dst] = i;
+    mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+    mod.cookie = i;
+    ASSERT_EQ(many.flow_mod(mod, Version::k1_3, 0), ErrorCode::kNone);
+  }
+  many.commit();
+  for (uint32_t i = 0; i < kEntries; ++i) many.entry_counters().add(i, kMatches, 60, 0);
+  OpenFlowPipeline::AggregateWalk sum;
+  OpenFlowPipeline::TableWalk tables(many);
+  EXPECT_TRUE(many.aggregate(sum));
+  EXPECT_EQ(sum.cursor, OpenFlowPipeline::kMostLookedAt);
+  EXPECT_TRUE(tables.step());
+  // One that has been looked at and one that has not; their numbers go to others.
+  for (const uint64_t cookie : {uint64_t{5}, uint64_t{kEntries - 5}}) {
+    ASSERT_EQ(many.cookie_of(static_cast<uint32_t>(cookie)), cookie);
+    FlowMod mod = flow(kDelete, "", 0);
+    mod.cookie = cookie;
+    mod.cookie_mask = ~uint64_t{0};
+    ASSERT_EQ(many.flow_mod(mod, Version::k1_3, 0), ErrorCode::kNone);
+  }
+  many.commit();
+  (void)many.settle();
+  ASSERT_EQ(many.unsettled(), 0u);
+  for (const char* const match : {"in_port=1", "in_port=2"})
+    ASSERT_EQ(many.flow_mod(flow(kAdd, match, 2), Version::k1_3, 0), ErrorCode::kNone);
+  many.commit();
+  EXPECT_FALSE(many.aggregate(sum));
+  EXPECT_FALSE(tables.step());
+  EXPECT_EQ(tables.statistics()[0].matches, uint64_t{kMatches} * kEntries);
+  EXPECT_EQ(all_tables(many)[0].matches, uint64_t{kMatches} * kEntries);
+  // One was removed after it was looked at, another before, and one took the place of that.
+  EXPECT_EQ(sum.stats, (AggregateStats{uint64_t{kMatches} * (kEntries - 1), uint64_t{60} * (kEntries - 1), kEntries}));
 }
 
 TEST_F(PipelineTest, FollowsLinksInGroups) {

@@ -272,7 +272,7 @@ TEST_F(PipelineErrors, OfTableFeatures) {
             }),
             kNone);
   EXPECT_EQ(pipeline.table_features().size(), 3u);
-  EXPECT_EQ(pipeline.table_stats()[1].name, "acl");
+  EXPECT_EQ(all_tables(pipeline)[1].name, "acl");
   mod.command = FlowCommand::kAdd;
   EXPECT_EQ(flow_mod(mod), kFlowModBadTableId);
   EXPECT_EQ(add("", {go_to(3)}), kInstructionBadTableId);

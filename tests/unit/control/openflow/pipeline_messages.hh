@@ -80,6 +80,20 @@ inline MeterMod change_meter(MeterCommand command, uint32_t number, uint16_t fla
   return mod;
 }
 
+inline AggregateStats sum_of(const OpenFlowPipeline& pipeline, const FlowRequest<MultipartType::kAggregate>& request) {
+  OpenFlowPipeline::AggregateWalk walk{request, 0, {}};
+  while (pipeline.aggregate(walk)) {
+  }
+  return walk.stats;
+}
+
+inline std::vector<TableStats> all_tables(OpenFlowPipeline& pipeline) {
+  OpenFlowPipeline::TableWalk walk(pipeline);
+  while (walk.step()) {
+  }
+  return walk.statistics();
+}
+
 inline std::vector<FlowStats> all_flows(const OpenFlowPipeline& pipeline, Time now = 0) {
   std::vector<FlowStats> stats;
   uint32_t cursor = 0;

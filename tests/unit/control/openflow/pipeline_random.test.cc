@@ -247,8 +247,8 @@ void compare_with_naive(OpenFlowPipeline& pipeline, NaiveSwitch& naive, Pipeline
     bytes += entry.bytes;
   }
   ASSERT_EQ(sorted(ours), sorted(theirs));
-  const AggregateStats sum = pipeline.aggregate_stats(
-      {request.table, request.out_port, request.out_group, request.cookie, request.cookie_mask, request.match});
+  const AggregateStats sum = sum_of(pipeline, {request.table, request.out_port, request.out_group, request.cookie,
+                                               request.cookie_mask, request.match});
   EXPECT_EQ(sum, (AggregateStats{packets, bytes, static_cast<uint32_t>(theirs.size())}));
 
   ours.clear();

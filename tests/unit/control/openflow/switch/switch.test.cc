@@ -349,6 +349,35 @@ TEST_F(SwitchTest, SendsManyEntriesInParts) {
   EXPECT_EQ(entries, kEntries);
 }
 
+/// A sum over many entries lets others have their turns.
+TEST_F(SwitchTest, AnswersOthersWhileItSums) {
+  SwitchOptions options;
+  options.flows.resize(OpenFlowPipeline::kMostLookedAt + 1);
+  for (uint32_t i = 0; i < options.flows.size(); ++i) {
+    FlowMod& mod = options.flows[i].mod = flow(kAdd, "", 1);
+    mod.match.key.value[key_word::kIp4Dst] = i;
+    mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+  }
+  start(options);
+  for (const bool tables : {false, true}) {
+    MultipartRequest request;
+    if (tables)
+      request.body = EmptyRequest<MultipartType::kTable>();
+    else
+      request.body = FlowRequest<MultipartType::kAggregate>();
+    send(request, 1);
+    send(BarrierRequest{}, 2);
+    send(EchoRequest{}, 3);
+    EXPECT_EQ(receive().xid, 3u);
+    const Message sum = receive();
+    EXPECT_EQ(sum.xid, 1u);
+    const ReplyBody& body = std::get<MultipartReply>(sum.body).body;
+    EXPECT_EQ(tables ? std::get<std::vector<TableStats>>(body)[0].active : std::get<AggregateStats>(body).flows,
+              OpenFlowPipeline::kMostLookedAt + 1);
+    EXPECT_EQ(receive().xid, 2u);
+  }
+}
+
 /// Of packets that no entry matches only controllers of 1.0 hear.
 TEST_F(SwitchTest, TellsOfMissesByVersion) {
   start();
@@ -368,6 +397,26 @@ TEST_F(SwitchTest, TellsOfMissesByVersion) {
   uint8_t byte;
   EXPECT_LT(recv(of_1_3, &byte, 1, 0), 0);
   close(of_1_3);
+}
+
+/// An entry for misses is one in 1.3 only: in 1.0 its action sends the packet.
+TEST_F(SwitchTest, TellsOfMissEntriesByVersion) {
+  start();
+  send(flow(kAdd, "", 0, {apply({output(port::kController)})}));
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 0);
+  EXPECT_EQ(receive_body<PacketIn>().reason, PacketInReason::kNoMatch);
+  int other = std::exchange(fd, -1);
+  version = Version::k1_0;
+  greet();
+  send(SetConfig{});
+  rounds();
+  EXPECT_EQ(meet().lost, 0);
+  EXPECT_EQ(receive_body<PacketIn>().reason, PacketInReason::kAction);
+  std::swap(fd, other);
+  EXPECT_EQ(receive_body<PacketIn>().reason, PacketInReason::kNoMatch);
+  close(other);
 }
 
 /// Whoever copies the tables for a device waits for the control thread, which may be waiting for readers.
