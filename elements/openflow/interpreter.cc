@@ -193,8 +193,12 @@ void Interpreter::flood(Work& work, bool all, Last last) {
 
 void Interpreter::packet_in(Work& work, PacketForController::Reason reason, uint32_t max_length) {
   work.sent = true;
+  // A controller sees what a port would send; what follows sees the frame as it is.
+  const uint32_t length = work.packet->length();
+  pad_to_shortest(*work.packet, length_);
   datapath_.packet_in({*work.packet, reason, work.table, static_cast<uint16_t>(max_length), work.entry,
                        work.context.in_port, work.context.metadata, work.context.tunnel_id});
+  work.packet->take(work.packet->length() - length);
 }
 
 void Interpreter::group(Work& work, uint32_t slot, Last last, int depth) {

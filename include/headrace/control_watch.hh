@@ -9,7 +9,8 @@ namespace headrace {
 class Router;
 
 /// A function that makes the control thread call `ready` whenever `fd` is readable; an empty `ready` ends that. It may be
-/// called by any thread, as long as the process's runtime lives: longer than all elements.
+/// called by any thread, as long as the process's runtime lives: longer than all elements. While the control thread makes
+/// the router that is to replace the running one, another thread calls `ready` in its place.
 std::function<void(int fd, std::function<void()> ready)> control_watch(Router& router);
 
 }  // namespace headrace

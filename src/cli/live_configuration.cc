@@ -40,7 +40,9 @@ Status LiveConfiguration::replace_now(const std::string& text, Errors& errors) {
   lang::Configuration configuration;
   if (!parse_(text, configuration, errors) || errors.error_count() > before) return Status::failed();
   add_sockets(configuration);
-  std::unique_ptr<Router> next = Router::create(configuration, runtime_, errors, options_, runtime_.current());
+  std::unique_ptr<Router> next;
+  runtime_.attend_while(
+      [&] { next = Router::create(configuration, runtime_, errors, options_, runtime_.current()); });
   if (!next) return Status::failed();
   (void)runtime_.replace(std::move(next));
   return {};

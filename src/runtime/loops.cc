@@ -21,6 +21,9 @@ namespace headrace {
 
 namespace {
 
+/// How long a thread that stands in for the control thread sleeps at most: it is woken when something comes.
+constexpr int kStandInPollMs = 100;
+
 /// Elements call each other, with a batch on each one's stack.
 [[gnu::noinline]] void touch_stack() {
   constexpr size_t kBytes = size_t{256} << 10, kPage = 4096;
@@ -39,13 +42,16 @@ void Runtime::pin(int id) {
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-void Runtime::control_step(int timeout_ms) {
-  replaced_.clear();
+void Runtime::control_step(int timeout_ms, Urgency least) {
+  const auto next_posted = [this, least] {
+    return std::find_if(posted_.begin(), posted_.end(), [least](const Posted& p) { return p.urgency >= least; });
+  };
   std::vector<pollfd> fds;
   {
     const std::lock_guard guard(control_lock_);
-    for (const Watch& w : watches_) fds.push_back({w.fd, w.events, 0});
-    if (!posted_.empty()) timeout_ms = 0;
+    for (const Watch& w : watches_)
+      if (w.urgency >= least) fds.push_back({w.fd, w.events, 0});
+    if (next_posted() != posted_.end()) timeout_ms = 0;
   }
   fds.push_back({control_.wake_fd(), POLLIN, 0});
   const int ready = poll(fds.data(), fds.size(), timeout_ms);
@@ -54,9 +60,10 @@ void Runtime::control_step(int timeout_ms) {
     std::function<void()> action;
     {
       const std::lock_guard guard(control_lock_);
-      if (posted_.empty()) break;
-      action = std::move(posted_.front());
-      posted_.pop_front();
+      const auto next = next_posted();
+      if (next == posted_.end()) break;
+      action = std::move(next->action);
+      posted_.erase(next);
     }
     action();
   }
@@ -69,14 +76,35 @@ void Runtime::control_step(int timeout_ms) {
       // One that was called before may have ended this watch.
       const std::lock_guard guard(control_lock_);
       for (const Watch& w : watches_)
-        if (w.fd == fd.fd) action = w.ready;
+        if (w.fd == fd.fd && w.urgency >= least) action = w.ready;
     }
     if (action) action();
   }
 }
 
+void Runtime::attend_while(const std::function<void()>& action) {
+  if (simulated_) return action();
+  std::atomic<bool> done{false};
+  const auto attend = [this, &done] {
+    while (!done.load(std::memory_order_acquire)) control_step(kStandInPollMs, Urgency::kUrgent);
+  };
+  struct StandIn {
+    std::atomic<bool>& done;
+    WorkerThread& control;
+    std::thread thread;
+    ~StandIn() {
+      done.store(true, std::memory_order_release);
+      control.wake();
+      thread.join();
+    }
+  };
+  const StandIn stand_in{done, control_, std::thread(attend)};
+  action();
+}
+
 void Runtime::control_loop(const std::function<bool()>& control, int period_ms) {
   while (!stopping()) {
+    replaced_.clear();
     control_step(period_ms);
     if (signals_.stop_wanted()) stop();
     rcu::reclaim();
@@ -171,7 +199,10 @@ void Runtime::loop_simulated() {
       runnable |= worker.has_runnable();
     }
     detail::t_thread_id = 0;
-    if (control_needed() && round % kRoundsPerControl == 0) control_step(0);
+    if (control_needed() && round % kRoundsPerControl == 0) {
+      replaced_.clear();
+      control_step(0);
+    }
     if (worked) idle_rounds = 0;
     if (worked || stopping() || router != current_.load()) continue;
     if (runnable && ++idle_rounds < kIdleRounds) continue;
@@ -182,6 +213,7 @@ void Runtime::loop_simulated() {
     } else if (runnable) {
       continue;
     } else if (control_needed()) {
+      replaced_.clear();
       control_step(5);
     } else {
       current_.load()->worker(0).idle(reader);

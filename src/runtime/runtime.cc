@@ -114,20 +114,20 @@ void Runtime::post(std::function<void()> action) {
     post_later(std::move(action));
 }
 
-void Runtime::post_later(std::function<void()> action) {
+void Runtime::post_later(std::function<void()> action, Urgency urgency) {
   {
     const std::lock_guard guard(control_lock_);
-    posted_.push_back(std::move(action));
+    posted_.push_back({std::move(action), urgency});
   }
   control_.wake();
 }
 
-void Runtime::watch(int fd, std::function<void()> ready, short events) {
+void Runtime::watch(int fd, std::function<void()> ready, short events, Urgency urgency) {
   control_wanted_.store(true);
   {
     const std::lock_guard guard(control_lock_);
     std::erase_if(watches_, [&](const Watch& w) { return w.fd == fd; });
-    if (ready) watches_.push_back({fd, std::move(ready), events});
+    if (ready) watches_.push_back({fd, std::move(ready), events, urgency});
   }
   control_.wake();
 }

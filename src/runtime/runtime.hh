@@ -186,14 +186,20 @@ class Runtime {
   };
   Swaps swaps() const { return swaps_; }
 
+  /// What the control thread is to call: when it can, or also while it does something long (attend_while()). Then another
+  /// thread without thread_id() calls it, never both at a time.
+  enum class Urgency : uint8_t { kUsual, kUrgent };
   /// Runs `action` on the control thread; at once if called there.
   void post(std::function<void()> action);
   /// Runs `action` on the control thread soon, not within this call.
-  void post_later(std::function<void()> action);
+  void post_later(std::function<void()> action, Urgency urgency = Urgency::kUsual);
   /// Calls `ready` on the control thread whenever `fd` is readable, or what else `events` of poll(2) say; a null `ready`
   /// ends that. Any thread. From then on there is a control thread (also in simulated time, and if run() is called without
   /// one).
-  void watch(int fd, std::function<void()> ready, short events = POLLIN);
+  void watch(int fd, std::function<void()> ready, short events = POLLIN, Urgency urgency = Urgency::kUsual);
+  /// Runs `action`, which takes long, such as making a large router. Peers that wait for an answer in a certain time do not
+  /// notice: a thread stands in for this one, and calls what is urgent. Control thread; in simulated time there is no other.
+  void attend_while(const std::function<void()>& action);
   /// Requires a control thread, though nothing is watched yet.
   void want_control_thread() { control_wanted_.store(true); }
   bool on_control_thread() const { return thread_id() == threads() || simulated_; }
@@ -229,8 +235,9 @@ class Runtime {
   /// others: it would take a worker's CPU in the middle of its packets.
   void leave_cpus_to_workers();
   void control_loop(const std::function<bool()>& control, int period_ms);
-  /// Runs posted actions, and handlers of watched descriptors that become readable within `timeout_ms`.
-  void control_step(int timeout_ms);
+  /// Runs posted actions, and handlers of watched descriptors that become readable within `timeout_ms`; those of
+  /// `least` urgency.
+  void control_step(int timeout_ms, Urgency least = Urgency::kUsual);
   bool control_needed() const { return control_wanted_.load(); }
 
   Options options_;
@@ -251,9 +258,14 @@ class Runtime {
     int fd;
     std::function<void()> ready;
     short events;
+    Urgency urgency;
+  };
+  struct Posted {
+    std::function<void()> action;
+    Urgency urgency;
   };
   std::mutex control_lock_;
-  std::deque<std::function<void()>> posted_;
+  std::deque<Posted> posted_;
   std::vector<Watch> watches_;
   std::atomic<bool> control_wanted_{false};
 

@@ -232,16 +232,20 @@ PacketKey key_of(const OpenFlowFrame& frame, const PacketKeyContext& context) {
   return parse_frame(bytes, static_cast<int32_t>(text.size()), context);
 }
 
+/// A frame that has become shorter than Ethernet's shortest is filled up.
+std::string as_sent(const OpenFlowFrame& frame, uint64_t came) {
+  std::string bytes = frame.bytes();
+  if (came >= 60 && bytes.size() < 60) bytes.resize(60, '\0');
+  return bytes;
+}
+
 }  // namespace
 
 void NaiveSwitch::output(Work& work, uint32_t port) {
   const uint32_t in_port = work.context.in_port;
   const auto send = [&](uint32_t to) {
     work.undefined = work.undefined || work.frame.undefined;
-    std::string bytes = work.frame.bytes();
-    // A frame that has become shorter than Ethernet's shortest is filled up.
-    if (work.length >= 60 && bytes.size() < 60) bytes.resize(60, '\0');
-    if (to <= ports_) work.outs.push_back({to, bytes});
+    if (to <= ports_) work.outs.push_back({to, as_sent(work.frame, work.length)});
   };
   if (port == reserved_port::kInPort) return send(in_port);
   if (port == reserved_port::kAll || port == reserved_port::kFlood) {
@@ -251,7 +255,7 @@ void NaiveSwitch::output(Work& work, uint32_t port) {
   }
   if (port == reserved_port::kController) {
     work.undefined = work.undefined || work.frame.undefined;
-    events.packet_ins.push_back({in_port, work.entry, work.table, 1, work.frame.bytes()});
+    events.packet_ins.push_back({in_port, work.entry, work.table, 1, as_sent(work.frame, work.length)});
     return;
   }
   if (port != in_port) send(port);
@@ -327,7 +331,7 @@ std::vector<NaiveSwitch::Out> NaiveSwitch::process(const OpenFlowFrame& frame, u
     count.second += work.length;
     if (best == nullptr) {
       if (rules_.miss_to_controller)
-        events.packet_ins.push_back({in_port, Visits::kNone, table, 0, work.frame.bytes()});
+        events.packet_ins.push_back({in_port, Visits::kNone, table, 0, as_sent(work.frame, work.length)});
       return outs;
     }
     const OpenFlowProgram& program = best->program;

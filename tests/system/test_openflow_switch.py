@@ -1,5 +1,6 @@
 """The OpenFlow switch under ovs-ofctl and os-ken: what controllers ask for happens to packets."""
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -247,7 +248,7 @@ def test_idle_entries_stay_while_they_are_used(tmp_path):
 class Client:
     """A controller of a few messages of 1.3, without pauses."""
 
-    FLOW_MOD, MULTIPART, BARRIER = 14, 18, 20
+    ECHO_REQUEST, FLOW_MOD, MULTIPART, BARRIER = 2, 14, 18, 20
     ADD, MODIFY = 0, 1
     PORT_STATS = 4
 
@@ -347,6 +348,32 @@ def test_the_next_configuration_goes_on(tmp_path, options):
         finally:
             monitor.terminate()
             monitor.wait()
+
+
+def test_a_slow_configuration_holds_nothing_up(tmp_path):
+    """While the next configuration is being made, which waits for a file here, the switch answers and obeys."""
+    with Switch(tmp_path, options=("-R",)) as switch, Client(switch) as client:
+        fifo = tmp_path / "slow"
+        os.mkfifo(fifo)
+        text = (tmp_path / "switch.click").read_text().replace("1, LISTEN", f"1, FLOWS {fifo}, LISTEN")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            swap = pool.submit(switch.write, "hotconfig", text)
+            with open(fifo, "w") as file:  # waits until somebody reads it
+                for i in range(100):
+                    client.send(Client.ECHO_REQUEST, b"%d" % i)
+                    assert client.receive() == (3, b"%d" % i)
+                client.output_of_port_1(Client.ADD, 2)
+                client.barrier()
+                switch.send(1, ARP)
+                switch.leaves(2, ARP)
+                assert len(switch.flows()) == 1
+                assert not swap.done()
+                file.write("in_port=2,actions=output:3\n")
+            swap.result(timeout=20)
+        # The switch is there already, so what its file says is not for it. Captures begin anew.
+        assert len(switch.flows()) == 1
+        switch.send(1, ARP)
+        switch.leaves(2, ARP)
 
 
 def test_flows_of_a_file(tmp_path):

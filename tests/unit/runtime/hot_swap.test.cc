@@ -1,10 +1,16 @@
 // One router takes over from another while packets pass: nothing is lost that is not counted, and state moves over.
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "elements/standard/Queue.hh"
 #include "headrace/packet_pool.hh"
@@ -321,6 +327,67 @@ TEST_F(HotSwap, NothingRunsBeforeTheSwap) {
   });
   EXPECT_NE(read("c.count"), "0");
   EXPECT_NE(read("d.count"), "0");
+}
+
+/// While the control thread makes a router, what is urgent is done by another thread, and all else afterwards.
+TEST_F(HotSwap, WhatIsUrgentDoesNotWaitForTheNextRouter) {
+  start(1, "Idle -> Discard;");
+  using enum Runtime::Urgency;
+  const int urgent = eventfd(0, EFD_NONBLOCK), usual = eventfd(0, EFD_NONBLOCK);
+  std::atomic<int> urgent_calls{0}, urgent_posts{0}, usual_calls{0}, usual_posts{0};
+  std::atomic<bool> other_thread{false};
+  const auto clear = [](int fd) {
+    uint64_t n;
+    (void)!::read(fd, &n, sizeof n);
+  };
+  const auto set = [](int fd) {
+    const uint64_t one = 1;
+    (void)!write(fd, &one, sizeof one);
+  };
+  const std::thread::id control = std::this_thread::get_id();
+  runtime_->watch(
+      urgent,
+      [&] {
+        clear(urgent);
+        other_thread = std::this_thread::get_id() != control && !runtime_->on_control_thread();
+        ++urgent_calls;
+      },
+      POLLIN, kUrgent);
+  runtime_->watch(usual, [&] {
+    clear(usual);
+    EXPECT_TRUE(runtime_->on_control_thread());
+    ++usual_calls;
+  });
+  const auto wait_for = [](const std::atomic<int>& calls, int n) {
+    for (int i = 0; calls < n && i < 10000; ++i) usleep(1000);
+    EXPECT_EQ(calls, n);
+  };
+  bool done = false;
+  run([&] {
+    if (!std::exchange(done, true)) {
+      runtime_->attend_while([&] {
+        EXPECT_TRUE(runtime_->on_control_thread());
+        set(usual);
+        runtime_->post_later([&] { ++usual_posts; });
+        for (int i = 1; i <= 3; ++i) {
+          set(urgent);
+          wait_for(urgent_calls, i);
+          runtime_->post_later([&] { ++urgent_posts; }, kUrgent);
+          wait_for(urgent_posts, i);
+        }
+        EXPECT_TRUE(other_thread);
+        EXPECT_EQ(usual_calls, 0);
+        EXPECT_EQ(usual_posts, 0);
+      });
+      set(urgent);
+    }
+    return urgent_calls < 4 || usual_calls < 1 || usual_posts < 1;
+  });
+  EXPECT_FALSE(other_thread);
+  runtime_->watch(urgent, nullptr);
+  runtime_->watch(usual, nullptr);
+  close(urgent);
+  close(usual);
 }
 
 }  // namespace

@@ -52,15 +52,16 @@ class SwitchHost {
 ///     switch_->adopt(options, std::move(setup_), host); // when the configuration runs
 ///     switch_->leave(host);                             // at the end; nothing if another one has adopted it
 ///
-/// at() and prepare() may be called by any thread, and functions that say so; all others by the control thread.
+/// at() and prepare() may be called by any thread, and functions that say so; all others by the control thread. While that
+/// makes the next router, the one that stands in for it calls step() and what devices and connections bring.
 class Switch final : private Handler, public std::enable_shared_from_this<Switch> {
  public:
   using Clock = SwitchDatapath::Clock;
   /// Where a switch lives.
   struct Place {
-    Channel::Watch watch;                             ///< as Runtime::watch()
+    Channel::Watch watch;                             ///< as Runtime::watch() for what is urgent
     std::function<void()> update_devices;             ///< as Router::update_devices(), of the current router
-    std::function<void(std::function<void()>)> post;  ///< as Runtime::post_later()
+    std::function<void(std::function<void()>)> post;  ///< as Runtime::post_later(), likewise
   };
 
   /// \param options buffers and rates are those with which the switch was made
