@@ -155,18 +155,17 @@ Status OpenFlowControl::configure(Args& args) {
         control != nullptr && control != this && control->switch_ && control->switch_->number() == number)
       return args.errors().error("DPID: '{}' has this one already", control->name());
   Runtime& runtime = router().runtime();
-  switch_ = Switch::at(number, options_,
-                       {[&runtime](int fd, std::function<void()> ready) {
-                          runtime.watch(fd, std::move(ready), POLLIN, Runtime::Urgency::kUrgent);
-                        },
-                        [&runtime] {
-                          Router* const current = runtime.current();
-                          Errors errors(Errors::Output::kStderr);
-                          if (current != nullptr) (void)current->update_devices(errors);
-                        },
-                        [&runtime](std::function<void()> action) {
-                          runtime.post_later(std::move(action), Runtime::Urgency::kUrgent);
-                        }});
+  switch_ = Switch::at(
+      number, options_,
+      {[&runtime](int fd, std::function<void()> ready) {
+         runtime.watch(fd, std::move(ready), POLLIN, Runtime::Urgency::kUrgent);
+       },
+       [&runtime] {
+         Router* const current = runtime.current();
+         Errors errors(Errors::Output::kStderr);
+         if (current != nullptr) (void)current->update_devices(errors);
+       },
+       [&runtime](std::function<void()> action) { runtime.post_later(std::move(action), Runtime::Urgency::kUrgent); }});
   return {};
 }
 

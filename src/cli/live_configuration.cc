@@ -41,8 +41,7 @@ Status LiveConfiguration::replace_now(const std::string& text, Errors& errors) {
   if (!parse_(text, configuration, errors) || errors.error_count() > before) return Status::failed();
   add_sockets(configuration);
   std::unique_ptr<Router> next;
-  runtime_.attend_while(
-      [&] { next = Router::create(configuration, runtime_, errors, options_, runtime_.current()); });
+  runtime_.attend_while([&] { next = Router::create(configuration, runtime_, errors, options_, runtime_.current()); });
   if (!next) return Status::failed();
   (void)runtime_.replace(std::move(next));
   return {};
