@@ -14,19 +14,28 @@ namespace {
 
 /// Bad lines of a file that are named.
 constexpr size_t kBadLinesNamed = 100;
+/// Packets whose counts are asked for together.
+constexpr int kCountRun = 64;
 
 }  // namespace
 
 void FlowRules::count(Results<FlowClassifier::Result> results, int n) const {
   const auto mine = counts_.mine();
-  if (!counts_.nearby())
-    for (int i = 0; i < n; ++i)
-      if (results[i].number != AclMatch::kNone) __builtin_prefetch(&mine[results[i].number], 1);
-  for (int i = 0; i < n; ++i) {
-    if (results[i].number == AclMatch::kNone) continue;
-    RuleCount& count = mine[results[i].number];
-    counts_.set(count.packets, count.packets + 1);
-    counts_.set(count.bytes, count.bytes + results[i].length);
+  for (int done = 0; done < n; done += kCountRun) {
+    const int end = std::min(n, done + kCountRun);
+    RuleCount* counts[kCountRun];
+    for (int i = done; i < end; ++i) {
+      const uint32_t number = results[i].number;
+      RuleCount* const count = number != AclMatch::kNone ? &mine[number] : nullptr;
+      __builtin_prefetch(count, 1);
+      counts[i - done] = count;
+    }
+    for (int i = done; i < end; ++i) {
+      RuleCount* const count = counts[i - done];
+      if (count == nullptr) continue;
+      counts_.set(count->packets, count->packets + 1);
+      counts_.set(count->bytes, count->bytes + results[i].length);
+    }
   }
 }
 
