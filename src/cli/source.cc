@@ -207,15 +207,22 @@ Status ConfigurationSource::parse(const std::string& text, const std::string& la
   }
   if (const std::string folder = installed_data(); !folder.empty()) options.library_path.push_back(folder);
   add_shipped_compounds(options);
-  if (check == Check::kSyntax) return lang::parse(text, landmark, options, configuration, errors);
 
   // A package brings classes, and the text says which packages it needs: so it is read once to load them.
   Errors ignored;
   lang::Configuration draft;
   (void)lang::parse(text, landmark, options, draft, ignored);
   Status status;
-  for (const lang::Requirement& r : draft.requirements)
-    if (r.kind == "package") status &= load_package(r.value, r.landmark, errors);
+  for (const lang::Requirement& r : draft.requirements) {
+    if (r.kind != "package") continue;
+    Errors why_not;
+    if (check == Check::kClasses) {
+      status &= load_package(r.value, r.landmark, errors);
+    } else if (!load_package(r.value, {}, why_not)) {
+      errors.warning_at(r.landmark, "{}; its compound elements are not expanded", why_not.lines().front());
+    }
+  }
+  if (check == Check::kSyntax) return lang::parse(text, landmark, options, configuration, errors);
   if (!status.ok()) return status;
   // What this build lacks is a class all the same: the router says why it is not there.
   options.is_class = [](std::string_view name) {

@@ -23,8 +23,8 @@ class ConfigurationSource {
  public:
   /// How much a configuration must make sense.
   enum class Check {
-    kSyntax,   ///< classes need not exist
-    kClasses,  ///< packages are loaded, and classes that do not exist are errors
+    kSyntax,   ///< classes and packages need not exist; packages that do are loaded for their compound elements
+    kClasses,  ///< packages and classes that do not exist are errors
   };
 
   /// Errors beyond this number are only counted.

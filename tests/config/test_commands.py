@@ -310,6 +310,14 @@ def test_flatten(headrace, click_flatten):
     assert "config:1: " in click_flatten("-e", "a -> -> b", status=1).stderr
 
 
+def test_flatten_without_a_package(headrace, click_flatten):
+    """Classes need not exist, nor what brings them. docs/elements.md flattens a compound of a package."""
+    done = headrace("flatten", "-e", "require(package mine) Idle -> Mine -> Idle")
+    assert "Mine@2 :: Mine;" in done.stdout
+    assert done.stderr.startswith("config:1: warning: required package 'mine' not found: no mine.so in ")
+    assert done.stderr.endswith("; its compound elements are not expanded\n")
+
+
 def test_buildtool(click_buildtool):
     click_buildtool("provides", "Script", "umultithread", "userlevel")
     click_buildtool("provides", "linuxmodule", status=1)
