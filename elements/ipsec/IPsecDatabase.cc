@@ -148,9 +148,10 @@ Status IPsecDatabase::add(const std::string& text, Errors& errors) {
     if (!line.config.authenticates())
       return errors.error("add:{}: '{}': nothing would authenticate its packets", line.line, line.config.spi);
   if (!config.routes.empty())
-    return errors.error("add:{}: 'rt': routes are read from CONFIG only", config.routes[0].line);
+    return errors.error("add:{}: 'rt': routes are added by the handler 'add' of IPsecRoute", config.routes[0].line);
   if (!config.neighbors.empty())
-    return errors.error("add:{}: 'neigh': neighbors are read from CONFIG only", config.neighbors[0].line);
+    return errors.error("add:{}: 'neigh': neighbors are added by the handler 'add' of IPsecRoute",
+                        config.neighbors[0].line);
   return take(config, "add", errors);
 }
 

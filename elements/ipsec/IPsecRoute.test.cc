@@ -1,5 +1,9 @@
 #include "elements/ipsec/IPsecRoute.hh"
 
+#include <atomic>
+#include <thread>
+
+#include "headrace/rcu.hh"
 #include "support/element_test.hh"
 #include "support/ipsec_test.hh"
 
@@ -105,6 +109,118 @@ TEST(IPsecRoute, ErrorsNameLineAndWord) {
             ":3: '10.0.0.0/8': line 2 has a route of this prefix already\nRouter could not be initialized!\n");
 }
 
+TEST(IPsecRoute, RoutesAndNeighborsChange) {
+  const TemporaryFile file(kRouteLines);
+  TestRouter r(routed(file));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  size_t seen[2] = {0, 0};
+  const auto port_of = [&](const std::string& destination) {
+    const bool v4 = destination.size() == 8;
+    r.push(v4 ? "m" : "m6", from_hex(v4 ? to4(destination) : to6(destination)));
+    for (int i = 0; i < 2; ++i) {
+      const std::string capture = fmt::format("c{}", i);
+      const std::vector<std::string> frames = captured(r, capture);
+      if (frames.size() == seen[i]) continue;
+      seen[i] = frames.size();
+      return capture + " " + frames.back().substr(0, 12);
+    }
+    return std::string("none");
+  };
+  const std::string six = "20010db9000000000000000000000001";
+  EXPECT_EQ(port_of("c0000201"), "none");
+  ASSERT_TRUE(r.write("r.add", "rt ipv4 dst 192.0.2.0/24 port 1\nrt ipv6 dst 2001:db9::/32\n")) << r.errors();
+  EXPECT_EQ(port_of("c0000201"), "c1 020000000101");
+  EXPECT_EQ(port_of(six), "c0 020000000100");
+  ASSERT_TRUE(r.write("r.set", "rt ipv4 dst 192.0.2.0/24 port 0\nneigh port 0 02:00:00:00:09:00")) << r.errors();
+  EXPECT_EQ(port_of("c0000201"), "c0 020000000900");
+  EXPECT_EQ(port_of(six), "c0 020000000900");
+  ASSERT_TRUE(r.write("r.remove", "rt ipv6 dst 2001:db9::/32\nrt ipv4 dst 10.1.0.0/16")) << r.errors();
+  EXPECT_EQ(port_of(six), "none");
+  EXPECT_EQ(port_of("0a010304"), "c0 020000000900");
+  EXPECT_EQ(r.read("r.table"),
+            "10.0.0.0/8 port 0 02-00-00-00-09-00\n10.1.2.3/32 port 0 02-00-00-00-09-00\n"
+            "192.0.2.0/24 port 0 02-00-00-00-09-00\n2001:db8::/32 port 1 02-00-00-00-01-01\n"
+            "2001:db8:1::/48 port 0 02-00-00-00-09-00\n");
+  // Without routes to it a port may lose its neighbor, and get another.
+  ASSERT_TRUE(r.write("r.remove", "neigh port 1 02:00:00:00:01:01\nrt ipv6 dst 2001:db8::/32")) << r.errors();
+  ASSERT_TRUE(r.write("r.add", "rt ipv4 dst 0.0.0.0/0 port 1\nneigh port 1 02:00:00:00:09:01")) << r.errors();
+  EXPECT_EQ(port_of("c1000201"), "c1 020000000901");
+}
+
+TEST(IPsecRoute, TrafficGoesOnWhileRoutesAndNeighborsChange) {
+  const TemporaryFile file(kRouteLines);
+  TestRouter r("db :: IPsecDatabase(CONFIG " + file.path() +
+               "); Idle -> r :: IPsecRoute(db, 02:00:00:00:00:10, 02:00:00:00:00:11);"
+               "r[0] -> c0 :: Counter -> Discard; r[1] -> c1 :: Counter -> Discard;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  Element& route = *r.router().find("r");
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> sent{0};
+  std::thread traffic([&] {
+    rcu::Reader reader;
+    const std::string bytes = from_hex(to4("0a010304"));
+    while (!stop) {
+      Batch batch;
+      for (int i = 0; i < 32; ++i) {
+        Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+        p->set_network_header(0, 20);
+        batch.push_back(p);
+      }
+      route.push(0, batch);
+      sent += 32;
+      reader.quiescent();
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const int port = i % 2;
+    EXPECT_TRUE(r.write(
+        "r.set", fmt::format("neigh port {0} 02:00:00:00:{1:02x}:00\nrt ipv4 dst 10.1.0.0/16 port {0}", port, i % 256)))
+        << r.errors();
+    if (i % 10 == 0) {
+      EXPECT_TRUE(r.write("r.remove", "rt ipv4 dst 10.1.0.0/16")) << r.errors();
+    }
+    for (const uint64_t seen = sent; i % 50 == 0 && sent < seen + 64;) std::this_thread::yield();
+  }
+  stop = true;
+  traffic.join();
+  EXPECT_EQ(r.read("r.drop_reasons"), "");
+  uint64_t came = 0;
+  for (const char* counter : {"c0.count", "c1.count"}) {
+    const uint64_t n = std::stoull(r.read(counter));
+    EXPECT_GT(n, 0u) << counter;
+    came += n;
+  }
+  EXPECT_EQ(came, sent);
+}
+
+TEST(IPsecRoute, WrongLinesChangeNothing) {
+  const TemporaryFile file(kRouteLines);
+  TestRouter r(routed(file));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const std::string table = r.read("r.table");
+  const auto errors = [&](const std::string& handler, const std::string& text) {
+    const size_t before = r.errors().size();
+    EXPECT_FALSE(r.write(handler, text));
+    EXPECT_EQ(r.read("r.table"), table);
+    return r.errors().substr(before);
+  };
+  EXPECT_EQ(errors("r.add", "rt ipv4 dst 192.0.2.0/24\nrt ipv4 dst 10.0.0.0/8 port 1\nrt ipv4 dst 11.0.0.0/8 port 2\n"),
+            "add:2: '10.0.0.0/8': " + file.path() + ":1 has a route of this prefix already\n" +
+                "add:3: '2': expected a port from 0 to 1, those that are connected\n");
+  EXPECT_EQ(errors("r.add", "neigh port 1 02:00:00:00:00:07"),
+            "add:1: '1': " + file.path() + ":7 has a neighbor of this port already\n");
+  EXPECT_EQ(errors("r.set", "rt ipv4 dst 192.0.2.0/24 port 1\nneigh port 7 02:00:00:00:00:07"),
+            "set:2: '7': expected a port from 0 to 1, those that are connected\n");
+  EXPECT_EQ(
+      errors("r.remove", "rt ipv4 dst 10.0.0.0/9\nneigh port 1 02:00:00:00:01:01\nneigh port 0 02:00:00:00:07:00"),
+      "remove:1: '10.0.0.0/9': there is no route of this prefix\n"
+      "remove:2: '1': the route of 10.1.0.0/16 leads to this port\n"
+      "remove:3: '02-00-00-00-07-00': port 0 has no such neighbor\n");
+  EXPECT_EQ(errors("r.add", "sp ipv4 out esp bypass dst 10.0.0.0/8"),
+            "add:1: 'sp': policies are added by the handler 'add' of the database\n");
+  EXPECT_NE(errors("r.set", "rt ipv4 dst 10.0.0.0").find("set:1: '10.0.0.0'"), std::string::npos);
+}
+
 TEST(IPsecRoute, Arguments) {
   const TemporaryFile file("");
   const std::string db = "db :: IPsecDatabase(CONFIG " + file.path() + "); Idle -> r :: IPsecRoute(db";
@@ -117,7 +233,7 @@ TEST(IPsecRoute, Arguments) {
   TestRouter good(db + ", 02:00:00:00:00:01) -> Discard;");
   ASSERT_TRUE(good.ok()) << good.errors();
   EXPECT_FALSE(good.write("db.add", "rt ipv4 dst 10.0.0.0/8 port 0"));
-  EXPECT_NE(good.errors().find("'rt': routes are read from CONFIG only"), std::string::npos);
+  EXPECT_NE(good.errors().find("'rt': routes are added by the handler 'add' of IPsecRoute"), std::string::npos);
   EXPECT_FALSE(good.write("db.add", "neigh port 0 02:00:00:00:00:01"));
 }
 
