@@ -49,7 +49,7 @@ Next IPsecPolicy::decide(Packet& p, const PolicyView& policies, const Associatio
       break;
   }
   if (direction_ == IPsecDirection::kIn) return dropped(kUnprotected);
-  Association* const a = associations.outbound(answer.spi);
+  Association* const a = associations.outbound(answer.spi, answer.reqid);
   if (a == nullptr) return dropped(kNoAssociation);
   p.set_anno_u32(anno::esp_association.kOffset, IPsecDatabase::Tag::of(*a));
   p.set_rx_hash(IPsecDatabase::extra(*a).hash);

@@ -88,16 +88,21 @@ struct AssociationTable::Core {
     free.push_back(index);
   }
 
-  /// The place of an association, or nothing.
-  std::atomic<uint64_t>* find(IPsecDirection direction, uint32_t spi, const Ip6Address& destination) const {
+  /// The place of the first association with this direction and key that `is` accepts, or nothing.
+  template <typename Is>
+  std::atomic<uint64_t>* find_if(IPsecDirection direction, uint32_t key, Is&& is) const {
     const AssociationGeneration& g = *generation;
-    for (uint32_t i = g.slot_of(spi);; i = (i + 1) & (g.slot_count() - 1)) {
+    for (uint32_t i = g.slot_of(key);; i = (i + 1) & (g.slot_count() - 1)) {
       std::atomic<uint64_t>& place = g.slots[static_cast<size_t>(direction)][i];
       const uint64_t slot = place.load(std::memory_order_relaxed);
       if (slot == AssociationGeneration::kFree) return nullptr;
-      if (slot >> 32 != spi || slot == AssociationGeneration::kRemoved) continue;
-      if (direction == IPsecDirection::kOut || entry_of(slot)->config.destination == destination) return &place;
+      if (slot >> 32 == key && slot != AssociationGeneration::kRemoved && is(*entry_of(slot))) return &place;
     }
+  }
+  std::atomic<uint64_t>* find(IPsecDirection direction, uint32_t spi, const Ip6Address& destination) const {
+    return find_if(direction, spi, [&](const Association& a) {
+      return direction == IPsecDirection::kOut ? a.config.reqid == 0 : a.config.destination == destination;
+    });
   }
   Association* entry_of(uint64_t slot) const {
     return generation->entries[static_cast<uint32_t>(slot) - 1].load(std::memory_order_relaxed);
@@ -120,7 +125,8 @@ AssociationTable::~AssociationTable() {
 
 uint32_t AssociationTable::add(const AssociationConfig& config, std::string& reason) {
   const std::lock_guard lock(core_->mutex);
-  if (core_->find(config.direction, config.spi, config.destination) != nullptr) {
+  const bool any_spi = config.direction == IPsecDirection::kOut && config.reqid != 0;
+  if (!any_spi && core_->find(config.direction, config.spi, config.destination) != nullptr) {
     reason =
         config.direction == IPsecDirection::kOut || config.mode == IPsecMode::kTransport
             ? fmt::format("there is an association {} with SPI {} already", to_string(config.direction), config.spi)
@@ -134,7 +140,8 @@ uint32_t AssociationTable::add(const AssociationConfig& config, std::string& rea
   if (make_extra_) entry->extra = make_extra_(*entry);
   const uint32_t index = entry->index;
   core_->generation->entries[index].store(entry.release(), std::memory_order_release);
-  Core::insert(*core_->generation, static_cast<size_t>(config.direction), uint64_t{config.spi} << 32 | (index + 1));
+  Core::insert(*core_->generation, static_cast<size_t>(config.direction),
+               uint64_t{AssociationGeneration::key_of(config)} << 32 | (index + 1));
   ++core_->count;
   return index;
 }
@@ -144,10 +151,11 @@ bool AssociationTable::remove(uint32_t index) {
   if (index >= core_->made) return false;
   const Association* const entry = core_->generation->entries[index].load(std::memory_order_relaxed);
   if (entry == nullptr) return false;
+  // One that was removed and still has readers is found no longer.
   std::atomic<uint64_t>* const place =
-      core_->find(entry->config.direction, entry->config.spi, entry->config.destination);
-  // One that was removed and still has readers is found no longer, or another one with its SPI.
-  if (place == nullptr || core_->entry_of(place->load(std::memory_order_relaxed)) != entry) return false;
+      core_->find_if(entry->config.direction, AssociationGeneration::key_of(entry->config),
+                     [entry](const Association& other) { return &other == entry; });
+  if (place == nullptr) return false;
   place->store(AssociationGeneration::kRemoved, std::memory_order_release);
   --core_->count;
   if (rcu::elapsed(rcu::start_grace())) {

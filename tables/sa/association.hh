@@ -67,14 +67,19 @@ struct AssociationGeneration {
   /// \param capacity associations, a power of two
   explicit AssociationGeneration(uint32_t capacity);
 
-  /// A hash table of SPI << 32 | index + 1. Several associations may have one SPI.
+  /// A hash table of key << 32 | index + 1. Several associations may have one key.
   using Slots = std::unique_ptr<std::atomic<uint64_t>[]>;
   static constexpr uint64_t kFree = 0;
-  static constexpr uint64_t kRemoved = 0xffffffff;  // SPI 0 is never in a table
+  static constexpr uint64_t kRemoved = 0xffffffff;  // key 0 is never in a table
+
+  /// By what readers look for an association.
+  static uint32_t key_of(const AssociationConfig& config) {
+    return config.direction == IPsecDirection::kOut && config.reqid != 0 ? config.reqid : config.spi;
+  }
 
   uint32_t slot_count() const { return 4 * capacity; }
-  uint32_t slot_of(uint32_t spi) const {
-    return static_cast<uint32_t>((spi * uint64_t{0x9e3779b97f4a7c15}) >> 32) & (slot_count() - 1);
+  uint32_t slot_of(uint32_t key) const {
+    return static_cast<uint32_t>((key * uint64_t{0x9e3779b97f4a7c15}) >> 32) & (slot_count() - 1);
   }
 
   const uint32_t capacity;
@@ -103,10 +108,13 @@ class AssociationView {
     });
     return exact != nullptr ? exact : any;
   }
-  /// The association that a policy names, or null.
-  Association* outbound(uint32_t spi) const {
+  /// The association that a policy names by its SPI, or the newest of those that it names by a reqid, if that is not 0;
+  /// null if there is none.
+  Association* outbound(uint32_t spi, uint32_t reqid = 0) const {
     Association* found = nullptr;
-    each(IPsecDirection::kOut, spi, [&](Association* entry) { found = entry; });
+    each(IPsecDirection::kOut, reqid != 0 ? reqid : spi, [&](Association* entry) {
+      if (entry->config.reqid == reqid && (found == nullptr || entry->serial > found->serial)) found = entry;
+    });
     return found;
   }
   /// The association with an index; null if there is none.
@@ -116,13 +124,13 @@ class AssociationView {
 
  private:
   template <typename Visit>
-  void each(IPsecDirection direction, uint32_t spi, Visit&& visit) const {
+  void each(IPsecDirection direction, uint32_t key, Visit&& visit) const {
     const AssociationGeneration& g = *generation_;
     const std::atomic<uint64_t>* const slots = g.slots[static_cast<size_t>(direction)].get();
-    for (uint32_t i = g.slot_of(spi);; i = (i + 1) & (g.slot_count() - 1)) {
+    for (uint32_t i = g.slot_of(key);; i = (i + 1) & (g.slot_count() - 1)) {
       const uint64_t slot = slots[i].load(std::memory_order_acquire);
       if (slot == AssociationGeneration::kFree) return;
-      if (slot >> 32 != spi || slot == AssociationGeneration::kRemoved) continue;
+      if (slot >> 32 != key || slot == AssociationGeneration::kRemoved) continue;
       if (Association* const entry = at(static_cast<uint32_t>(slot) - 1)) visit(entry);
     }
   }
@@ -148,12 +156,13 @@ class AssociationTable {
   AssociationTable& operator=(const AssociationTable&) = delete;
 
   /// Adds an association that passes check_association(), and returns its index; or kNone, with the reason, if there is
-  /// one with its SPI already: of its direction when it is outbound, of its destination, too, when it is inbound.
+  /// one with its SPI already: of its direction when it is outbound, of its destination, too, when it is inbound. Those
+  /// outbound with a reqid may have any SPI, because their peers choose it.
   uint32_t add(const AssociationConfig& config, std::string& reason);
   /// False if there is none.
   bool remove(uint32_t index);
   /// The index of the association with this direction, SPI and destination (`::` in transport mode, ignored outbound), or
-  /// kNone.
+  /// kNone. Those outbound with a reqid are not found.
   uint32_t find(IPsecDirection direction, uint32_t spi, const Ip6Address& destination = {}) const;
 
   /// Calls visit(const Association&) for each, by index. `visit` must not change the table.

@@ -71,6 +71,41 @@ class Associations : public ::testing::Test {
   AssociationTable table_{{}, states_};
 };
 
+TEST_F(Associations, ByReqidTheNewestIsFound) {
+  const auto with_reqid = [](IPsecDirection direction, uint32_t spi, uint32_t reqid) {
+    AssociationConfig config = tunnel(direction, spi);
+    config.reqid = reqid;
+    config.key = key_of(20, static_cast<uint8_t>(spi + reqid));
+    return config;
+  };
+  // Peers choose outbound SPIs: two may have the same, and one of them the number of a reqid or of another's SPI.
+  const uint32_t first = add(with_reqid(kOutbound, 3000, 7)), other = add(with_reqid(kOutbound, 3000, 8));
+  const uint32_t plain = add(tunnel(kOutbound, 3000)), seven = add(with_reqid(kOutbound, 3004, 3000));
+  const auto spi_and_index = [&](uint32_t spi, uint32_t reqid) {
+    const Association* const a = table_.view().outbound(spi, reqid);
+    return a == nullptr ? AssociationTable::kNone : a->index;
+  };
+  EXPECT_EQ(spi_and_index(0, 7), first);
+  EXPECT_EQ(spi_and_index(0, 8), other);
+  EXPECT_EQ(spi_and_index(3000, 0), plain);
+  EXPECT_EQ(spi_and_index(0, 3000), seven);
+  EXPECT_EQ(spi_and_index(3004, 0), AssociationTable::kNone);
+  EXPECT_EQ(table_.find(kOutbound, 3000), plain);
+
+  const uint32_t second = add(with_reqid(kOutbound, 3001, 7));
+  EXPECT_EQ(spi_and_index(0, 7), second);
+  EXPECT_TRUE(table_.remove(second));
+  EXPECT_EQ(spi_and_index(0, 7), first);
+  // The newest, whatever index it has.
+  const uint32_t third = add(with_reqid(kOutbound, 3002, 7)), fourth = add(with_reqid(kOutbound, 3003, 7));
+  EXPECT_TRUE(table_.remove(third));
+  EXPECT_TRUE(table_.remove(first));
+  EXPECT_EQ(spi_and_index(0, 7), fourth);
+  const uint32_t in = add(with_reqid(kInbound, 3000, 7));
+  EXPECT_EQ(table_.view().inbound(3000, mapped("172.16.2.5"))->index, in);
+  EXPECT_NE(refusal(with_reqid(kInbound, 3000, 9)), "");
+}
+
 TEST_F(Associations, FoundByWhatPacketsAndPoliciesSay) {
   const uint32_t a = add(tunnel(kInbound, 1000, "1.1.1.1"));
   const uint32_t b = add(tunnel(kInbound, 1000, "1.1.1.2"));

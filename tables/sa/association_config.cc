@@ -88,6 +88,7 @@ std::string AssociationConfig::unparse() const {
   } else {
     text += fmt::format(" cipher_algo {} auth_algo {}", traits_of(cipher).name, traits_of(integrity).name);
   }
+  if (reqid != 0) text += fmt::format(" reqid {}", reqid);
   text += fmt::format(" mode {}", mode_name(mode));
   if (mode != IPsecMode::kTransport)
     text += fmt::format(" src {} dst {}", unparse_either(source), unparse_either(destination));

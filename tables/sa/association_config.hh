@@ -52,6 +52,8 @@ struct UDPEncapsulation {
 struct AssociationConfig {
   IPsecDirection direction = IPsecDirection::kOut;
   uint32_t spi = 0;
+  /// What policies name instead of the SPI, where a daemon replaces associations (XFRM's reqid); 0: they name the SPI.
+  uint32_t reqid = 0;
   IPsecMode mode = IPsecMode::kTransport;
   /// The ends of a tunnel; IPv4-mapped for kTunnel4. `::` in transport mode.
   Ip6Address source, destination;

@@ -68,12 +68,13 @@ struct Rule {
         any_ports(source_ports.all() && destination_ports.all()),
         action(policy.action),
         spi(policy.spi),
+        reqid(policy.reqid),
         rank(place) {}
 
   PortRange source_ports, destination_ports;
   bool any_ports = false;
   PolicyAction action = PolicyAction::kDiscard;
-  uint32_t spi = 0;
+  uint32_t spi = 0, reqid = 0;
   uint32_t rank = 0;  // place in the order of all policies
 
   bool holds(const PolicySelector& packet) const {
@@ -153,7 +154,8 @@ Ip6Prefix policy_prefix(const IpPrefix& prefix) {
 
 std::string Policy::unparse() const {
   std::string text = fmt::format("sp {} {} esp ", v6 ? "ipv6" : "ipv4", to_string(direction));
-  if (action == PolicyAction::kProtect) text += fmt::format("protect {}", spi);
+  if (action == PolicyAction::kProtect)
+    text += reqid != 0 ? fmt::format("protect reqid {}", reqid) : fmt::format("protect {}", spi);
   if (action == PolicyAction::kBypass) text += "bypass";
   if (action == PolicyAction::kDiscard) text += "discard";
   text += fmt::format(" pri {} src {} dst {}", priority, prefix_text(source, v6), prefix_text(destination, v6));
@@ -203,7 +205,7 @@ class PolicyGeneration {
       best = table.earlier(packet, table.slots[slot], best);
     }
     if (best == nullptr) return {};
-    return {best->action, true, best->spi};
+    return {best->action, true, best->spi, best->reqid};
   }
 
   const std::vector<TupleTable>& tables_of(IPsecDirection direction, bool v6) const {
@@ -243,7 +245,7 @@ std::string PolicyTable::check(const Policy& policy) {
   for (const PortRange* range : {&policy.source_ports, &policy.destination_ports}) {
     if (range->first > range->last) return fmt::format("ports {}:{} end before they begin", range->first, range->last);
   }
-  if (policy.action == PolicyAction::kProtect && policy.spi == 0) return "SPI 0 is reserved";
+  if (policy.action == PolicyAction::kProtect && policy.spi == 0 && policy.reqid == 0) return "SPI 0 is reserved";
   return {};
 }
 
@@ -254,9 +256,13 @@ void PolicyTable::build(std::span<const Policy> policies) {
   publish();
 }
 
-void PolicyTable::add(const Policy& policy) {
+void PolicyTable::change(std::span<const Policy> gone, std::span<const Policy> fresh) {
   const std::lock_guard lock(mutex_);
-  policies_.insert(std::upper_bound(policies_.begin(), policies_.end(), policy, asked_before), policy);
+  for (const Policy& policy : gone)
+    if (const auto found = std::find(policies_.begin(), policies_.end(), policy); found != policies_.end())
+      policies_.erase(found);
+  for (const Policy& policy : fresh)
+    policies_.insert(std::upper_bound(policies_.begin(), policies_.end(), policy, asked_before), policy);
   publish();
 }
 

@@ -37,6 +37,8 @@ struct Policy {
   bool v6 = false;
   /// Of the association that protects; for kProtect only.
   uint32_t spi = 0;
+  /// Of the associations that protect, instead of `spi`: AssociationConfig::reqid; 0: the SPI counts.
+  uint32_t reqid = 0;
   /// Policies with a larger number are asked first, as in DPDK's rte_acl.
   int32_t priority = 0;
   /// Prefixes of the family: those of IPv4 are IPv4-mapped and at least 96 bits long, see policy_prefix(). Host bits
@@ -81,6 +83,7 @@ struct PolicyAnswer {
   PolicyAction action = PolicyAction::kDiscard;
   bool found = false;
   uint32_t spi = 0;
+  uint32_t reqid = 0;
 
   bool operator==(const PolicyAnswer&) const = default;
 };
@@ -123,7 +126,9 @@ class PolicyTable {
 
   /// Replaces all policies. They must pass check().
   void build(std::span<const Policy> policies);
-  void add(const Policy& policy);
+  void add(const Policy& policy) { change({}, {&policy, 1}); }
+  /// Removes, for each of `gone`, the first policy that is equal, and adds those of `fresh`, in one step.
+  void change(std::span<const Policy> gone, std::span<const Policy> fresh);
   /// Removes the first policy that is equal. False if there is none.
   bool remove(const Policy& policy);
   void clear() { build({}); }

@@ -83,6 +83,26 @@ TEST(PolicyTable, LargerPriorityThenOrder) {
   EXPECT_EQ(spi("10.1.2.3"), 0u);
 }
 
+TEST(PolicyTable, AReqidTakesThePlaceOfTheSPI) {
+  PolicyTable table;
+  Policy policy = protect("10.1.0.0/16", "10.2.0.0/16", 0, -5);
+  EXPECT_EQ(PolicyTable::check(policy), "SPI 0 is reserved");
+  policy.reqid = 7;
+  EXPECT_EQ(PolicyTable::check(policy), "");
+  EXPECT_EQ(policy.unparse().find("sp ipv4 out esp protect reqid 7 pri -5 "), 0u);
+  // One goes and another comes: no lookup finds neither.
+  table.add(policy);
+  const PolicySelector packet = packet4("10.1.0.1", "10.2.0.1");
+  EXPECT_EQ(table.lookup(kOut, packet), (PolicyAnswer{PolicyAction::kProtect, true, 0, 7}));
+  Policy next = policy;
+  next.reqid = 8;
+  table.change({&policy, 1}, {&next, 1});
+  EXPECT_EQ(table.lookup(kOut, packet), (PolicyAnswer{PolicyAction::kProtect, true, 0, 8}));
+  EXPECT_EQ(table.size(), 1u);
+  table.change({&next, 1}, {});
+  EXPECT_EQ(table.size(), 0u);
+}
+
 TEST(PolicyTable, PortsOfPacketsThatHaveNone) {
   PolicyTable table;
   Policy policy = protect("0.0.0.0/0", "10.0.0.0/8", 1);
