@@ -240,7 +240,7 @@ class GatewayText {
       to_hosts6(*own, "for_gateway6", from_inside);
       to_hosts6(*own, "for_gateway_by_policy6", by_policy);
     }
-    to_hosts6(outside_.v6, "esp6", from_outside);
+    to_hosts6(outside_.v6, "whole6", from_outside);
     for (Branches* branches : {&from_inside, &from_outside})
       branches->insert(branches->end(), on_link.begin(), on_link.end());
     from_inside.emplace_back("-", "hlim_out6");
@@ -264,6 +264,10 @@ class GatewayText {
     declare("outside6", "Strip(14)");
     connect("outside6 -> CheckIP6Header(DETAILS true) -> own_outside6");
     branch("own_outside6", "Classifier", from_outside);
+    if (!outside_.v6.empty()) {
+      declare("whole6", "IP6Reassembler");
+      connect("whole6 -> esp6");
+    }
     declare("esp6", "IPsecESPLookup(db{})", config_.lookup);
     connect("esp6 -> authentic");
     connect("esp6[1] -> for_gateway6");

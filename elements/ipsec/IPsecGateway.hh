@@ -18,7 +18,7 @@ namespace headrace {
 /// IPv4 and IPv6 are forwarded inside and outside of tunnels.
 ///
 /// Packets from inside that are too long for a tunnel are fragmented before they are encrypted, or their senders learn
-/// TUNNEL_MTU; so does who sends a packet whose time to live ends. ESP in fragments is reassembled (IPv4 only). Each
+/// TUNNEL_MTU; so does who sends a packet whose time to live ends. ESP in fragments is reassembled. Each
 /// port answers ARP requests and neighbor solicitations for its ADDRESSes.
 ///
 /// The host gets what comes for an ADDRESS: all that inside neighbors send, what policies let pass from outside, and

@@ -15,7 +15,7 @@ import pytest
 scapy = pytest.importorskip("scapy.all", reason="python3-scapy is not installed (tools/deps test)")
 ipsec = pytest.importorskip("scapy.layers.ipsec")
 from scapy.layers.inet import ICMP, IP, TCP, UDP  # noqa: E402
-from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6  # noqa: E402
+from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment  # noqa: E402
 from scapy.layers.l2 import Ether  # noqa: E402
 
 if not ipsec.algorithms:
@@ -285,6 +285,43 @@ def test_bad_packets(headrace, way, algorithm):
     assert n.pop("bad ICV") == 21, printed
     assert n == {"malformed": 1, "wrong source": 1, "policy violation": 1}, printed
     assert re.search(r"lookup +1 +unknown SPI", printed), printed
+
+
+@pytest.mark.parametrize("way", ("cpu", "device"))
+@pytest.mark.parametrize("udp", (False, True), ids=("esp", "udp"))
+def test_fragments_of_esp(headrace, way, udp):
+    """Scapy cuts ESP by IPv6 into fragments, some of them atomic (RFC 6946), some out of order, some overlapping (RFC 5722)."""
+    a = Association(2, ALGORITHMS[4], "tunnel6", udp=udp)
+    write_config(headrace, "in", [a])
+    good = [IP(bytes(IP(src=a.inside(7), dst="198.51.100.9", id=i) / UDP() / random.Random(i).randbytes(900 + i))) for i in range(40)]
+    frames, expected = [], []
+    for i, p in enumerate(good):
+        sealed = a.encrypt(p, i + 1)
+        outer = IPv6(bytes(sealed))
+        data, upper = bytes(outer.payload), outer.nh
+
+        def fragment(begin, end, more, outer=outer, data=data, upper=upper, i=i):
+            return IPv6(src=outer.src, dst=outer.dst, hlim=outer.hlim, nh=44) / IPv6ExtHdrFragment(
+                nh=upper, offset=begin // 8, m=more, id=1000 + i) / scapy.Raw(data[begin:end])
+
+        parts = [fragment(begin, begin + 320, begin + 320 < len(data)) for begin in range(0, len(data), 320)]
+        if i % 4 == 1:
+            parts.reverse()
+        elif i % 4 == 2:
+            parts = [fragment(0, len(data), 0)]
+        elif i % 4 == 3:
+            parts.insert(2, fragment(312, 640, 1))
+        if i % 4 != 3:
+            expected.append(bytes(p))
+        frames += parts
+    conf = INBOUND.replace("kind[1] -> Strip(14) -> CheckIP6Header -> first",
+                           "kind[1] -> Strip(14) -> CheckIP6Header -> whole :: IP6Reassembler -> first")
+    packets, printed = run(headrace, way, conf, frames)
+    assert [bytes(p) for p in packets] == expected, printed
+    assert counts(printed, a.spi) == {"packets": 30, "bytes": sum(map(len, expected))}, printed
+    # Of each such packet every fragment is dropped.
+    spoiled = sum(p[IPv6ExtHdrFragment].id % 4 == 3 for p in frames)
+    assert int(re.search(r"whole +(\d+) +overlapping fragments", printed)[1]) == spoiled, printed
 
 
 def test_tshark_shows_what_is_inside(headrace):
