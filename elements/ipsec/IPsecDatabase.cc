@@ -129,9 +129,7 @@ Status IPsecDatabase::take(const SecgwConfig& config, const std::string& path, E
                         line.config.spi);
       continue;
     }
-    if (table_->size() >= keys_->keys.size())
-      status &= errors.error("{}:{}: more associations than CAPACITY {}", path, line.line, keys_->keys.size());
-    else if (table_->add(line.config, reason) == AssociationTable::kNone)
+    if (add_association(line.config, reason) == AssociationTable::kNone)
       status &= errors.error("{}:{}: {}", path, line.line, reason);
     if (!status) break;
   }
@@ -174,10 +172,20 @@ Status IPsecDatabase::remove(const std::string& text, Errors& errors) {
   if (!good) return errors.error("expected 'in SPI [DESTINATION]' or 'out SPI'");
   const uint32_t index = table_->find(in ? IPsecDirection::kIn : IPsecDirection::kOut, spi, destination);
   if (index == AssociationTable::kNone || !table_->remove(index)) return errors.error("no association '{}'", text);
-  // Its keys go when no worker can use them any more: before the devices get what has changed.
+  erase_removed();
+  return {};
+}
+
+uint32_t IPsecDatabase::add_association(const AssociationConfig& config, std::string& reason) {
+  if (table_->size() < keys_->keys.size()) return table_->add(config, reason);
+  reason = fmt::format("more associations than CAPACITY {}", keys_->keys.size());
+  return AssociationTable::kNone;
+}
+
+void IPsecDatabase::erase_removed() {
+  // Keys go when no worker can use them any more: before the devices get what has changed.
   rcu::synchronize();
   again_.schedule_after(Timestamp::from_ms(kSecondGenerationMs));
-  return {};
 }
 
 void IPsecDatabase::run_timer(Timer&) {

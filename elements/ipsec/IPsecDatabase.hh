@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <headrace/element.hh>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "tables/memory/device_array.hh"
@@ -105,6 +107,17 @@ class IPsecDatabase : public Element {
   const std::vector<NeighborLine>& neighbors() const { return neighbors_; }
   /// Whether the files had no mistakes, so that no line is missing.
   bool files_are_whole() const { return files_are_whole_; }
+
+  /// For elements that take associations and policies from elsewhere. Any thread but workers.
+  /// The index of the new association, or AssociationTable::kNone with the reason.
+  uint32_t add_association(const AssociationConfig& config, std::string& reason);
+  /// Readers no longer find the association. Its keys are erased by erase_removed(), which waits for readers.
+  void remove_association(uint32_t index) { (void)table_->remove(index); }
+  void erase_removed();
+  /// Removes policies and adds others in one step.
+  void change_policies(std::span<const Policy> gone, std::span<const Policy> fresh) { policies_.change(gone, fresh); }
+  /// Calls visit(const Association&) for each, by index.
+  void for_each(const std::function<void(const Association&)>& visit) const { table_->for_each(visit); }
 
   /// What shaders look up.
   struct View {

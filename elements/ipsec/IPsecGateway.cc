@@ -71,6 +71,7 @@ struct GatewayConfig {
   std::string database;  ///< arguments of IPsecDatabase
   std::string lookup;    ///< further arguments of IPsecESPLookup
   bool from_host = false, to_host = false;
+  bool xfrm = false;  ///< follow the kernel's databases
 };
 
 /// Writes the configuration.
@@ -86,6 +87,7 @@ class GatewayText {
 
   std::string write() {
     declare("db", "IPsecDatabase({})", config_.database);
+    if (config_.xfrm) declare("xfrm", "IPsecXFRM(db{})", outside_addresses());
     std::string ethers;
     for (const GatewayPort& port : config_.ports) ethers += ", " + port.ether;
     declare("route", "IPsecRoute(db{})", ethers);
@@ -136,6 +138,13 @@ class GatewayText {
   }
   static void to_hosts6(const std::vector<Ip6Address>& own, const std::string& to, Branches& branches) {
     for (const Ip6Address& address : own) branches.emplace_back("24/" + hexadecimal(address), to);
+  }
+
+  std::string outside_addresses() const {
+    std::string out;
+    for (const IpPrefix& prefix : outside_.v4) out += ", " + prefix.address.unparse();
+    for (const Ip6Address& address : outside_.v6) out += ", " + address.unparse();
+    return out;
   }
 
   /// Frames of a port, by what they carry.
@@ -317,6 +326,7 @@ Status IPsecGateway::expand(Args& args, std::string& body) {
                           .read("MTU", config.mtu, Between{kSmallestMtu6, 65535})
                           .read("TUNNEL_MTU", tunnel_mtu, Between{68, 65535})
                           .read("ENCAP_PORTS", encap_ports, AnyArg())
+                          .read("XFRM", config.xfrm)
                           .consume_rest(rest)
                           .complete();
   if (!read.ok()) return read;
@@ -325,6 +335,10 @@ Status IPsecGateway::expand(Args& args, std::string& body) {
       std::count_if(config.ports.begin(), config.ports.end(), [](const GatewayPort& port) { return port.inside; });
   if (inside == 0 || inside == n)
     status &= errors.error("PORT: expected a protected port and an unprotected one at least");
+  const bool addressed = std::any_of(config.ports.begin(), config.ports.end(), [](const GatewayPort& port) {
+    return !port.inside && !(port.own4.empty() && port.own6.empty());
+  });
+  if (config.xfrm && !addressed) status &= errors.error("XFRM: expected an unprotected PORT with an address");
   const int inputs = args.scope()->ninputs(), outputs = args.scope()->noutputs();
   const auto fits = [n](int connected) { return connected == n || connected == n + 1; };
   if (!fits(inputs) || !fits(outputs)) {

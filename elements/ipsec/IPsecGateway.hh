@@ -6,7 +6,7 @@ namespace headrace {
 /// An IPsec gateway (RFC 4301) that is configured by a file of DPDK's ipsec-secgw.
 ///
 ///     IPsecGateway(CONFIG file, PORT protected|unprotected ETH [ADDRESS ...], PORT ..., [keyword MTU, TUNNEL_MTU,
-///         ENCAP_PORTS, STATE, CAPACITY])
+///         ENCAP_PORTS, XFRM, STATE, CAPACITY])
 ///
 /// Input n: Ethernet frames from port n of the file, pushed. Output n: frames to it. The first PORT is port 0, the next
 /// is port 1, and so on; at least one is protected (inside), and one unprotected (outside). One input and one output
@@ -32,6 +32,8 @@ namespace headrace {
 /// MTU: the longest IP packet that links carry. Default 1500.
 /// TUNNEL_MTU: the longest packet that is protected. Default MTU - 105, which fits whatever ESP adds. IPv6 packets may
 /// have 1280 bytes in any case.
+/// XFRM: true takes over the kernel's associations and policies as well, see IPsecXFRM: an IKE daemon such as
+/// strongSwan's charon negotiates, by the host's port, and the gateway protects. Default false.
 /// ENCAP_PORTS: as for IPsecESPLookup. STATE, CAPACITY: as for IPsecDatabase. All further arguments are for it, too.
 ///
 /// Its elements have handlers, such as `NAME/db.counts`, `NAME/db.add` and `NAME/route.table`.

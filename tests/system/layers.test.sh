@@ -22,6 +22,7 @@ elements/*         headrace/ tables/ elements/
 elements/analysis  headrace/ tables/ elements/ src/base/argument_text.hh src/io/input_file.hh
 elements/control   headrace/ elements/ runtime/ control/
 elements/devices   headrace/ tables/ elements/ src/io/
+elements/ipsec     headrace/ tables/ elements/ src/io/linux/xfrm_
 elements/openflow  headrace/ tables/ elements/ runtime/ control/
 '
 
