@@ -55,11 +55,19 @@ bool CudaMemory::turn() {
   const Driver& driver = device_->driver();
   if (!flush()) return false;
   if (!device_->check(driver.cuEventRecord(sent_[half_], stream_.get()), "uploading")) return false;
+  filled_[half_] = used_;
   half_ = 1 - half_;
   used_ = 0;
   listed_ = started_ = 0;
   // An event that was never recorded counts as done.
-  return device_->wait([&] { return driver.cuEventQuery(sent_[half_]); }, "uploading");
+  if (!device_->wait([&] { return driver.cuEventQuery(sent_[half_]); }, "uploading")) return false;
+  erase(half_);
+  return true;
+}
+
+void CudaMemory::erase(size_t half) {
+  if (const size_t bytes = std::exchange(filled_[half], 0); bytes > 0)
+    explicit_bzero(staging_.host() + half * kPiece, bytes);
 }
 
 Status CudaMemory::send(uint64_t to, const void* from, size_t bytes) {
@@ -90,7 +98,8 @@ Status CudaMemory::finish() {
   if (device_->failed()) return Status::failed();
   device_->use();
   if (!flush() || !stream_.wait("uploading")) return Status::failed();
-  used_ = 0;
+  filled_[half_] = std::exchange(used_, 0);
+  for (const size_t half : {0, 1}) erase(half);
   listed_ = started_ = 0;
   return {};
 }

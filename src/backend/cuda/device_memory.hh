@@ -36,17 +36,20 @@ class CudaMemory final : public offload::DeviceMemory {
   bool flush();
   /// Turns to the other half of the staging buffer, when it has traveled.
   bool turn();
+  /// Overwrites what has traveled: there may be keys in it.
+  void erase(size_t half);
   std::pair<size_t, size_t> info() const;
 
   std::shared_ptr<Device> device_;
   Stream stream_;
-  PinnedMemory staging_;  // two halves of kPiece bytes, one filled while the other travels
-  CUevent sent_[2] = {};  // the copies from a half are done
-  size_t half_ = 0;       // the one that is filled
-  size_t used_ = 0;       // bytes of it
-  PinnedMemory list_;     // of small pieces, for each half
-  uint32_t listed_ = 0;   // of them, in the half that is filled
-  uint32_t started_ = 0;  // of these
+  PinnedMemory staging_;   // two halves of kPiece bytes, one filled while the other travels
+  CUevent sent_[2] = {};   // the copies from a half are done
+  size_t half_ = 0;        // the one that is filled
+  size_t used_ = 0;        // bytes of it
+  size_t filled_[2] = {};  // bytes of halves that were turned away from
+  PinnedMemory list_;      // of small pieces, for each half
+  uint32_t listed_ = 0;    // of them, in the half that is filled
+  uint32_t started_ = 0;   // of these
   CUfunction update_ = nullptr;
 };
 
