@@ -142,7 +142,8 @@ bool IPsecESPUnencap::unwrap(Packet& p, const AssociationView& associations, con
   PolicySelector selector;
   if (!IPsecPolicy::selector_of(p.data(), p.end_data(), selector)) return counted(AssociationEvent::kMalformed);
   const PolicyAnswer answer = policies.lookup(IPsecDirection::kIn, selector);
-  const bool named = c.reqid != 0 ? answer.reqid == c.reqid : answer.reqid == 0 && answer.spi == c.spi;
+  const bool named = c.reqid != 0 ? answer.reqid == c.reqid && (answer.spi == 0 || answer.spi == c.spi)
+                                  : answer.reqid == 0 && answer.spi == c.spi;
   if (answer.action != PolicyAction::kProtect || !named) return counted(AssociationEvent::kPolicyViolation);
   const uint8_t* const ip = p.data();
   if (ip[0] >> 4 == 4)

@@ -18,8 +18,8 @@ namespace headrace {
 /// of files are asked first.
 ///
 /// An association to one of the ADDRESSes is inbound, one from such an address outbound. A policy protects by the newest
-/// association that its template finds, by mode, addresses, reqid and if_id. The kernel's policies `in` and `fwd` are
-/// policies `in` here.
+/// association that its template finds, by mode, addresses, reqid, if_id and, where it has one, SPI. The kernel's
+/// policies `in` and `fwd` are policies `in` here.
 ///
 /// What cannot be taken over is counted, and said once for each reason: algorithms that are not those of IPsecDatabase,
 /// marks, other protocols than ESP, templates that are optional or more than one, types of ICMP. Where only the

@@ -121,6 +121,12 @@ TEST_F(XfrmFollowing, OutboundTheNewestStateProtects) {
   EXPECT_EQ(protects_by(), 0xc10000aau);
   take(kUpdateOut);
   EXPECT_EQ(protects_by(), 0xc1000001u) << "replaced, and so the newest";
+  // A policy that names one waits for its daemon's word before it takes a successor.
+  take(kPolicyOutSpi);
+  take(changed(changed(kAddOut, "c1000001", "c10000bb"), "00010203", "fe010203"));
+  EXPECT_EQ(protects_by(), 0xc1000001u);
+  take(changed(kPolicyOutSpi, "c1000001", "c10000bb"));
+  EXPECT_EQ(protects_by(), 0xc10000bbu);
   take(kFlushStates);
   EXPECT_EQ(protects_by(), 1u) << "no association";
   take(kFlushPolicies);
@@ -136,12 +142,13 @@ TEST_F(XfrmFollowing, PoliciesComeChangeAndGo) {
       "sp ipv6 out esp protect reqid 8 pri 0 src 2001:db8::1/128 dst 2001:db8::2/128 sport 0:65535 dport 0:65535\n";
   const std::string block =
       "sp ipv4 in esp discard pri 0 src 10.9.0.0/16 dst 10.1.0.0/16 sport 0:65535 dport 0:65535\n";
-  EXPECT_EQ(policies(),
-            transport + block +
-                "sp ipv4 out esp protect reqid 7 pri -375423 src 10.1.0.0/16 dst 10.2.0.0/16 sport 0:65535 "
-                "dport 0:65535\n"
-                "sp ipv4 in esp protect reqid 2147483648 pri -375423 src 10.2.0.0/16 dst 10.1.0.0/16 proto 6:255 "
-                "sport 443:443 dport 0:65535\n");
+  EXPECT_EQ(
+      policies(),
+      transport + block +
+          "sp ipv4 out esp protect reqid 7 spi 3238002689 pri -375423 src 10.1.0.0/16 dst 10.2.0.0/16 sport 0:65535 "
+          "dport 0:65535\n"
+          "sp ipv4 in esp protect reqid 2147483648 pri -375423 src 10.2.0.0/16 dst 10.1.0.0/16 proto 6:255 "
+          "sport 443:443 dport 0:65535\n");
   take(kPolicyOut);
   EXPECT_NE(policies().find("out esp protect reqid 7 pri -100 src 10.1.0.0/16"), std::string::npos) << policies();
   EXPECT_EQ(policies().find("pri -375423 src 10.1.0.0/16"), std::string::npos) << policies();

@@ -150,6 +150,8 @@ void XfrmFollower::take(io::XfrmMessage& message) {
       take_state(message.state);
       break;
     case io::XfrmChange::kStateGone:
+      // A policy that has come before may say by what to send instead.
+      change_policies();
       if (const auto found = states_.find(message.state.id); found != states_.end()) {
         remove(found->second);
         states_.erase(found);
@@ -178,7 +180,7 @@ void XfrmFollower::take(io::XfrmMessage& message) {
   }
 }
 
-void XfrmFollower::settle() {
+void XfrmFollower::change_policies() {
   // What comes and goes within a series was never there.
   std::erase_if(gone_, [this](const Policy& policy) {
     const auto same = std::find(fresh_.begin(), fresh_.end(), policy);
@@ -189,6 +191,10 @@ void XfrmFollower::settle() {
   if (!gone_.empty() || !fresh_.empty()) database_.change_policies(gone_, fresh_);
   gone_.clear();
   fresh_.clear();
+}
+
+void XfrmFollower::settle() {
+  change_policies();
   if (std::exchange(erase_, false)) database_.erase_removed();
 }
 

@@ -19,7 +19,8 @@ namespace headrace {
 /// Takes over the states and policies that messages of the kernel tell of, under these rules:
 ///
 /// - A state whose destination is an address of the gateway is inbound, one whose source is, outbound.
-/// - A policy protects by the newest of the states that its template finds: by mode, addresses, reqid and if_id. Each such
+/// - A policy protects by the newest of the states that its template finds: by mode, addresses, reqid and if_id, and by
+///   the SPI where it has one (strongSwan's do: a successor is there before the peer is ready for it). Each such
 ///   combination gets a reqid of its own in the database, which is the kernel's unless others have it.
 /// - What cannot be taken over is counted, and said once for each reason.
 ///
@@ -72,6 +73,7 @@ class XfrmFollower {
   bool add(StateEntry& entry);
   void remove(StateEntry& entry);
   void remove(PolicyEntry& entry);
+  void change_policies();
   void refuse(const std::string& what, const std::string& problem);
   uint32_t bind(const io::XfrmBinding& binding);
   void unbind(const io::XfrmBinding& binding);

@@ -108,12 +108,13 @@ class AssociationView {
     });
     return exact != nullptr ? exact : any;
   }
-  /// The association that a policy names by its SPI, or the newest of those that it names by a reqid, if that is not 0;
-  /// null if there is none.
+  /// The association that a policy names by its SPI, or the newest of those that it names by a reqid, if that is not 0:
+  /// of all of them if the SPI is 0, else of those with the SPI. Null if there is none.
   Association* outbound(uint32_t spi, uint32_t reqid = 0) const {
     Association* found = nullptr;
     each(IPsecDirection::kOut, reqid != 0 ? reqid : spi, [&](Association* entry) {
-      if (entry->config.reqid == reqid && (found == nullptr || entry->serial > found->serial)) found = entry;
+      const bool named = entry->config.reqid == reqid && (spi == 0 || entry->config.spi == spi);
+      if (named && (found == nullptr || entry->serial > found->serial)) found = entry;
     });
     return found;
   }

@@ -94,6 +94,8 @@ TEST_F(Associations, ByReqidTheNewestIsFound) {
 
   const uint32_t second = add(with_reqid(kOutbound, 3001, 7));
   EXPECT_EQ(spi_and_index(0, 7), second);
+  EXPECT_EQ(spi_and_index(3000, 7), first) << "only that with the SPI";
+  EXPECT_EQ(spi_and_index(3009, 7), AssociationTable::kNone);
   EXPECT_TRUE(table_.remove(second));
   EXPECT_EQ(spi_and_index(0, 7), first);
   // The newest, whatever index it has.

@@ -155,7 +155,9 @@ Ip6Prefix policy_prefix(const IpPrefix& prefix) {
 std::string Policy::unparse() const {
   std::string text = fmt::format("sp {} {} esp ", v6 ? "ipv6" : "ipv4", to_string(direction));
   if (action == PolicyAction::kProtect)
-    text += reqid != 0 ? fmt::format("protect reqid {}", reqid) : fmt::format("protect {}", spi);
+    text += reqid == 0 ? fmt::format("protect {}", spi)
+            : spi == 0 ? fmt::format("protect reqid {}", reqid)
+                       : fmt::format("protect reqid {} spi {}", reqid, spi);
   if (action == PolicyAction::kBypass) text += "bypass";
   if (action == PolicyAction::kDiscard) text += "discard";
   text += fmt::format(" pri {} src {} dst {}", priority, prefix_text(source, v6), prefix_text(destination, v6));

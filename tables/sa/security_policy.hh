@@ -37,7 +37,7 @@ struct Policy {
   bool v6 = false;
   /// Of the association that protects; for kProtect only.
   uint32_t spi = 0;
-  /// Of the associations that protect, instead of `spi`: AssociationConfig::reqid; 0: the SPI counts.
+  /// Of the associations that protect: AssociationConfig::reqid; 0: the SPI counts alone. With a reqid, SPI 0 is any.
   uint32_t reqid = 0;
   /// Policies with a larger number are asked first, as in DPDK's rte_acl.
   int32_t priority = 0;

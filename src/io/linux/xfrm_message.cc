@@ -300,6 +300,8 @@ XfrmPolicy read_policy(const xfrm_userpolicy_info& info, const Attributes& attri
     p.direction = info.dir == XFRM_POLICY_OUT ? IPsecDirection::kOut : IPsecDirection::kIn;
     // What cannot be protected as the policy says must not pass unprotected.
     const bool discard = info.action != XFRM_POLICY_ALLOW || !policy.problem.empty();
+    // A daemon that has put a successor there names the one to send by until its peer is ready.
+    if (!discard && policy.binding) p.spi = ntohl(first->id.spi);
     p.action = discard ? PolicyAction::kDiscard : policy.binding ? PolicyAction::kProtect : PolicyAction::kBypass;
     // The kernel asks those with small numbers first.
     p.priority = static_cast<int32_t>(

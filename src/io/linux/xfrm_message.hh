@@ -74,7 +74,7 @@ struct XfrmPolicyId {
 /// A policy.
 struct XfrmPolicy {
   XfrmPolicyId id;
-  /// One for each family that it is about. Neither SPI nor reqid is set. Where the problem is with how to protect, they
+  /// One for each family that it is about. The reqid is not set, the SPI is the template's. Where the problem is with how to protect, they
   /// discard. Empty with other problems, and where the policy means nothing to a gateway: that of a socket, or one to
   /// forward what leaves by another policy.
   std::vector<Policy> policies;
