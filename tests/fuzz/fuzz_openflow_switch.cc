@@ -183,13 +183,14 @@ class SwitchUnderFuzz final : private SwitchHost {
   SwitchPorts::Ends local_ends() const override { return {}; }
 
   static const std::string& folder() {
-    static const std::string folder = [] {
+    // Never destroyed: the handler that removes the folder runs after that.
+    static const std::string* const folder = [] {
       std::string name = (std::filesystem::temp_directory_path() / "headrace-XXXXXX").string();
       require_switch(mkdtemp(name.data()) != nullptr, "no temporary folder");
       std::atexit([] { std::filesystem::remove_all(SwitchUnderFuzz::folder()); });
-      return name;
+      return new std::string(std::move(name));
     }();
-    return folder;
+    return *folder;
   }
 
   std::uint32_t draw() {

@@ -310,25 +310,28 @@ XfrmPolicy read_policy(const xfrm_userpolicy_info& info, const Attributes& attri
   return policy;
 }
 
-/// The structure behind the header of a message, or null.
+/// A copy of the structure behind the header of a message: netlink aligns to 4 bytes only. Nothing if it is cut off.
 template <typename T>
-const T* body_of(nlmsghdr* header) {
-  return nlmsg_datalen(header) >= static_cast<int>(sizeof(T)) ? static_cast<const T*>(nlmsg_data(header)) : nullptr;
+std::optional<T> body_of(nlmsghdr* header) {
+  if (nlmsg_datalen(header) < static_cast<int>(sizeof(T))) return std::nullopt;
+  T body;
+  std::memcpy(&body, nlmsg_data(header), sizeof body);
+  return body;
 }
 
 void read_state_message(nlmsghdr* header, XfrmMessage& message) {
   if (header->nlmsg_type == XFRM_MSG_DELSA) {
-    const auto* const id = body_of<xfrm_usersa_id>(header);
-    if (id == nullptr) return;
+    const auto id = body_of<xfrm_usersa_id>(header);
+    if (!id) return;
     message.state.id = {address_of(id->daddr, id->family == AF_INET6), ntohl(id->spi), id->proto};
     message.change = XfrmChange::kStateGone;
   } else if (header->nlmsg_type == XFRM_MSG_EXPIRE) {
-    const auto* const expire = body_of<xfrm_user_expire>(header);
+    const auto expire = body_of<xfrm_user_expire>(header);
     // A soft limit is the daemon's matter.
-    if (expire == nullptr || expire->hard == 0) return;
+    if (!expire || expire->hard == 0) return;
     message.state.id = id_of(expire->state.id, expire->state.family == AF_INET6);
     message.change = XfrmChange::kStateGone;
-  } else if (const auto* const info = body_of<xfrm_usersa_info>(header)) {
+  } else if (const auto info = body_of<xfrm_usersa_info>(header)) {
     const Attributes attributes(header, sizeof *info);
     if (!attributes.good()) return;
     message.state = read_state(*info, attributes);
@@ -339,18 +342,21 @@ void read_state_message(nlmsghdr* header, XfrmMessage& message) {
 void read_policy_message(nlmsghdr* header, XfrmMessage& message) {
   if (header->nlmsg_type == XFRM_MSG_DELPOLICY) {
     const Attributes attributes(header, sizeof(xfrm_userpolicy_id));
-    const auto* const info = attributes.good() ? attributes.get<xfrm_userpolicy_info>(XFRMA_POLICY) : nullptr;
-    if (info == nullptr) return;
-    message.policy = read_policy(*info, attributes);
+    const auto* const policy = attributes.good() ? attributes.get<xfrm_userpolicy_info>(XFRMA_POLICY) : nullptr;
+    if (policy == nullptr) return;
+    // Attributes are aligned to 4 bytes only.
+    xfrm_userpolicy_info info;
+    std::memcpy(&info, static_cast<const void*>(policy), sizeof info);
+    message.policy = read_policy(info, attributes);
     message.change = XfrmChange::kPolicyGone;
   } else if (header->nlmsg_type == XFRM_MSG_POLEXPIRE) {
-    const auto* const expire = body_of<xfrm_user_polexpire>(header);
-    if (expire == nullptr || expire->hard == 0) return;
+    const auto expire = body_of<xfrm_user_polexpire>(header);
+    if (!expire || expire->hard == 0) return;
     const Attributes attributes(header, sizeof *expire);
     if (!attributes.good()) return;
     message.policy = read_policy(expire->pol, attributes);
     message.change = XfrmChange::kPolicyGone;
-  } else if (const auto* const info = body_of<xfrm_userpolicy_info>(header)) {
+  } else if (const auto info = body_of<xfrm_userpolicy_info>(header)) {
     const Attributes attributes(header, sizeof *info);
     if (!attributes.good()) return;
     message.policy = read_policy(*info, attributes);
@@ -403,7 +409,7 @@ std::optional<XfrmMessage> read_xfrm_message(std::span<const uint8_t>& bytes) {
       message.change = XfrmChange::kEnd;
       break;
     case NLMSG_ERROR:
-      if (const auto* const error = body_of<nlmsgerr>(header)) message.error = -error->error;
+      if (const auto error = body_of<nlmsgerr>(header)) message.error = -error->error;
       message.change = XfrmChange::kEnd;
       break;
     case XFRM_MSG_NEWSA:
@@ -413,8 +419,8 @@ std::optional<XfrmMessage> read_xfrm_message(std::span<const uint8_t>& bytes) {
       read_state_message(header, message);
       break;
     case XFRM_MSG_FLUSHSA:
-      if (const auto* const flush = body_of<xfrm_usersa_flush>(header);
-          flush != nullptr && (flush->proto == IPSEC_PROTO_ANY || flush->proto == 0 || flush->proto == IPPROTO_ESP))
+      if (const auto flush = body_of<xfrm_usersa_flush>(header);
+          flush && (flush->proto == IPSEC_PROTO_ANY || flush->proto == 0 || flush->proto == IPPROTO_ESP))
         message.change = XfrmChange::kStatesGone;
       break;
     case XFRM_MSG_NEWPOLICY:

@@ -176,7 +176,9 @@ class OffloadOpenFlow : public OffloadTest {
       // Fewer steps on a busy machine, or under a sanitizer.
       const bool enough = (steps >= least_steps || (time > 3000 && steps >= 30)) && so_far >= least_late &&
                           expired_ > 0 && r.router().first<FlowSink>()->received() > 5000;
-      return !::testing::Test::HasFailure() && ((!enough || time < 100) && time < 30000);
+      // A device that compiles its program first, or a busy machine, takes seconds for a step.
+      const int64_t most = steps < 30 ? 90000 : 30000;
+      return !::testing::Test::HasFailure() && ((!enough || time < 100) && time < most);
     });
     if (r.engine()) late += r.engine()->event(offload::kLateJobs), jobs += r.engine()->event(offload::kJobs);
     EXPECT_GE(late, least_late);
