@@ -157,10 +157,11 @@ TEST(IPsecRoute, TrafficGoesOnWhileRoutesAndNeighborsChange) {
   Element& route = *r.router().find("r");
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> sent{0};
+  constexpr uint64_t kMost = 20'000;  // packets: captured ones keep their buffers
   std::thread traffic([&] {
     rcu::Reader reader;
     const std::string bytes = from_hex(to4("0a010304"));
-    while (!stop && sent < 100000) {
+    while (!stop && sent < kMost) {
       Batch batch;
       for (int i = 0; i < 32; ++i) {
         Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
@@ -181,7 +182,7 @@ TEST(IPsecRoute, TrafficGoesOnWhileRoutesAndNeighborsChange) {
     if (i % 10 == 0) {
       EXPECT_TRUE(r.write("r.remove", "rt ipv4 dst 10.1.0.0/16")) << r.errors();
     }
-    for (const uint64_t seen = sent; i % 25 == 0 && sent < std::min<uint64_t>(seen + 64, 100000);)
+    for (const uint64_t seen = sent; i % 25 == 0 && sent < std::min<uint64_t>(seen + 64, kMost);)
       std::this_thread::yield();
   }
   stop = true;
