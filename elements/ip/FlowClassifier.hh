@@ -14,9 +14,9 @@ class FlowRules;
 ///
 /// Input: IP packets with a network header (CheckIPHeader, CheckIP6Header, MarkIPHeader), or, with FIELDS other than ip,
 /// packets with a MAC header (FromDevice, MarkMACHeader). The rule of the highest priority that matches a packet decides; of
-/// several with one priority, one of them does, the same as long as they do not change. Packets that no rule matches are dropped and counted;
-/// so are those that a rule drops, and those of a rule whose output is not connected. A rule `priority=0 actions=output:N`
-/// takes the rest.
+/// several with one priority, one of them does, the same as long as they do not change. Packets that no rule matches are
+/// dropped and counted; so are those that a rule drops, and those of a rule whose output is not connected. A rule
+/// `priority=0 actions=output:N` takes the rest.
 ///
 /// FILE: rules, one a line, plain, .gz, .xz, .bz2 or .zst; `#` starts a comment. Two formats may be mixed:
 ///

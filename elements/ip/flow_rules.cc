@@ -14,29 +14,17 @@ namespace {
 
 /// Bad lines of a file that are named.
 constexpr size_t kBadLinesNamed = 100;
-/// Packets whose counts are asked for together.
-constexpr int kCountRun = 64;
 
 }  // namespace
 
 void FlowRules::count(Results<FlowClassifier::Result> results, int n) const {
-  const auto mine = counts_.mine();
-  for (int done = 0; done < n; done += kCountRun) {
-    const int end = std::min(n, done + kCountRun);
-    RuleCount* counts[kCountRun];
-    for (int i = done; i < end; ++i) {
-      const uint32_t number = results[i].number;
-      RuleCount* const count = number != AclMatch::kNone ? &mine[number] : nullptr;
-      __builtin_prefetch(count, 1);
-      counts[i - done] = count;
-    }
-    for (int i = done; i < end; ++i) {
-      RuleCount* const count = counts[i - done];
-      if (count == nullptr) continue;
-      counts_.set(count->packets, count->packets + 1);
-      counts_.set(count->bytes, count->bytes + results[i].length);
-    }
-  }
+  counts_.visit_together(
+      n, AclMatch::kNone, [&](int i) { return results[i].number; },
+      [&](int i, RuleCount* count) {
+        if (count == nullptr) return;
+        counts_.set(count->packets, count->packets + 1);
+        counts_.set(count->bytes, count->bytes + results[i].length);
+      });
 }
 
 uint32_t FlowRules::words_for(const FlowRule& rule) {

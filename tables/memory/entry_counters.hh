@@ -37,9 +37,6 @@ class EntryCounters {
         if (part.load() == nullptr) part.store(new Count[kPart](), std::memory_order_release);
       }
   }
-  /// Whether the counts of a worker fit into its second-level cache beside other things: then asking for them early costs
-  /// more than waiting for them.
-  bool nearby() const { return reserved_.load(std::memory_order_relaxed) * sizeof(Count) <= kNearbyBytes; }
   /// What the running worker has counted, by number; it changes words by set().
   class Mine {
    public:
@@ -54,6 +51,23 @@ class EntryCounters {
     const std::atomic<Count*>* parts_;
   };
   Mine mine() { return Mine(threads_.local().parts); }
+  /// Calls `visit(i, count)` for each of `n` packets, with the running worker's count of `number(i)`; null if that is `none`.
+  /// Counts are asked for before any of them is visited: they are seldom in the first-level cache.
+  template <typename Number, typename Visit>
+  void visit_together(int n, uint32_t none, Number&& number, Visit&& visit) {
+    constexpr int kTogether = 64;
+    const Mine mine = this->mine();
+    for (int done = 0; done < n; done += kTogether) {
+      const int some = n - done < kTogether ? n - done : kTogether;
+      Count* counts[kTogether];
+      for (int i = 0; i < some; ++i) {
+        const uint32_t of = number(done + i);
+        counts[i] = of != none ? &mine[of] : nullptr;
+        __builtin_prefetch(counts[i], 1);
+      }
+      for (int i = 0; i < some; ++i) visit(done + i, counts[i]);
+    }
+  }
   /// Atomic for those who sum; one thread writes.
   template <typename T>
   static void set(T& word, T value) {
@@ -81,7 +95,6 @@ class EntryCounters {
  private:
   using Word [[gnu::may_alias]] = uint64_t;
   static constexpr uint32_t kPart = 4096;
-  static constexpr size_t kNearbyBytes = 512 << 10;
   struct Parts {
     std::atomic<Count*> parts[kMost / kPart] = {};
   };

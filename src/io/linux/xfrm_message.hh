@@ -74,9 +74,9 @@ struct XfrmPolicyId {
 /// A policy.
 struct XfrmPolicy {
   XfrmPolicyId id;
-  /// One for each family that it is about. The reqid is not set, the SPI is the template's. Where the problem is with how to protect, they
-  /// discard. Empty with other problems, and where the policy means nothing to a gateway: that of a socket, or one to
-  /// forward what leaves by another policy.
+  /// One for each family that it is about. The reqid is not set, the SPI is the template's. Where the problem is with how to
+  /// protect, they discard. Empty with other problems, and where the policy means nothing to a gateway: that of a socket,
+  /// or one to forward what leaves by another policy.
   std::vector<Policy> policies;
   /// Which states protect; none: the policy does not protect.
   std::optional<XfrmBinding> binding;

@@ -1,13 +1,6 @@
 #include "control/openflow/switch/switch_datapath.hh"
 
-#include <algorithm>
-
 namespace headrace::openflow {
-
-namespace {
-/// Packets whose counts are asked for together.
-constexpr int kCountRun = 64;
-}  // namespace
 
 ClosedPorts SwitchDatapath::closed_ports() const {
   if (!any_closed_.load(std::memory_order_acquire)) return {};
@@ -31,31 +24,23 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
 
 void SwitchDatapath::count(const Results<Visits>& visits, int n) {
   const Time now = clock_();
-  const EntryCounters::Mine entries = pipeline_.entry_counters().mine();
-  for (int done = 0; done < n; done += kCountRun) {
-    const int end = std::min(n, done + kCountRun);
-    Count* first[kCountRun];
-    for (int i = done; i < end; ++i) {
-      const uint32_t entry = visits[i].entry(0);
-      Count* const count = entry != Visits::kNone ? &entries[entry] : nullptr;
-      __builtin_prefetch(count, 1);
-      first[i - done] = count;
-    }
-    for (int i = done; i < end; ++i) {
-      const Visits& met = visits[i];
-      if (Count* const count = first[i - done]; count != nullptr) EntryCounters::add(*count, 1, met.length(), now);
-      if (!met.is_simple()) [[unlikely]]
-        count_more(met, entries, now);
-    }
-  }
+  EntryCounters& entries = pipeline_.entry_counters();
+  entries.visit_together(
+      n, Visits::kNone, [&](int i) { return visits[i].entry(0); },
+      [&](int i, Count* count) {
+        const Visits& met = visits[i];
+        if (count != nullptr) EntryCounters::add(*count, 1, met.length(), now);
+        if (!met.is_simple()) [[unlikely]]
+          count_more(met, now);
+      });
 }
 
-void SwitchDatapath::count_more(const Visits& met, const EntryCounters::Mine& entries, Time now) {
+void SwitchDatapath::count_more(const Visits& met, Time now) {
   const uint32_t length = met.length();
   for (uint32_t k = 1; k < Visits::kMost; ++k) {
     const uint32_t entry = met.entry(k);
     if (entry == Visits::kNone) break;
-    EntryCounters::add(entries[entry], 1, length, now);
+    pipeline_.entry_counters().add(entry, 1, length, now);
   }
   if (met.missed() != Visits::kNone) pipeline_.miss_counters().add(met.missed(), 1, length, now);
   if (met.group() != Visits::kNone) pipeline_.groups().counters().add(met.group(), 1, length, now);

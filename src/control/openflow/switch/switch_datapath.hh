@@ -81,7 +81,7 @@ class SwitchDatapath final : public Datapath {
 
  private:
   /// What a packet has met besides its first entry.
-  void count_more(const Visits& met, const EntryCounters::Mine& entries, Time now);
+  void count_more(const Visits& met, Time now);
   void publish_port(uint32_t port, uint32_t word, bool alive);
 
   const Clock clock_;
