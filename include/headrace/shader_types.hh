@@ -45,12 +45,13 @@ using size_t = __SIZE_TYPE__;
 namespace headrace {
 
 /// Loads an aligned word that a host thread may be replacing: the old or the new value, never a mixture. A later load
-/// whose address depends on the result sees at least what the writer stored before it released this word. On a device,
-/// the load bypasses the first-level cache, which might hold the old word.
+/// whose address depends on the result sees at least what the writer stored before it released this word. On a device it is a
+/// load as any other: a copy of the tables does not change while a job uses it (see Parameters), and a job begins with an
+/// acquiring load, which empties the first-level cache.
 template <typename T>
 HEADRACE_SHADER T load_shared(const T* word) {
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-  return *static_cast<const volatile T*>(word);
+  return *word;
 #else
   T value;
   __atomic_load(word, &value, __ATOMIC_RELAXED);

@@ -211,9 +211,9 @@ class AclLookup {
     const uint32_t* words = words_of(block);
     uint32_t shift = AclBlock::shift(block);
     uint32_t first = 0, next = 0;  // the entry of the block to go on with
-    uint32_t left = 0;             // entries from `first` on that agree with the first two words of the key, a bit each
+    uint32_t left = 0;             // entries from `first` on that are worth a look, a bit each
     for (;;) {
-      // Threads of a device meet behind this loop, each with an entry that is worth a look at the rest.
+      // Threads of a device meet behind this loop, each with such an entry.
       while (left == 0) {
         if (next == 1u << shift) {
           block = shift == AclBlock::kLargest ? next_of(words) : 0;
@@ -222,10 +222,11 @@ class AclLookup {
           next = 0;
         }
         first = next;
-        next += shift < 3 ? 1u << shift : 8;
-        left = agree(words, shift, first, key);
+        next = first + kStep < 1u << shift ? first + kStep : 1u << shift;
+        left = candidates(words, shift, first, key);
       }
-      if (compare_rest(words, shift, first + lowest_bit(left), key, found)) return;
+      const uint32_t index = first + lowest_bit(left);
+      if (kWords == 4 ? take(words, index, shift, found) : compare_rest(words, shift, index, key, found)) return;
       left &= left - 1;
     }
   }
@@ -272,57 +273,105 @@ class AclLookup {
     return in_range(ports >> 16, low >> 16, high >> 16) && in_range(ports & 0xffff, low & 0xffff, high & 0xffff);
   }
 
-  /// The entries of a block, up to eight from `first` on, that agree with the first two words of a key, a bit each. Most entries
-  /// differ in an address, if they do. One that is alone may be compared as a whole.
-  HEADRACE_SHADER static uint32_t agree(const uint32_t* words, uint32_t shift, uint32_t first, const uint32_t* key) {
+  /// Entries of a block that are looked at together.
+  static constexpr uint32_t kStep = kWords == 4 ? 4 : 8;
+
+  /// The entries of a block, up to kStep from `first` on, that match a key of four words, a bit each; that agree with the first
+  /// two words of a longer one: most entries differ in an address, if they do.
+  HEADRACE_SHADER static uint32_t candidates(const uint32_t* words, uint32_t shift, uint32_t first,
+                                             const uint32_t* key) {
+    if constexpr (kWords == 4)
+      return shift == 0   ? match_of_one(words, key)
+             : shift == 1 ? match_of_two(words, key)
+                          : match_of_four(words, shift, first, key);
+    // One that is alone may be compared as a whole.
     if (shift == 0) return 1;
-    if (shift == 1) return agree_of_two(words, key);
-    uint32_t agree = agree_of_four(words, shift, first, key);
-    if (shift > 2) agree |= agree_of_four(words, shift, first + 4, key) << 4;
+    if (shift == 1) return differences_of_two(load_quad(words), load_quad(words + 2 * kWords), key).none();
+    uint32_t agree = differences_of_four(words, shift, first, 0, key).none();
+    if (shift > 2) agree |= differences_of_four(words, shift, first + 4, 0, key).none() << 4;
     return agree;
   }
-  /// Of a block of two,
-  HEADRACE_SHADER static uint32_t agree_of_two(const uint32_t* words, const uint32_t* key) {
-    const Quad value = load_quad(words), mask = load_quad(words + 2 * kWords);
-    uint32_t agree = 0;
-    for (uint32_t j = 0; j < 2; ++j) {
-      const uint32_t different = ((key[0] & mask.w[j]) ^ value.w[j]) | ((key[1] & mask.w[2 + j]) ^ value.w[2 + j]);
-      agree |= (different == 0 ? 1u : 0u) << j;
+
+  /// The bits in which a key differs from some entries.
+  template <uint32_t kEntries>
+  struct Differences {
+    uint32_t bits[kEntries];
+
+    /// The entries without any, a bit each.
+    HEADRACE_SHADER uint32_t none() const {
+      uint32_t none = 0;
+      for (uint32_t i = 0; i < kEntries; ++i) none |= (bits[i] == 0 ? 1u : 0u) << i;
+      return none;
     }
-    return agree;
+  };
+  /// Of a block of two, in two words of a key, \param value,mask the entries' words
+  HEADRACE_SHADER static Differences<2> differences_of_two(const Quad& value, const Quad& mask, const uint32_t* key) {
+    Differences<2> of;
+    for (uint32_t i = 0; i < 2; ++i)
+      of.bits[i] = ((key[0] & mask.w[i]) ^ value.w[i]) | ((key[1] & mask.w[2 + i]) ^ value.w[2 + i]);
+    return of;
   }
-  /// and of the four of a larger one from `first` on.
-  HEADRACE_SHADER static uint32_t agree_of_four(const uint32_t* words, uint32_t shift, uint32_t first,
+  /// and of the four of a larger one from `first` on, in words `word` and `word` + 1.
+  HEADRACE_SHADER static Differences<4> differences_of_four(const uint32_t* words, uint32_t shift, uint32_t first,
+                                                            uint32_t word, const uint32_t* key) {
+    const auto load = [&](uint32_t of) { return load_quad(words + (size_t{of} << shift) + first); };
+    const Quad value0 = load(word), value1 = load(word + 1), mask0 = load(kWords + word),
+               mask1 = load(kWords + word + 1);
+    Differences<4> of;
+    for (uint32_t i = 0; i < 4; ++i)
+      of.bits[i] = ((key[word] & mask0.w[i]) ^ value0.w[i]) | ((key[word + 1] & mask1.w[i]) ^ value1.w[i]);
+    return of;
+  }
+
+  /// The entry of a block of one, if it matches a key of four words: all in one cache line.
+  HEADRACE_SHADER static uint32_t match_of_one(const uint32_t* words, const uint32_t* key) {
+    const Quad value = load_quad(words), mask = load_quad(words + 4), ports = load_quad(words + 8 + kAclLow);
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < 4; ++i) different |= (key[i] & mask.w[i]) ^ value.w[i];
+    return different == 0 && ports_within(key[kAclPortWord], ports.w[0], ports.w[1]) ? 1 : 0;
+  }
+  /// Of a block of two, a bit each,
+  HEADRACE_SHADER static uint32_t match_of_two(const uint32_t* words, const uint32_t* key) {
+    const Quad value0 = load_quad(words), value2 = load_quad(words + 4), mask0 = load_quad(words + 8),
+               mask2 = load_quad(words + 12), ports = load_quad(words + 2 * (8 + kAclLow));
+    const Differences<2> first = differences_of_two(value0, mask0, key);
+    const Differences<2> rest = differences_of_two(value2, mask2, key + 2);
+    uint32_t match = first.none() & rest.none();
+    for (uint32_t i = 0; i < 2; ++i)
+      if (!ports_within(key[kAclPortWord], ports.w[i], ports.w[2 + i])) match &= ~(1u << i);
+    return match;
+  }
+  /// and of four of a larger one.
+  HEADRACE_SHADER static uint32_t match_of_four(const uint32_t* words, uint32_t shift, uint32_t first,
                                                 const uint32_t* key) {
-    const auto load = [&](uint32_t word) { return load_quad(words + (size_t{word} << shift) + first); };
-    const Quad value0 = load(0), value1 = load(1), mask0 = load(kWords), mask1 = load(kWords + 1);
-    uint32_t agree = 0;
-    for (uint32_t j = 0; j < 4; ++j) {
-      const uint32_t different = ((key[0] & mask0.w[j]) ^ value0.w[j]) | ((key[1] & mask1.w[j]) ^ value1.w[j]);
-      agree |= (different == 0 ? 1u : 0u) << j;
-    }
-    return agree;
+    uint32_t match = differences_of_four(words, shift, first, 0, key).none();
+    if (match == 0) return 0;
+    const Quad low = load_quad(words + (size_t{8 + kAclLow} << shift) + first);
+    const Quad high = load_quad(words + (size_t{8 + kAclHigh} << shift) + first);
+    match &= differences_of_four(words, shift, first, 2, key).none();
+    for (uint32_t i = 0; i < 4; ++i)
+      if (!ports_within(key[kAclPortWord], low.w[i], high.w[i])) match &= ~(1u << i);
+    return match;
   }
-  /// Compares a key with an entry, and takes it if it matches. True if it did.
+  /// Compares a key of more than four words with an entry, and takes it if it matches. True if it did.
   HEADRACE_SHADER bool compare_rest(const uint32_t* words, uint32_t shift, uint32_t index, const uint32_t* key,
                                     AclMatch& found) const {
-    // Words that are loaded before any is looked at.
-    constexpr uint32_t kTogether = kWords == 4 ? 4 : 8;
+    constexpr uint32_t kTogether = 8;  // words that are loaded before any is looked at
     const auto load = [&](uint32_t word) { return load_shared(words + (size_t{word} << shift) + index); };
     const Quad outcome = outcome_of(words, index, shift);
     const uint32_t low = load(2 * kWords + kAclLow), high = load(2 * kWords + kAclHigh);
     uint32_t different = 0;
-    for (uint32_t left = kWords == 4 ? 0xf : used_; left != 0 && different == 0;) {
+    for (uint32_t left = used_; left != 0 && different == 0;) {
       uint32_t word[kTogether], value[kTogether], mask[kTogether];
-      for (uint32_t j = 0; j < kTogether; ++j) {
-        word[j] = kWords == 4 ? j : left != 0 ? lowest_bit(left) : word[0];
-        left = kWords == 4 ? 0 : left & (left - 1);
+      for (uint32_t i = 0; i < kTogether; ++i) {
+        word[i] = left != 0 ? lowest_bit(left) : word[0];
+        left &= left - 1;
       }
-      for (uint32_t j = 0; j < kTogether; ++j) {
-        value[j] = load(word[j]);
-        mask[j] = load(kWords + word[j]);
+      for (uint32_t i = 0; i < kTogether; ++i) {
+        value[i] = load(word[i]);
+        mask[i] = load(kWords + word[i]);
       }
-      for (uint32_t j = 0; j < kTogether; ++j) different |= (key[word[j]] & mask[j]) ^ value[j];
+      for (uint32_t i = 0; i < kTogether; ++i) different |= (key[word[i]] & mask[i]) ^ value[i];
     }
     return different == 0 && ports_within(key[kAclPortWord], low, high) && take(outcome, found);
   }

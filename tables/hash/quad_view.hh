@@ -15,12 +15,13 @@ struct Quad {
   HEADRACE_SHADER uint64_t pair(uint32_t i) const { return uint64_t{w[2 * i + 1]} << 32 | w[2 * i]; }
 };
 
-/// The four words at an address that 16 divides, as load_shared() loads each. Aligned pairs of them are not torn either. A
-/// device takes one load for it, and that is what most lookups there are made of.
+/// The four words at an address of a table that 16 divides, as load_shared() loads each. Aligned pairs of them are not torn
+/// either. A device takes one load for it, and that is what most lookups there are made of; in the order in which they are
+/// written, so that loads which stand together are under way together.
 HEADRACE_SHADER Quad load_quad(const void* words) {
 #if defined(__CUDA_ARCH__)
   Quad quad;
-  asm volatile("ld.volatile.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(quad.w[0]), "=r"(quad.w[1]), "=r"(quad.w[2]), "=r"(quad.w[3])
                : "l"(words));
   return quad;

@@ -96,8 +96,8 @@ class Lpm6View {
   /// Reads half a node. Its map never changes while the node can be reached, its base may.
   static HEADRACE_SHADER Lpm6Half load_half(const Lpm6Half* half) {
 #if defined(__CUDA_ARCH__)
-    // In one access that passes by the first-level cache, which might keep what lay here in an earlier life.
-    const uint4 words = __ldcg(reinterpret_cast<const uint4*>(half));
+    // In one access.
+    const uint4 words = *reinterpret_cast<const uint4*>(half);
     return {uint64_t{words.y} << 32 | words.x, words.z, 0};
 #else
     return {load_shared(&half->bits), load_shared(&half->base), 0};

@@ -13,8 +13,7 @@
 /// too: its actions are the apply-actions, in the order of an action set, and it has nothing else.
 ///
 /// Programs and groups are replaced as a whole: their words do not change as long as a reader, or a job of a device, may
-/// know their index. Later their place is used again, so they are read by load_shared(): a device's cache may hold what was
-/// there before.
+/// know their index. Later their place is used again, so they are read by load_shared().
 
 #include <headrace/shader_types.hh>
 
