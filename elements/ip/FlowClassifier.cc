@@ -98,30 +98,39 @@ void FlowClassifier::mirror(Mirror& mirror, const Owner& owner) {
 void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
   uint32_t keys[Batch::kCapacity * key_word::kCount];
   AclMatch matches[Batch::kCapacity];
-  bool read[Batch::kCapacity];
+  bool absent[Batch::kCapacity];
+  bool unusual = false;
+  const uint32_t width = words;
   for (int i = 0; i < n; ++i) {
     const Packet& p = *packets[i];
-    read[i] = words == 4 && read_usual_packet(p, keys + i * 4);
-    if (!read[i]) [[unlikely]]
-      read[i] = read_other_packet(p, words, keys + static_cast<uint32_t>(i) * words);
+    uint32_t* const key = keys + static_cast<uint32_t>(i) * width;
     results[i].length = p.length();
+    absent[i] = false;
+    if (width == 4 && read_usual_packet(p, key)) [[likely]]
+      continue;
+    absent[i] = !read_other_packet(p, width, key);
+    unusual |= absent[i];
   }
   acl_find_batch(table, keys, matches, static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
-    const AclMatch match = matches[i];
+    const AclMatch& match = matches[i];
     results[i].number = match.number;
     nexts[i] = static_cast<Next>(match.data);
-    if (!read[i]) [[unlikely]] {
+    unusual |= static_cast<bool>((match.number == AclMatch::kNone ? 1 : 0) | (match.data == kDropPort ? 1 : 0));
+  }
+  if (!unusual) return;
+  for (int i = 0; i < n; ++i) {
+    if (absent[i]) {
       ++events[kNoHeader];
       results[i] = {AclMatch::kNone, 0};
-      nexts[i] = kDrop;
-    } else if (match.number == AclMatch::kNone) {
+    } else if (results[i].number == AclMatch::kNone) {
       ++events[kNoRule];
-      nexts[i] = kDrop;
-    } else if (match.data == kDropPort) {
+    } else if (matches[i].data == kDropPort) {
       ++events[kDropped];
-      nexts[i] = kDrop;
+    } else {
+      continue;
     }
+    nexts[i] = kDrop;
   }
 }
 

@@ -691,21 +691,34 @@ void JobQueue::release(Job& job) {
 void JobQueue::release_results(const OfPlan& of_plan, const Plan& plan, const uint8_t* results, Packet** packets,
                                const uint16_t* codes, const uint16_t* untouched, int n) {
   const auto stride = static_cast<size_t>(plan.row().back);
+  const auto word_of = [&](int i) {
+    uint32_t step;
+    std::memcpy(&step, results + static_cast<size_t>(i) * stride, sizeof step);
+    return step;
+  };
+  const auto release_by = [&](uint32_t step, int begin, int end) {
+    if (step > 0 && step <= plan.steps().size())
+      plan.steps()[step - 1].element->release(packets + begin, results + static_cast<size_t>(begin) * stride + 4,
+                                              stride, end - begin);
+  };
+  if (codes == nullptr && !of_plan.takes_packets) {
+    // Most often all come from one step.
+    const uint32_t first = word_of(0);
+    uint32_t others = 0;
+    for (int i = 1; i < n; ++i) others |= word_of(i) ^ first;
+    if (others == 0) return release_by(first, 0, n);
+  }
   // The step by which packet `i` got this result, plus 1.
   const auto step_of = [&](int i) -> uint32_t {
     if (codes != nullptr && codes[i] == untouched[i]) return 0;
     if (of_plan.takes_packets && packets[i] == nullptr) return 0;
-    uint32_t step;
-    std::memcpy(&step, results + static_cast<size_t>(i) * stride, sizeof step);
-    return step > plan.steps().size() ? 0 : step;
+    return word_of(i);
   };
   for (int begin = 0; begin < n;) {
     const uint32_t step = step_of(begin);
     int end = begin + 1;
     while (end < n && step_of(end) == step) ++end;
-    if (step > 0)
-      plan.steps()[step - 1].element->release(packets + begin, results + static_cast<size_t>(begin) * stride + 4,
-                                              stride, end - begin);
+    release_by(step, begin, end);
     begin = end;
   }
 }
