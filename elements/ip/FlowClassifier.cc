@@ -9,6 +9,9 @@ namespace headrace {
 
 namespace {
 
+using Bytes16 = uint8_t __attribute__((vector_size(16)));
+using Words4 = uint32_t __attribute__((vector_size(16)));
+
 template <typename Word>
 Word load_word(const uint8_t* at) {
   Word word;
@@ -21,18 +24,20 @@ Word load_word(const uint8_t* at) {
 [[gnu::always_inline]] inline bool read_usual_packet(const Packet& p, uint32_t* key) {
   constexpr uint64_t kVersionAndLength = 0xff, kFragment = uint64_t{0xff1f} << 48;
   constexpr uint64_t kProtocols = uint64_t{1} << ip_protocol::kTcp | uint64_t{1} << ip_protocol::kUdp;
-  static_assert(key_word::kIp4Src == 0 && key_word::kIp4Dst == 1);
   if (!p.has_network_header()) return false;
   if (p.network_length() < 24) return false;
   const uint8_t* const h = p.network_header();
   const auto first = load_word<uint64_t>(h);
   const uint32_t protocol = h[9];
   const uint32_t total = __builtin_bswap16(static_cast<uint16_t>(first >> 16));
-  const uint64_t addresses = __builtin_bswap64(load_word<uint64_t>(h + 12));
-  const uint64_t in_order = addresses << 32 | addresses >> 32;
-  std::memcpy(key, &in_order, sizeof in_order);
-  key[key_word::kPorts] = __builtin_bswap32(load_word<uint32_t>(h + 20));
-  key[key_word::kTypes] = 0x08000000 | protocol << 8 | static_cast<uint32_t>(first >> 8 & 0xff);
+  // From the byte in front of the protocol to the ports, in the order of a key; of the last word, only the protocol.
+  static_assert(key_word::kIp4Src == 0 && key_word::kIp4Dst == 1 && key_word::kPorts == 2 && key_word::kTypes == 3);
+  const auto bytes = load_word<Bytes16>(h + 8);
+  const Bytes16 zero{};
+  const auto words = reinterpret_cast<Words4>(__builtin_shufflevector(bytes, zero, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13,
+                                                                      12, 16, 1, 16, 16)) |
+                     Words4{0, 0, 0, 0x08000000 | static_cast<uint32_t>(first >> 8 & 0xff)};
+  std::memcpy(key, &words, sizeof words);
   // One branch for all that must hold.
   const uint64_t unusual = ((first & (kVersionAndLength | kFragment)) ^ 0x45) | (total < 24 ? 1 : 0) |
                            (protocol > 63 ? 1 : 0) | (~(kProtocols >> (protocol & 63)) & 1);
@@ -100,15 +105,14 @@ void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uin
   AclMatch matches[Batch::kCapacity];
   bool absent[Batch::kCapacity];
   bool unusual = false;
-  const uint32_t width = words;
   for (int i = 0; i < n; ++i) {
     const Packet& p = *packets[i];
-    uint32_t* const key = keys + static_cast<uint32_t>(i) * width;
+    uint32_t* const key = keys + static_cast<uint32_t>(i) * words;
     results[i].length = p.length();
     absent[i] = false;
-    if (width == 4 && read_usual_packet(p, key)) [[likely]]
+    if (words == 4 && read_usual_packet(p, key)) [[likely]]
       continue;
-    absent[i] = !read_other_packet(p, width, key);
+    absent[i] = !read_other_packet(p, words, key);
     unusual |= absent[i];
   }
   acl_find_batch(table, keys, matches, static_cast<size_t>(n));
