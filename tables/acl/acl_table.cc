@@ -137,11 +137,12 @@ void AclTable::commit() {
   groups_->publish_version(groups_->version() + 1);
   unsettled_.push_back({rcu::start_grace(), std::exchange(born_, {}), std::exchange(dead_, {})});
   const size_t limit = std::max(kFewChanges, made_with_);
-  if (groups_->coarsenings() > limit || size_ > made_with_ + limit || unsettled_.size() > kMostUnsettled) {
+  const bool anew = groups_->coarsenings() > limit || size_ > made_with_ + limit || groups_->outgrown(size_);
+  if (anew || unsettled_.size() > kMostUnsettled) {
     rcu::synchronize();
     settle_seen();
   }
-  if (groups_->coarsenings() > limit || size_ > made_with_ + limit) make_anew();
+  if (anew) make_anew();
   // What comes and goes leaves much behind in the tries, and all else is as it was.
   if (groups_->trie_coarsenings() > limit) make_tries_anew();
 }
