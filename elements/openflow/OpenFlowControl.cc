@@ -101,6 +101,14 @@ OpenFlowControl::~OpenFlowControl() {
   if (switch_) switch_->leave(this);
 }
 
+void OpenFlowControl::leave_control() {
+  if (!switch_) return;
+  switch_->leave(this);
+  // If the switch ends, its tables go with the router.
+  datapath_ = switch_->datapath();
+  switch_.reset();
+}
+
 Status OpenFlowControl::configure(Args& args) {
   uint64_t number = 0;
   std::vector<openflow::Target> controllers, listeners;
