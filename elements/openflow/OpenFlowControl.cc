@@ -179,6 +179,7 @@ Status OpenFlowControl::configure(Args& args) {
 
 Status OpenFlowControl::initialize(Errors& errors) {
   setup_ = switch_->prepare(options_, errors);
+  options_.flows = {};  // the tables have them
   if (!setup_) return Status::failed();
   task_.initialize(false);
   router().runtime().want_control_thread();

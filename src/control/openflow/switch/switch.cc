@@ -110,7 +110,8 @@ std::vector<uint32_t> Switch::port_numbers(const SwitchOptions& options) const {
 void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host) {
   adopted_ = true;
   host_ = host;
-  options_ = options;
+  standalone_ = options.standalone;
+  description_ = options.description;
   if (!options.standalone) datapath_->set_alone(false);
   std::vector<PortStatus> changes;
   {
@@ -159,7 +160,7 @@ void Switch::tell(const std::vector<PortStatus>& changes) {
 
 void Switch::on_controllers(bool there) {
   changed_ = true;
-  datapath_->set_alone(options_.standalone && !there);
+  datapath_->set_alone(standalone_ && !there);
 }
 
 void Switch::commit() {

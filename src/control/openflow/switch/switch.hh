@@ -188,7 +188,8 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   Poller poller_;
   SwitchHost* host_ = nullptr;
   bool adopted_ = false;
-  SwitchOptions options_;
+  bool standalone_ = false;
+  std::string description_;
 
   PacketBuffers buffers_;
   uint16_t fragments_ = 0;  // of set-config
