@@ -101,6 +101,14 @@ OpenFlowControl::~OpenFlowControl() {
   if (switch_) switch_->leave(this);
 }
 
+void OpenFlowControl::leave_control() {
+  if (!switch_) return;
+  switch_->leave(this);
+  // If the switch ends, its tables go with the router.
+  datapath_ = switch_->datapath();
+  switch_.reset();
+}
+
 Status OpenFlowControl::configure(Args& args) {
   uint64_t number = 0;
   std::vector<openflow::Target> controllers, listeners;
@@ -171,6 +179,7 @@ Status OpenFlowControl::configure(Args& args) {
 
 Status OpenFlowControl::initialize(Errors& errors) {
   setup_ = switch_->prepare(options_, errors);
+  options_.flows = {};  // the tables have them
   if (!setup_) return Status::failed();
   task_.initialize(false);
   router().runtime().want_control_thread();

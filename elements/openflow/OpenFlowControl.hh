@@ -30,6 +30,7 @@ class OpenFlowControl final : public Element, public TouchesMachine, private ope
   void add_handlers(Handlers& handlers) override;
   bool run_task(Task& task) override;
   void take_state(Element& old, Errors& errors) override;
+  void leave_control() override;
 
  private:
   class Sink;
@@ -47,6 +48,7 @@ class OpenFlowControl final : public Element, public TouchesMachine, private ope
   openflow::SwitchOptions options_;
   std::unique_ptr<openflow::Channel::Setup> setup_;  // until then
   std::shared_ptr<openflow::Switch> switch_;
+  std::shared_ptr<openflow::SwitchDatapath> datapath_;  // when the switch was left
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Task task_{this};
 };

@@ -5,6 +5,7 @@
 #include "elements/openflow/interpreter.hh"
 #include "elements/openflow/openflow_owner.hh"
 #include "elements/openflow/packet_frame.hh"
+#include "elements/openflow/route_frame.hh"
 #include "tables/acl/acl_batch.hh"
 
 namespace headrace {
@@ -164,6 +165,7 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
   AclMatch matches[Batch::kCapacity];
   // Those that are looked up, and those of them that go on behind table 0.
   uint16_t looked_up[Batch::kCapacity], going_on[Batch::kCapacity];
+  bool usual[Batch::kCapacity];
   int m = 0, left = 0;
   const bool has_entries = view.has_table(0);
   const uint32_t words = has_entries ? view.table(0).words() : key_word::kCount;
@@ -192,8 +194,8 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
       }
     }
     uint32_t* const key = keys + static_cast<uint32_t>(m) * words;
-    if (!parse_usual_frame(WholeFrame{p.data()}, static_cast<int32_t>(p.length()), in_port(paint), words, key))
-      std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
+    usual[m] = parse_usual_frame(WholeFrame{p.data()}, static_cast<int32_t>(p.length()), in_port(paint), words, key);
+    if (!usual[m]) std::memcpy(key, key_of(p).w, words * sizeof(uint32_t));
     looked_up[m++] = static_cast<uint16_t>(i);
   }
   if (has_entries) {
@@ -206,7 +208,9 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
     int event = 0;
     Visits& visits = results[i];
     visits.set_length(packets[i]->length());
-    if (!ends_at_once(matches[j], in_port(packets[i]->anno_u8(anno_offset::kPaint)), visits, nexts[i], event)) {
+    const uint32_t from = in_port(packets[i]->anno_u8(anno_offset::kPaint));
+    if (!ends_at_once(matches[j], from, visits, nexts[i], event) &&
+        !routes_at_once(*packets[i], usual[j], matches[j], from, visits, nexts[i], event)) {
       matches[left] = matches[j];
       going_on[left++] = static_cast<uint16_t>(i);
     } else if (nexts[i] == kDrop) {
@@ -246,7 +250,26 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
   }
 }
 
+bool OpenFlowTables::routes_at_once(Packet& packet, bool usual, const AclMatch& match, uint32_t in_port,
+                                    openflow::Visits& visits, Next& next, int& event) const {
+  if (!usual || match.number == AclMatch::kNone) return false;
+  const openflow::ProgramView program = view.program(match.data);
+  if (!program.has(openflow::program_flag::kRoutes) || !openflow::can_decrement_ttl(packet.data())) return false;
+  visits.set_entry(0, match.number);
+  const uint32_t port = openflow::Walk::leaves_by(program.only_port(), in_port);
+  event = kDropped;
+  next = port == 0 ? kDrop : output_for(port, visits, event);
+  if (next == kDrop) return true;
+  openflow::route_usual_frame(packet.data(), program);
+  visits.set_output(openflow::port_place(port));
+  return true;
+}
+
 PacketKey OpenFlowTables::key_of(const Packet& packet) const {
+  PacketKey key;
+  if (parse_usual_frame(WholeFrame{packet.data()}, static_cast<int32_t>(packet.length()),
+                        in_port(packet.anno_u8(anno_offset::kPaint)), key_word::kCount, key.w))
+    return key;
   PacketKeyContext context;
   context.in_port = context.in_phy_port = in_port(packet.anno_u8(anno_offset::kPaint));
   return openflow::parse_packet(packet, context);

@@ -186,6 +186,9 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
     if (next != kDrop) visits.set_output(openflow::port_place(port));
     return true;
   }
+  /// The same for an entry that routes (program_flag::kRoutes). \param usual parse_usual_frame() has taken the frame
+  bool routes_at_once(Packet& packet, bool usual, const AclMatch& match, uint32_t in_port, openflow::Visits& visits,
+                      Next& next, int& event) const;
   /// Writes the edits of a walk that is over. kDrop: `event` says why.
   template <typename Frame>
   HEADRACE_SHADER Next end_walk(openflow::Walk& walk, Frame& frame, int& event) const {

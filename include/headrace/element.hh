@@ -113,6 +113,10 @@ class Element {
   /// open devices) to this element. No worker runs meanwhile, so be quick: swap pointers, do not copy tables. Not
   /// called if the old element of this name was of another class. Errors are warnings: the swap continues.
   virtual void take_state(Element& /*old*/, Errors&) {}
+  /// Called on the control thread when another configuration has taken over and no worker is here any more. Elements are
+  /// destroyed next, during which another thread does what is urgent (headrace/control_watch.hh): end here what would call
+  /// this element from there, but for watches that the destructor ends.
+  virtual void leave_control() {}
   /// The annotations that the element reads and writes as configured: `return declared(Read{anno::dst_ip});`. The
   /// router warns if elements use the same bytes for different things. For a shader they follow from its regions.
   virtual std::vector<RegionInfo> annotations() const { return {}; }

@@ -160,6 +160,8 @@ class Router {
   };
   /// Waits until no packet of the calling worker is on a device.
   void drain();
+  /// Before the router, which was replaced, is destroyed: see Element::leave_control().
+  void leave_control();
   /// The chains as plans, whether or not they are offloaded. DOT output and the device program are made from them.
   struct Graph;
   const Graph& graph() const { return *graph_; }

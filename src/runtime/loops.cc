@@ -72,14 +72,28 @@ void Runtime::control_step(int timeout_ms, Urgency least) {
   for (const pollfd& fd : fds) {
     if (!fd.revents) continue;
     std::function<void()> action;
+    // The watch that this thread was called for, which may have led here.
+    Calling before;
     {
       // One that was called before may have ended this watch.
       const std::lock_guard guard(control_lock_);
       for (const Watch& w : watches_)
         if (w.fd == fd.fd && w.urgency >= least) action = w.ready;
+      if (action) before = std::exchange(calling_, {fd.fd, std::this_thread::get_id()});
     }
-    if (action) action();
+    if (!action) continue;
+    action();
+    const std::lock_guard guard(control_lock_);
+    calling_ = before;
+    called_.notify_all();
   }
+}
+
+void Runtime::drop_replaced() {
+  if (replaced_.empty()) return;
+  for (const auto& router : replaced_) router->leave_control();
+  // Large tables take long to go.
+  attend_while([this] { replaced_.clear(); });
 }
 
 void Runtime::attend_while(const std::function<void()>& action) {
@@ -104,8 +118,9 @@ void Runtime::attend_while(const std::function<void()>& action) {
 
 void Runtime::control_loop(const std::function<bool()>& control, int period_ms) {
   while (!stopping()) {
-    replaced_.clear();
-    control_step(period_ms);
+    // What the new router does first comes before the old one goes.
+    control_step(replaced_.empty() ? period_ms : 0);
+    drop_replaced();
     if (signals_.stop_wanted()) stop();
     rcu::reclaim();
     if (control && !control()) stop();

@@ -53,6 +53,11 @@ Router::~Router() {
   rcu::synchronize();
 }
 
+void Router::leave_control() {
+  for (const auto& element : elements_)
+    if (element) element->leave_control();
+}
+
 std::unique_ptr<Router> Router::create(const lang::Configuration& configuration, Runtime& runtime, Errors& errors,
                                        const RouterOptions& options, Router* predecessor) {
   std::unique_ptr<Router> router(new Router(runtime, options, predecessor));

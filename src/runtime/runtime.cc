@@ -125,8 +125,9 @@ void Runtime::post_later(std::function<void()> action, Urgency urgency) {
 void Runtime::watch(int fd, std::function<void()> ready, short events, Urgency urgency) {
   control_wanted_.store(true);
   {
-    const std::lock_guard guard(control_lock_);
+    std::unique_lock guard(control_lock_);
     std::erase_if(watches_, [&](const Watch& w) { return w.fd == fd; });
+    called_.wait(guard, [&] { return calling_.fd != fd || calling_.thread == std::this_thread::get_id(); });
     if (ready) watches_.push_back({fd, std::move(ready), events, urgency});
   }
   control_.wake();

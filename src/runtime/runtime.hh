@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <latch>
@@ -194,7 +195,7 @@ class Runtime {
   /// Runs `action` on the control thread soon, not within this call.
   void post_later(std::function<void()> action, Urgency urgency = Urgency::kUsual);
   /// Calls `ready` on the control thread whenever `fd` is readable, or what else `events` of poll(2) say; a null `ready`
-  /// ends that. Any thread. From then on there is a control thread (also in simulated time, and if run() is called without
+  /// ends that: another thread that is just calling the old one is waited for. Any thread. From then on there is a control thread (also in simulated time, and if run() is called without
   /// one).
   void watch(int fd, std::function<void()> ready, short events = POLLIN, Urgency urgency = Urgency::kUsual);
   /// Runs `action`, which takes long, such as making a large router. Peers that wait for an answer in a certain time do not
@@ -238,6 +239,8 @@ class Runtime {
   /// Runs posted actions, and handlers of watched descriptors that become readable within `timeout_ms`; those of
   /// `least` urgency.
   void control_step(int timeout_ms, Urgency least = Urgency::kUsual);
+  /// Destroys routers that were replaced, while another thread attends to what is urgent.
+  void drop_replaced();
   bool control_needed() const { return control_wanted_.load(); }
 
   Options options_;
@@ -267,6 +270,13 @@ class Runtime {
   std::mutex control_lock_;
   std::deque<Posted> posted_;
   std::vector<Watch> watches_;
+  /// The watch whose function is being called, and by whom.
+  struct Calling {
+    int fd = -1;
+    std::thread::id thread;
+  };
+  Calling calling_;
+  std::condition_variable called_;
   std::atomic<bool> control_wanted_{false};
 
   Signals signals_;

@@ -51,6 +51,11 @@ struct PlainAclSteps {
     acl_steps::compare_groups<kWords, 4, PlainAclSteps>(lookup, keys, matches, run);
   }
   template <uint32_t kWords>
+  [[gnu::noinline]] static void few(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* keys,
+                                    AclMatch* matches, size_t n) {
+    acl_steps::scan_all<kWords, PlainAclSteps>(lookup, block, keys, matches, n);
+  }
+  template <uint32_t kWords>
   static void find(const AclView& view, const uint32_t* keys, AclMatch* matches, size_t n) {
     acl_steps::find_all<kWords, PlainAclSteps>(view, keys, matches, n);
   }
@@ -120,6 +125,11 @@ struct Avx512AclSteps {
     acl_steps::compare_groups<kWords, 2, Avx512AclSteps>(lookup, keys, matches, run);
     acl_steps::compare_groups<kWords, 3, Avx512AclSteps>(lookup, keys, matches, run);
     acl_steps::compare_groups<kWords, 4, Avx512AclSteps>(lookup, keys, matches, run);
+  }
+  template <uint32_t kWords>
+  HEADRACE_AVX512_CALL static void few(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* keys,
+                                       AclMatch* matches, size_t n) {
+    acl_steps::scan_all<kWords, Avx512AclSteps>(lookup, block, keys, matches, n);
   }
   template <uint32_t kWords>
   HEADRACE_AVX512_CALL static void find(const AclView& view, const uint32_t* keys, AclMatch* matches, size_t n) {

@@ -26,6 +26,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
     : words_(options.words),
       collisions_(options.collisions),
       seed_(options.seed),
+      made_for_few_(count <= kFew),
       groups_(count),
       blocks_(options.words),
       index_(std::make_unique<DeviceArray<AclIndex>>(1)),
@@ -33,6 +34,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
   handles.clear();
   handles.reserve(count);
   TrieItems items;
+  if (made_for_few_) add_tuple(Mask{});
   for (size_t i = 0; i < count; ++i) {
     const Entry entry = entry_of(i);
     make_room();
@@ -123,6 +125,7 @@ uint32_t AclGroups::add_tuple(const Mask& mask) {
   for (uint32_t i = 0; i < words_; ++i) publish((*masks_)[size_t{tuple} * words_ + i], mask[i]);
   masks_->changed(size_t{tuple} * words_, words_);
   ++coarsenings_;
+  publish_only_group();
   return tuple;
 }
 
@@ -195,6 +198,21 @@ void AclGroups::use_words(const uint32_t* mask) {
   index_->changed(0, 1);
 }
 
+void AclGroups::publish_only_group() {
+  const auto has_no_mask = [&](uint32_t tuple) {
+    return std::all_of(tuple_mask(tuple), tuple_mask(tuple) + words_, [](uint32_t word) { return word == 0; });
+  };
+  uint32_t only = 0;
+  if (tuple_count_ == 1 && has_no_mask(0)) {
+    const Entry any{};
+    only = group_of(any.data(), 0, hash_of(any.data(), 0));
+  }
+  uint32_t& now = (*index_)[0].only_group;
+  if (only == now) return;
+  publish(now, only);
+  index_->changed(0, 1);
+}
+
 AclGeneration AclGroups::generation() const {
   return {index_->data(), {tries_[0]->view(), tries_[1]->view()}, masks_->data(), blocks_.data(), groups_.view(), seed_,
           words_};
@@ -256,6 +274,7 @@ void AclGroups::put(const Entry& entry, Handle handle) {
   const uint32_t first = group_of(entry.data(), handle.tuple, handle.hash);
   if (first == 0) {
     groups_.insert(handle.hash, alone());
+    publish_only_group();
     return;
   }
   // The first block with an entry that the new one ranks before, or the last block.
@@ -306,6 +325,7 @@ void AclGroups::replace_block(const Place& place, uint32_t hash, uint32_t new_bl
   } else {
     groups_.erase(hash, place.block);
   }
+  publish_only_group();
   blocks_.give_up(place.block);
 }
 

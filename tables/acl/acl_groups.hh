@@ -35,6 +35,9 @@ class AclGroups {
   static constexpr uint32_t kMostWords = 32;
   using Entry = std::array<uint32_t, 2 * kMostWords + kAclMoreWords>;
 
+  /// A table that is made with no more entries than this has all of them in one group: to look at all is faster than to hash.
+  static constexpr size_t kFew = AclBlocks::kMostEntries;
+
   /// Where an entry was put; for erase() and find().
   struct Handle {
     uint32_t hash = 0;
@@ -62,6 +65,8 @@ class AclGroups {
   void publish_version(uint32_t version);
   uint32_t version() const { return (*index_)[0].version; }
 
+  /// It was made for kFew entries, and has more now: made anew it would not be one group.
+  bool outgrown(size_t entries) const { return made_for_few_ && entries > kFew; }
   /// Insertions that made lookups look for more than a table made anew would have to,
   size_t coarsenings() const { return coarsenings_; }
   /// and those after which new tries do as well.
@@ -118,10 +123,13 @@ class AclGroups {
   /// Before an entry that gets into a tuple is seen.
   void raise_best(uint32_t tuple, uint32_t priority);
   void use_words(const uint32_t* mask);
+  /// Says where all entries are, when a group, the first one, or a tuple has been made.
+  void publish_only_group();
 
   const uint32_t words_;
   const uint32_t collisions_;
   const uint64_t seed_;
+  const bool made_for_few_;
   HashTable groups_;
   AclBlocks blocks_;
   std::unique_ptr<DeviceArray<AclIndex>> index_;

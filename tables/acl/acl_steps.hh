@@ -114,6 +114,34 @@ template <uint32_t kWords, uint32_t kShift, typename Cpu>
   }
 }
 
+/// Compares keys with all entries of a table, whose first block has 2^kShift of them.
+template <uint32_t kWords, uint32_t kShift, typename Cpu>
+[[gnu::always_inline]] inline void scan(const AclLookup<kWords>& shared, uint32_t block, const uint32_t* keys,
+                                        AclMatch* matches, size_t n) {
+  const AclLookup<kWords> lookup = shared;
+  for (size_t i = 0; i < n; ++i) {
+    AclMatch match;
+    Cpu::template compare<kWords, kShift>(lookup, block, keys + i * kWords, match);
+    matches[i] = match;
+  }
+}
+template <uint32_t kWords, typename Cpu>
+[[gnu::always_inline]] inline void scan_all(const AclLookup<kWords>& lookup, uint32_t block, const uint32_t* keys,
+                                            AclMatch* matches, size_t n) {
+  switch (AclBlock::shift(block)) {
+    case 0:
+      return scan<kWords, 0, Cpu>(lookup, block, keys, matches, n);
+    case 1:
+      return scan<kWords, 1, Cpu>(lookup, block, keys, matches, n);
+    case 2:
+      return scan<kWords, 2, Cpu>(lookup, block, keys, matches, n);
+    case 3:
+      return scan<kWords, 3, Cpu>(lookup, block, keys, matches, n);
+    default:
+      return scan<kWords, AclBlock::kLargest, Cpu>(lookup, block, keys, matches, n);
+  }
+}
+
 /// Keeps the keys that must go on with another tuple, and returns how many there are.
 [[gnu::always_inline]] inline uint32_t keep_active(const AclIndex& index, const AclMatch* matches, uint32_t count,
                                                    Run& run) {
@@ -134,6 +162,9 @@ template <uint32_t kWords, typename Cpu>
 [[gnu::always_inline]] inline void find_all(const AclView& view, const uint32_t* keys, AclMatch* matches, size_t n) {
   const AclLookup<kWords> lookup(*view.generation());
   const AclGeneration& table = lookup.table();
+  // A table of few entries needs no hashes.
+  if (const uint32_t only = load_shared(&table.index->only_group); only != 0)
+    return Cpu::template few<kWords>(lookup, only, keys, matches, n);
   Run run;
   for (size_t at = 0; at < n; at += kRun, keys += kRun * kWords, matches += kRun) {
     const auto part = static_cast<uint32_t>(std::min<size_t>(n - at, kRun));

@@ -137,11 +137,12 @@ void AclTable::commit() {
   groups_->publish_version(groups_->version() + 1);
   unsettled_.push_back({rcu::start_grace(), std::exchange(born_, {}), std::exchange(dead_, {})});
   const size_t limit = std::max(kFewChanges, made_with_);
-  if (groups_->coarsenings() > limit || size_ > made_with_ + limit || unsettled_.size() > kMostUnsettled) {
+  const bool anew = groups_->coarsenings() > limit || size_ > made_with_ + limit || groups_->outgrown(size_);
+  if (anew || unsettled_.size() > kMostUnsettled) {
     rcu::synchronize();
     settle_seen();
   }
-  if (groups_->coarsenings() > limit || size_ > made_with_ + limit) make_anew();
+  if (anew) make_anew();
   // What comes and goes leaves much behind in the tries, and all else is as it was.
   if (groups_->trie_coarsenings() > limit) make_tries_anew();
 }
@@ -193,22 +194,29 @@ void AclTable::take_back() {
   born_.clear();
 }
 
-/// Settles the commits that all readers have seen.
-void AclTable::settle_seen() {
+/// Settles the commits that all readers have seen, up to `most` entries.
+void AclTable::settle_seen(size_t most) {
   while (!unsettled_.empty() && rcu::elapsed(unsettled_.front().grace)) {
-    const Unsettled done = std::move(unsettled_.front());
+    Unsettled& next = unsettled_.front();
+    const size_t born = next.born.size(), all = born + next.dead.size();
+    for (; next.settled < all && most > 0; ++next.settled, --most) {
+      if (next.settled < born) {
+        set_life(next.born[next.settled], 0xffff0000, 0);
+      } else {
+        take_out(next.dead[next.settled - born], next.grace);
+      }
+    }
+    if (next.settled < all) return;
     unsettled_.pop_front();
-    for (const uint32_t number : done.born) set_life(number, 0xffff0000, 0);
-    for (const uint32_t number : done.dead) take_out(number, done.grace);
   }
 }
 
-std::vector<uint32_t> AclTable::settle() {
-  settle_seen();
+std::vector<uint32_t> AclTable::settle(size_t most) {
+  settle_seen(most);
   rcu::reclaim();
   std::vector<uint32_t> free;
   rcu::Epoch back = 0;
-  for (; !freed_.empty(); freed_.pop_front()) {
+  for (; !freed_.empty() && free.size() < most; freed_.pop_front()) {
     const Freed& next = freed_.front();
     if (next.grace > back && !rcu::returned(next.grace)) break;
     back = std::max(back, next.grace);
@@ -216,6 +224,11 @@ std::vector<uint32_t> AclTable::settle() {
   }
   resting_ -= free.size();
   return free;
+}
+
+bool AclTable::behind() const {
+  return (!unsettled_.empty() && rcu::elapsed(unsettled_.front().grace)) ||
+         (!freed_.empty() && rcu::returned(freed_.front().grace));
 }
 
 std::optional<AclRule> AclTable::rule(uint32_t number) const {

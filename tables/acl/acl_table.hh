@@ -51,8 +51,10 @@ class AclTable {
   void take_back();
 
   /// Takes out what was removed, as far as no reader can see it any more. Returns the numbers that have become free since
-  /// the last call.
-  std::vector<uint32_t> settle();
+  /// the last call, at most `most`, in the order of removal. One call settles that many entries, too.
+  std::vector<uint32_t> settle(size_t most = SIZE_MAX);
+  /// Whether settle() has left something that it could settle now.
+  bool behind() const;
   /// Numbers that were removed and are not free yet.
   size_t resting() const { return resting_; }
 
@@ -83,6 +85,7 @@ class AclTable {
   struct Unsettled {
     rcu::Epoch grace;
     std::vector<uint32_t> born, dead;
+    size_t settled = 0;  ///< of both
   };
 
   bool has(uint32_t number) const {
@@ -94,7 +97,7 @@ class AclTable {
   void publish_generation();
   void take_out(uint32_t number, rcu::Epoch grace);
   void set_life(uint32_t number, uint32_t keep, uint32_t set);
-  void settle_seen();
+  void settle_seen(size_t most = SIZE_MAX);
   void make_anew();
   void make_tries_anew();
 

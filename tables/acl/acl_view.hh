@@ -102,6 +102,8 @@ struct alignas(64) AclIndex {
   uint32_t used;
   /// The number of the last commit.
   uint32_t version;
+  /// The first block of the only group, if there is one tuple, and it has no mask: all entries are in it. 0: not so.
+  uint32_t only_group;
 };
 
 /// Where the parts of a table are.

@@ -24,7 +24,7 @@ namespace program_word {
 inline constexpr uint32_t kFlags = 0;  ///< ProgramFlag; bits 24 to 31: the table of goto
 inline constexpr uint32_t kMeter = 1;  ///< place of the meter + 1; 0: none
 inline constexpr uint32_t kSizes = 2;  ///< words of apply-actions; from bit 16 on of write-actions
-inline constexpr uint32_t kPort = 3;   ///< if kOnlyOutput: the port
+inline constexpr uint32_t kPort = 3;   ///< if kOnlyOutput or kRoutes: the port
 inline constexpr uint32_t kHead = 4;
 /// If kWritesMetadata, behind the head: value and mask, the upper words first. Value bits are under the mask.
 inline constexpr uint32_t kMetadata = 4;
@@ -47,6 +47,9 @@ inline constexpr uint32_t kHasGroup = 32;
 /// Of entries of 1.3 that match everything with priority 0: packets that it sends to controllers have missed (ONF TS-023,
 /// section 5.4).
 inline constexpr uint32_t kTableMiss = 64;
+/// All that the program does is what routers do: of its apply-actions the last one is an output as of kOnlyOutput, and those
+/// before are kDecNwTtl, once at most, and kSetField of Ethernet's addresses. The action set before it is run, too.
+inline constexpr uint32_t kRoutes = 128;
 }  // namespace program_flag
 
 /// Operations: the low byte of their first word.

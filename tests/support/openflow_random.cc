@@ -278,7 +278,12 @@ OpenFlowRules random_openflow_rules(std::mt19937& random, uint32_t ports, const 
     entry.match = random_match(random, ports);
     OpenFlowProgram& program = entry.program;
     if (one_in(random, 4)) {
-      program.apply = {op_output(random_output(random, ports, options.simple))};
+      // Of a switch, or of a router.
+      if (one_in(random, 2))
+        for (uint32_t n = 1 + below(random, 3); n > 0; --n)
+          program.apply.push_back(one_in(random, 2) ? op_plain(Op::kDecNwTtl)
+                                                    : op_set(one_in(random, 2) ? 3 : 4, some_mac(random)));
+      program.apply.push_back(op_output(random_output(random, ports, options.simple)));
     } else {
       if (entry.table + 1 < options.tables && !one_in(random, 4))
         program.goto_table =

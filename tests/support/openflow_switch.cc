@@ -102,6 +102,18 @@ std::vector<uint32_t> OpenFlowProgram::words() const {
       port = only[1];
     }
   }
+  const auto is_of_router = [](const OpenFlowOp& op) {
+    const uint32_t field = openflow::op_byte(op[0]);
+    return openflow::op_of(op[0]) == Op::kDecNwTtl ||
+           (openflow::op_of(op[0]) == Op::kSetField && (field == 3 || field == 4));
+  };
+  const auto is_decrement = [](const OpenFlowOp& op) { return openflow::op_of(op[0]) == Op::kDecNwTtl; };
+  if (simple() && flags == 0 && write.empty() && apply.size() > 1 && openflow::op_of(apply.back()[0]) == Op::kOutput &&
+      std::all_of(apply.begin(), apply.end() - 1, is_of_router) &&
+      std::count_if(apply.begin(), apply.end(), is_decrement) <= 1) {
+    flags |= openflow::program_flag::kRoutes;
+    port = apply.back()[1];
+  }
   std::vector<OpenFlowOp> set = write;
   std::stable_sort(set.begin(), set.end(),
                    [](const OpenFlowOp& a, const OpenFlowOp& b) { return naive_rank(a) < naive_rank(b); });

@@ -38,15 +38,15 @@ NO_INPUTS = "Idle -> [0] sw; Idle -> [1] sw; Idle -> [2] sw;"
 class Switch:
     """A running switch that listens at a socket in its folder."""
 
-    def __init__(self, folder, arguments="1, LISTEN punix:mgmt", inputs=NO_INPUTS, options=()):
+    def __init__(self, folder, arguments="1, LISTEN punix:mgmt", inputs=NO_INPUTS, options=(), graph=None, workers=1):
         if not HEADRACE.exists():
             pytest.skip(f"{HEADRACE} is not built")
         if shutil.which("ovs-ofctl") is None:
             pytest.skip("not installed: ovs-ofctl (openvswitch-common, tools/deps test)")
         self.folder = folder
-        (folder / "switch.click").write_text(THREE_PORTS % (arguments, inputs))
+        (folder / "switch.click").write_text(graph or THREE_PORTS % (arguments, inputs))
         self.errors = open(folder / "errors", "w")
-        self.process = subprocess.Popen([HEADRACE, "run", "-q", "-w", "1", *options, "switch.click"], cwd=folder,
+        self.process = subprocess.Popen([HEADRACE, "run", "-q", "-w", str(workers), *options, "switch.click"], cwd=folder,
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.wait(lambda: (folder / "mgmt").exists())
 

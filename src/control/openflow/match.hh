@@ -14,9 +14,9 @@ namespace headrace::openflow {
 
 /// OXM numbers of fields that the codec treats in a special way. They are places in key_fields(), too.
 namespace oxm {
-inline constexpr uint8_t kInPort = 0, kInPhyPort = 1, kMetadata = 2, kEtherType = 5, kVlanVid = 6, kVlanPcp = 7,
-                         kDscp = 8, kIpProtocol = 10, kTcpSource = 13, kTcpDestination = 14, kUdpSource = 15,
-                         kUdpDestination = 16, kArpOp = 21, kMplsLabel = 34, kPbbIsid = 37;
+inline constexpr uint8_t kInPort = 0, kInPhyPort = 1, kMetadata = 2, kEtherDst = 3, kEtherSrc = 4, kEtherType = 5,
+                         kVlanVid = 6, kVlanPcp = 7, kDscp = 8, kIpProtocol = 10, kTcpSource = 13, kTcpDestination = 14,
+                         kUdpSource = 15, kUdpDestination = 16, kArpOp = 21, kMplsLabel = 34, kPbbIsid = 37;
 }
 
 struct Match {

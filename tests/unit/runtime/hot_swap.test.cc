@@ -390,5 +390,59 @@ TEST_F(HotSwap, WhatIsUrgentDoesNotWaitForTheNextRouter) {
   close(usual);
 }
 
+/// Does not go before something urgent has been done, on another thread.
+class GoesAfterUrgentWork final : public Element {
+ public:
+  static constexpr Ports kPorts{"0/0"};
+
+  ~GoesAfterUrgentWork() override {
+    if (!left_) return;
+    const uint64_t one = 1;
+    (void)!write(fd_, &one, sizeof one);
+    for (int i = 0; calls == 0 && i < 5000; ++i) usleep(1000);
+    calls_before_end = calls.load();
+    router().runtime().watch(fd_, nullptr);
+    close(fd_);
+  }
+  Status initialize(Errors&) override {
+    fd_ = eventfd(0, EFD_NONBLOCK);
+    router().runtime().watch(
+        fd_,
+        [fd = fd_, &runtime = router().runtime()] {
+          uint64_t n;
+          (void)!::read(fd, &n, sizeof n);
+          on_control_thread = runtime.on_control_thread();
+          ++calls;
+          // The end of the watch waits for this.
+          usleep(20000);
+          ++ended;
+        },
+        POLLIN, Runtime::Urgency::kUrgent);
+    return {};
+  }
+  void leave_control() override { left_ = true; }
+
+  static inline std::atomic<int> calls{0}, ended{0}, calls_before_end{0};
+  static inline std::atomic<bool> on_control_thread{true};
+
+ private:
+  int fd_ = -1;
+  bool left_ = false;
+};
+HEADRACE_ELEMENT(GoesAfterUrgentWork)
+
+TEST_F(HotSwap, WhatIsUrgentDoesNotWaitForTheRouterThatGoes) {
+  const testing::HangGuard guard(60);
+  start(2, "GoesAfterUrgentWork; Idle -> Discard;");
+  int step = 0;
+  run([&] {
+    if (++step == 1) swap("Idle -> Discard;");
+    return step < 4;
+  });
+  EXPECT_EQ(GoesAfterUrgentWork::calls_before_end, 1);
+  EXPECT_EQ(GoesAfterUrgentWork::ended, 1);
+  EXPECT_FALSE(GoesAfterUrgentWork::on_control_thread);
+}
+
 }  // namespace
 }  // namespace headrace

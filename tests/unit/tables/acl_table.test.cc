@@ -181,6 +181,45 @@ TEST(AclTable, DecidesAsALinearListAboutSmallValues) {
   }
 }
 
+/// A table of few entries is one group. It stops being one when there are more, and readers of before go on with it.
+TEST(AclTable, DecidesAsALinearListWhenFewEntriesBecomeMany) {
+  for (const uint32_t words : {4u, 12u, 32u}) {
+    std::mt19937 random(words);
+    for (int round = 0; round < 20; ++round) {
+      AclPair pair({words, 40, 5});
+      const auto compare = [&] {
+        std::vector<Key> keys;
+        for (int i = 0; i < 100; ++i) keys.push_back(random_key(random, pair.list));
+        pair.compare(keys);
+      };
+      uint32_t next = 0;
+      for (int step = 0; step < 60; ++step) {
+        if (random() % 3 == 0 && !pair.list.rules.empty()) {
+          auto it = pair.list.rules.begin();
+          std::advance(it, static_cast<long>(random() % pair.list.rules.size()));
+          pair.remove(it->first);
+        } else {
+          pair.insert(next++, random_rule(random, words));
+        }
+        const size_t most = pair.list.rules.size();
+        pair.table.commit();
+        if (next <= AclGroups::kFew) {
+          EXPECT_EQ(pair.table.groups().tuple_count(), 1u) << step;
+        }
+        EXPECT_FALSE(pair.table.groups().outgrown(most)) << step;
+        compare();
+      }
+      while (!pair.list.rules.empty()) {
+        pair.remove(pair.list.rules.begin()->first);
+        if (random() % 4 == 0) {
+          pair.table.commit();
+          compare();
+        }
+      }
+    }
+  }
+}
+
 TEST(AclTable, FindsAmongEqualPrioritiesTheLowestNumber) {
   AclPair pair({});
   for (const uint32_t number : {7u, 3u, 5u}) pair.insert(number, {});
@@ -236,11 +275,12 @@ TEST(AclTable, MakesTriesAnewWhileAddressesComeAndGo) {
     rule.priority = static_cast<uint32_t>(random() % 100);
     return rule;
   };
-  const AclGroups* const groups = &pair.table.groups();
+  const AclGroups* groups = nullptr;
   size_t renewals = 0, before = 0;
   for (uint32_t i = 0; i < 6000; ++i) {
     const AclView old = pair.table.view();
     pair.insert(i, one_address());
+    if (i == 2 * AclGroups::kFew) groups = &pair.table.groups();
     if (i >= 500) pair.remove(i - 500);
     pair.table.commit();
     const size_t coarsenings = pair.table.groups().trie_coarsenings();

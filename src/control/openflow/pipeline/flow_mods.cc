@@ -1,6 +1,7 @@
 /// \file
 /// Flow-mods of both versions: ONF TS-023, section 6.4, and OpenFlow 1.0.0, section 4.6.
 
+#include <algorithm>
 #include <new>
 
 #include "control/openflow/consistency.hh"
@@ -36,8 +37,12 @@ ErrorCode OpenFlowPipeline::flow_mod(const FlowMod& mod, Version version, Time n
       case FlowCommand::kModifyStrict:
         return modify(mod, version, mod.command == FlowCommand::kModifyStrict, now);
       case FlowCommand::kDelete:
-      case FlowCommand::kDeleteStrict:
-        return remove(mod, version, mod.command == FlowCommand::kDeleteStrict, now);
+      case FlowCommand::kDeleteStrict: {
+        Removal removal;
+        const ErrorCode error = begin_removal(mod, version, removal);
+        while (!removal.done()) go_on(removal, now);
+        return error;
+      }
     }
   } catch (const std::bad_alloc&) {
     return ErrorCode::kFlowModTableFull;
@@ -167,6 +172,7 @@ ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
   entry.hard_timeout = mod.hard_timeout;
   entry.flags = mod.flags & kEntryFlags;
   entry.cookie = mod.cookie;
+  entry.serial = ++additions_;
   entry.created = now;
   entry.base = base;
   set_timer(number, now);
@@ -201,13 +207,22 @@ ErrorCode OpenFlowPipeline::modify(const FlowMod& mod, Version version, bool str
   return error;
 }
 
-ErrorCode OpenFlowPipeline::remove(const FlowMod& mod, Version version, bool strict, Time now) {
+ErrorCode OpenFlowPipeline::begin_removal(const FlowMod& mod, Version version, Removal& removal) const {
   uint32_t first, last;
   if (!tables_of(mod.table, version, first, last)) return ErrorCode::kFlowModBadTableId;
-  std::vector<uint32_t> named;
-  each_named(mod, version, strict, [&](uint32_t number) { named.push_back(number); });
-  remove_all(named, FlowRemovedReason::kDelete, now);
+  each_named(mod, version, mod.command == FlowCommand::kDeleteStrict,
+             [&](uint32_t number) { removal.entries_.emplace_back(number, entries_[number].serial); });
   return ErrorCode::kNone;
+}
+
+void OpenFlowPipeline::go_on(Removal& removal, Time now) {
+  const size_t end = std::min(removal.next_ + kPiece, removal.entries_.size());
+  for (; removal.next_ < end; ++removal.next_) {
+    const auto [number, serial] = removal.entries_[removal.next_];
+    const FlowEntry& entry = entries_[number];
+    if (entry.state == FlowEntry::State::kThere && entry.serial == serial)
+      remove_entry(number, FlowRemovedReason::kDelete, now);
+  }
 }
 
 }  // namespace headrace::openflow

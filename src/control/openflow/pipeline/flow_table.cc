@@ -228,14 +228,19 @@ void FlowTable::widen() {
   key_words_ = kWide;
 }
 
-void FlowTable::settle(std::vector<uint32_t>& free) {
+void FlowTable::settle(std::vector<uint32_t>& free, size_t most) {
   const auto take = [&](AclTable& table) {
-    const std::vector<uint32_t> some = table.settle();
+    const std::vector<uint32_t> some = table.settle(most);
     free.insert(free.end(), some.begin(), some.end());
   };
   for (const auto& table : narrower_) take(*table);
   while (!narrower_.empty() && narrower_.front()->resting() == 0) narrower_.pop_front();
   take(*acl_);
+}
+
+bool FlowTable::behind() const {
+  return acl_->behind() ||
+         std::any_of(narrower_.begin(), narrower_.end(), [](const auto& table) { return table->behind(); });
 }
 
 size_t FlowTable::resting() const {

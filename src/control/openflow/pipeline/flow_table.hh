@@ -57,8 +57,9 @@ class FlowTable {
   void program_changed(uint32_t number) { acl_->set_data(number, entries_[number].program->index); }
   /// What was inserted and removed becomes visible.
   void commit() { acl_->commit(); }
-  /// Appends the numbers that have been removed and that no packet can bring back.
-  void settle(std::vector<uint32_t>& free);
+  /// Appends the numbers that have been removed and that no packet can bring back: see AclTable::settle().
+  void settle(std::vector<uint32_t>& free, size_t most);
+  bool behind() const;
   /// Removed numbers that are not free yet.
   size_t resting() const;
 

@@ -97,7 +97,7 @@ uint32_t OpenFlowPipeline::key_words() const {
 }
 
 uint32_t OpenFlowPipeline::take_number() {
-  if (free_numbers_.empty()) settle_tables();
+  if (free_numbers_.empty()) settle_tables(kPiece);
   if (!free_numbers_.empty()) {
     const uint32_t number = free_numbers_.back();
     free_numbers_.pop_back();
@@ -110,10 +110,10 @@ uint32_t OpenFlowPipeline::take_number() {
   return number;
 }
 
-void OpenFlowPipeline::settle_tables() {
+void OpenFlowPipeline::settle_tables(size_t most) {
   std::vector<uint32_t> free;
   for (const auto& table : flow_tables_)
-    if (table && table->resting() != 0) table->settle(free);
+    if (table && table->resting() != 0 && free.size() < most) table->settle(free, most - free.size());
   for (const uint32_t number : free) settle_entry(number);
 }
 
@@ -131,9 +131,14 @@ void OpenFlowPipeline::settle_entry(uint32_t number) {
   free_numbers_.push_back(number);
 }
 
-std::vector<FlowRemoved> OpenFlowPipeline::settle() {
-  settle_tables();
+std::vector<FlowRemoved> OpenFlowPipeline::settle(size_t most) {
+  settle_tables(most);
   return std::exchange(removed_, {});
+}
+
+bool OpenFlowPipeline::behind() const {
+  return std::any_of(flow_tables_.begin(), flow_tables_.end(),
+                     [](const auto& table) { return table && table->resting() != 0 && table->behind(); });
 }
 
 size_t OpenFlowPipeline::unsettled() const {
@@ -191,7 +196,7 @@ void OpenFlowPipeline::set_timer(uint32_t number, Time now) {
 
 void OpenFlowPipeline::expire(Time now) {
   constexpr Time kSecond = 1'000'000'000;
-  while (next_expiry() <= now) {
+  for (size_t left = kPiece; next_expiry() <= now && left > 0; --left) {
     const uint32_t number = due_.begin()->second;
     const FlowEntry& entry = entries_[number];
     if (entry.hard_timeout != 0 && now >= entry.created + entry.hard_timeout * kSecond) {

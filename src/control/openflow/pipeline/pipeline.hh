@@ -50,6 +50,22 @@ class OpenFlowPipeline {
   /// Errors: FLOW_MOD_FAILED with its codes; those of check_instructions() and check_consistency(). The buffer is not looked
   /// at. In 1.0 a change or a removal is for all tables, and an addition for table 0.
   ErrorCode flow_mod(const FlowMod& mod, Version version, Time now);
+  /// A removal of many entries, in pieces between which others have their turns.
+  class Removal {
+   public:
+    bool done() const { return next_ == entries_.size(); }
+
+   private:
+    friend OpenFlowPipeline;
+    std::vector<std::pair<uint32_t, uint64_t>> entries_;  // numbers, and which addition they were
+    size_t next_ = 0;
+  };
+  /// Entries of a piece. It takes milliseconds.
+  static constexpr size_t kPiece = 4096;
+  /// As flow_mod() for a deletion, which is over when `removal` is done: go_on() removes the entries that are there now, a
+  /// piece at a time. What is added meanwhile stays. Both throw std::bad_alloc, and go_on() can be called again then.
+  ErrorCode begin_removal(const FlowMod& mod, Version version, Removal& removal) const;
+  void go_on(Removal& removal, Time now);
   ErrorCode group_mod(const GroupMod& mod, Time now);
   ErrorCode meter_mod(const MeterMod& mod, Time now);
   ErrorCode table_mod(const TableMod& mod) { return configs_.table_mod(mod); }
@@ -65,13 +81,15 @@ class OpenFlowPipeline {
   /// settle() returns: never by blocking.
   static bool seen(rcu::Epoch point) { return rcu::returned(point); }
 
-  /// Removes entries whose time has come. Call it every 100 ms or at next_expiry().
+  /// Removes entries whose time has come, kPiece at most. Call it every 100 ms or at next_expiry().
   void expire(Time now);
   /// When the next entry has to be looked at; kNoTime: never.
   Time next_expiry() const { return due_.empty() ? kNoTime : due_.begin()->first; }
   /// What has become of removed entries that no packet can meet any more: messages for those that asked for one, in the
-  /// order of removal within a table, with exact counts.
-  std::vector<FlowRemoved> settle();
+  /// order of removal within a table, with exact counts. One call settles about `most` entries.
+  std::vector<FlowRemoved> settle(size_t most = SIZE_MAX);
+  /// Whether settle() has left something that it could settle now.
+  bool behind() const;
   /// Removed entries that settle() has not settled.
   size_t unsettled() const;
 
@@ -136,12 +154,11 @@ class OpenFlowPipeline {
   /// The next change is to a table; null: to something else, or visible at once. What came before becomes visible first.
   void before_change(FlowTable* table);
   uint32_t take_number();
-  void settle_tables();
+  void settle_tables(size_t most);
   void settle_entry(uint32_t number);
 
   ErrorCode add(const FlowMod& mod, Version version, Time now);
   ErrorCode modify(const FlowMod& mod, Version version, bool strict, Time now);
-  ErrorCode remove(const FlowMod& mod, Version version, bool strict, Time now);
   ErrorCode check(const FlowMod& mod, Version version) const;
   /// The tables that a message is for; false if there is no such one.
   bool tables_of(uint8_t table, Version version, uint32_t& first, uint32_t& last) const;
@@ -180,6 +197,7 @@ class OpenFlowPipeline {
   std::array<std::unique_ptr<FlowTable>, kMostTables> flow_tables_;
   FlowTable* changing_ = nullptr;  // the table with changes that are not visible yet
   size_t size_ = 0;
+  uint64_t additions_ = 0;
   std::vector<uint32_t> free_numbers_;
   std::set<std::pair<Time, uint32_t>> due_;
   std::unordered_map<uint32_t, FlowRemoved> removing_;  // by number, of entries that may still count

@@ -123,6 +123,18 @@ bool is_simple(const Action& action) {
   }
 }
 
+/// What a router does to a frame: see program_flag::kRoutes.
+bool routes(const std::vector<Action>& actions) {
+  int decrements = 0;
+  return std::all_of(actions.begin(), actions.end() - 1,
+                     [&](const Action& action) {
+                       if (action.type == ActionType::kDecNwTtl) return ++decrements == 1;
+                       return action.type == ActionType::kSetField &&
+                              (action.field == oxm::kEtherDst || action.field == oxm::kEtherSrc);
+                     }) &&
+         actions.back().type == ActionType::kOutput;
+}
+
 /// A program that is being made.
 struct Draft {
   uint32_t flags = 0;
@@ -212,9 +224,9 @@ std::optional<std::vector<uint32_t>> entry_program(const std::vector<Instruction
   if (apply != nullptr) {
     draft.add(draft.apply, *apply, !more, names);
     constexpr uint32_t kMore = program_flag::kNeedsHost | program_flag::kWritesMetadata | program_flag::kClears;
-    if (apply->size() == 1 && !more && apply->front().type == ActionType::kOutput && (draft.flags & kMore) == 0) {
-      draft.flags |= program_flag::kOnlyOutput;
-      draft.port = apply->front().value;
+    if (!apply->empty() && !more && (draft.flags & kMore) == 0 && routes(*apply)) {
+      draft.flags |= apply->size() == 1 ? program_flag::kOnlyOutput : program_flag::kRoutes;
+      draft.port = apply->back().value;
     }
   }
   draft.add(draft.write, write, true, names);

@@ -2,6 +2,7 @@
 /// What a switch does for requests, except for statistics.
 
 #include <algorithm>
+#include <new>
 
 #include "control/openflow/switch/request.hh"
 
@@ -62,7 +63,20 @@ void Switch::handle(Request& request, SetConfig& body) {
 
 void Switch::handle(Request& request, FlowMod& body) {
   ErrorCode error;
-  {
+  if (body.command == FlowCommand::kDelete || body.command == FlowCommand::kDeleteStrict) {
+    Leaving leaving{request.connection.id(), {}};
+    const std::lock_guard guard(datapath_->lock());
+    try {
+      error = pipeline_.begin_removal(body, request.version(), leaving.removal);
+      if (!leaving.removal.done()) pipeline_.go_on(leaving.removal, datapath_->now());
+    } catch (const std::bad_alloc&) {
+      error = ErrorCode::kFlowModTableFull;
+    }
+    if (error == ErrorCode::kNone && !leaving.removal.done()) {
+      request.connection.hold();
+      removals_.push_back(std::move(leaving));
+    }
+  } else {
     const std::lock_guard guard(datapath_->lock());
     error = pipeline_.flow_mod(body, request.version(), datapath_->now());
   }

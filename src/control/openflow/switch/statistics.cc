@@ -25,7 +25,7 @@ void Switch::answer(Request& request, EmptyRequest<MultipartType::kDesc>&) {
   reply.hardware = "Headrace";
   reply.software = kVersion;
   reply.serial = "None";
-  reply.datapath = options_.description;
+  reply.datapath = description_;
   request.reply_part(std::move(reply));
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "control/openflow/switch/flow_text.hh"
@@ -109,7 +110,8 @@ std::vector<uint32_t> Switch::port_numbers(const SwitchOptions& options) const {
 void Switch::adopt(const SwitchOptions& options, std::unique_ptr<Channel::Setup> setup, SwitchHost* host) {
   adopted_ = true;
   host_ = host;
-  options_ = options;
+  standalone_ = options.standalone;
+  description_ = options.description;
   if (!options.standalone) datapath_->set_alone(false);
   std::vector<PortStatus> changes;
   {
@@ -158,7 +160,7 @@ void Switch::tell(const std::vector<PortStatus>& changes) {
 
 void Switch::on_controllers(bool there) {
   changed_ = true;
-  datapath_->set_alone(options_.standalone && !there);
+  datapath_->set_alone(standalone_ && !there);
 }
 
 void Switch::commit() {
@@ -201,6 +203,21 @@ void Switch::continue_dumps() {
   });
 }
 
+void Switch::continue_removals() {
+  std::erase_if(removals_, [this](Leaving& leaving) {
+    changed_ = true;
+    try {
+      const std::lock_guard guard(datapath_->lock());
+      pipeline_.go_on(leaving.removal, datapath_->now());
+    } catch (const std::bad_alloc&) {
+      return false;  // later there may be memory
+    }
+    if (!leaving.removal.done()) return false;
+    if (Connection* const connection = channel_->find(leaving.connection)) connection->release();
+    return true;
+  });
+}
+
 void Switch::look_at_controllers() {
   for (const auto reason : {PacketInReason::kNoMatch, PacketInReason::kAction, PacketInReason::kInvalidTtl})
     datapath_->packet_ins().set_wanted(reason, channel_->wants_packet_in(reason));
@@ -221,19 +238,22 @@ void Switch::look_at_controllers() {
 void Switch::step() {
   if (!channel_) return;
   look_at_controllers();
+  continue_removals();
   commit();
   buffers_.expire(datapath_->now());
   (void)datapath_->packet_ins().drain(kPacketInBurst, [this](const QueuedPacketIn& in) { send_packet_in(in); });
   std::vector<FlowRemoved> removed;
+  bool behind = false;
   // What was removed before a barrier is told before its answer.
   const auto seen = std::find_if(barriers_.begin(), barriers_.end(),
                                  [](const Barrier& barrier) { return !OpenFlowPipeline::seen(barrier.point); });
   {
     const std::lock_guard guard(datapath_->lock());
-    removed = pipeline_.settle();
+    removed = pipeline_.settle(OpenFlowPipeline::kPiece);
+    behind = pipeline_.behind();
   }
   for (const FlowRemoved& message : removed) channel_->flow_removed(message);
-  answer_barriers(seen);
+  if (!behind) answer_barriers(seen);
   continue_dumps();
   arm();
 }
@@ -244,6 +264,7 @@ void Switch::arm() {
   const Time expiry = pipeline_.next_expiry();
   int64_t wait = expiry == kNoTime ? -1 : std::max<int64_t>(expiry - now, 0);
   const auto at_most = [&wait](int64_t ns) { wait = wait < 0 ? ns : std::min(wait, ns); };
+  if (!removals_.empty() || pipeline_.behind()) at_most(0);
   if (pipeline_.unsettled() > 0 || !dumps_.empty()) at_most(kSettlePoll);
   if (!barriers_.empty()) at_most(kBarrierPoll);
   if (!datapath_->packet_ins().empty()) at_most(0);

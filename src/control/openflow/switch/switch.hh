@@ -108,6 +108,11 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
     FlowRequest<MultipartType::kFlow> request;
     uint32_t cursor = 0;
   };
+  /// A removal of many entries. The connection goes on behind it.
+  struct Leaving {
+    uint64_t connection;
+    OpenFlowPipeline::Removal removal;
+  };
   /// Statistics that are made in pieces, between which other messages have their turns.
   struct Dump {
     uint64_t connection;
@@ -170,6 +175,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   void commit();
   void answer_barriers(std::list<Barrier>::iterator end);
   void continue_dumps();
+  void continue_removals();
   void look_at_controllers();
   void arm();
 
@@ -182,7 +188,8 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   Poller poller_;
   SwitchHost* host_ = nullptr;
   bool adopted_ = false;
-  SwitchOptions options_;
+  bool standalone_ = false;
+  std::string description_;
 
   PacketBuffers buffers_;
   uint16_t fragments_ = 0;  // of set-config
@@ -190,6 +197,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   std::list<Barrier> barriers_;
   uint64_t injections_lost_ = 0;
   std::list<Dump> dumps_;
+  std::list<Leaving> removals_;
   std::unique_ptr<DeviceChangeListener> devices_;
 };
 

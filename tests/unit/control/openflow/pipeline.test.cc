@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "headrace/rcu.hh"
 #include "pipeline_messages.hh"
 #include "unit/tables/host_mirror.hh"
@@ -215,6 +217,67 @@ TEST_F(PipelineTest, CountsForRemovedEntriesUntilNoPacketMeetsThem) {
   EXPECT_EQ(removed[0].packets, 1u);
   EXPECT_EQ(removed[0].bytes, 1500u);
   EXPECT_EQ(removed[0].reason, FlowRemovedReason::kDelete);
+}
+
+TEST_F(PipelineTest, RemovesManyInPieces) {
+  constexpr uint32_t kEntries = 2 * OpenFlowPipeline::kPiece + 10;
+  OpenFlowPipeline many({{1, 2, 3}});
+  const auto entry = [](uint32_t i) {
+    FlowMod mod = flow(kAdd, "", 1);
+    mod.match.key.value[key_word::kIp4Dst] = i;
+    mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+    mod.cookie = i;
+    mod.flags = flow_flag::kSendFlowRemoved;
+    return mod;
+  };
+  for (uint32_t i = 0; i < kEntries; ++i) ASSERT_EQ(many.flow_mod(entry(i), Version::k1_3, 0), ErrorCode::kNone);
+  many.commit();
+  OpenFlowPipeline::Removal removal;
+  ASSERT_EQ(many.begin_removal(flow(kDelete, "", 0), Version::k1_3, removal), ErrorCode::kNone);
+  EXPECT_EQ(many.size(), kEntries);
+  many.go_on(removal, 0);
+  EXPECT_EQ(many.size(), kEntries - OpenFlowPipeline::kPiece);
+  EXPECT_FALSE(removal.done());
+  many.commit();
+  std::vector<FlowRemoved> removed = many.settle(100);
+  EXPECT_EQ(removed.size(), 100u);
+  EXPECT_TRUE(many.behind());
+  // One comes again before its turn, one goes, and one takes the number of one that has gone.
+  const auto cookie_of = [&](uint32_t number) { return static_cast<uint32_t>(many.cookie_of(number)); };
+  const uint32_t first = cookie_of(kEntries - 1), second = cookie_of(kEntries - 2);
+  ASSERT_EQ(many.flow_mod(entry(first), Version::k1_3, 1), ErrorCode::kNone);
+  FlowMod gone = entry(second);
+  gone.command = kDeleteStrict;
+  ASSERT_EQ(many.flow_mod(gone, Version::k1_3, 1), ErrorCode::kNone);
+  ASSERT_EQ(many.flow_mod(entry(kEntries), Version::k1_3, 1), ErrorCode::kNone);
+  while (!removal.done()) many.go_on(removal, 1);
+  EXPECT_EQ(many.size(), 2u);
+  many.commit();
+  while (many.behind())
+    for (FlowRemoved& message : many.settle(1000)) removed.push_back(std::move(message));
+  EXPECT_EQ(many.unsettled(), 0u);
+  ASSERT_EQ(removed.size(), kEntries - 1);
+  std::set<uint64_t> cookies;
+  for (const FlowRemoved& message : removed) cookies.insert(message.cookie);
+  EXPECT_EQ(cookies.size(), kEntries - 1);
+  EXPECT_FALSE(cookies.contains(first));
+}
+
+TEST_F(PipelineTest, ExpiresInPieces) {
+  constexpr uint32_t kEntries = OpenFlowPipeline::kPiece + 10;
+  OpenFlowPipeline many({{1, 2, 3}});
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    FlowMod mod = flow(kAdd, "", 1);
+    mod.match.key.value[key_word::kIp4Dst] = i;
+    mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+    mod.hard_timeout = 1;
+    ASSERT_EQ(many.flow_mod(mod, Version::k1_3, 0), ErrorCode::kNone);
+  }
+  many.expire(2 * kSecond);
+  EXPECT_EQ(many.size(), 10u);
+  EXPECT_LE(many.next_expiry(), 2 * kSecond);
+  many.expire(2 * kSecond);
+  EXPECT_EQ(many.size(), 0u);
 }
 
 TEST_F(PipelineTest, RemovesEntriesWithTheirGroupsAndMeters) {

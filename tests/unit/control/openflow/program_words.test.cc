@@ -158,5 +158,27 @@ TEST(ProgramWords, HaveAShortFormOfOneOutput) {
   EXPECT_EQ(port_of({}), 0u);
 }
 
+TEST(ProgramWords, HaveAShortFormOfRouters) {
+  const auto port_of = [](const std::vector<Instruction>& instructions) -> uint32_t {
+    const auto words = *entry_program(instructions, kProgramNames);
+    const ProgramView program(words.data());
+    return program.has(program_flag::kRoutes) ? program.only_port() : 0;
+  };
+  const Action ttl = action(ActionType::kDecNwTtl), destination = set_field("dl_dst", "02:00:00:00:00:01"),
+               source = set_field("dl_src", "02:00:00:00:00:02");
+  EXPECT_EQ(port_of({apply({ttl, output(3)})}), 3u);
+  EXPECT_EQ(port_of({apply({source, ttl, destination, output(port::kInPort)})}), port::kInPort);
+  EXPECT_EQ(port_of({apply({destination, output(4)})}), 4u);
+  EXPECT_EQ(port_of({apply({output(3)})}), 0u);
+  EXPECT_EQ(port_of({apply({ttl, ttl, output(3)})}), 0u);
+  EXPECT_EQ(port_of({apply({ttl})}), 0u);
+  EXPECT_EQ(port_of({apply({ttl, to_group(1)})}), 0u);
+  EXPECT_EQ(port_of({apply({ttl, output(port::kFlood)})}), 0u);
+  EXPECT_EQ(port_of({apply({set_field("nw_dst", "0.0.0.1"), output(3)})}), 0u);
+  EXPECT_EQ(port_of({apply({ttl, output(3)}), go_to(3)}), 0u);
+  EXPECT_EQ(port_of({apply({ttl, output(3)}), write({destination})}), 0u);
+  EXPECT_EQ(port_of({through_meter(1), apply({ttl, output(3)})}), 0u);
+}
+
 }  // namespace
 }  // namespace headrace::openflow
