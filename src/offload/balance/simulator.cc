@@ -440,8 +440,8 @@ class Simulation {
     BalanceDecision decision = balancer_.step(sample);
     spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
     if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
-    std::vector<std::string> complaints;
-    result_.complaints += sanitize(decision, setup_, complaints);
+    sanitize(decision, setup_, corrections_);
+    result_.complaints = corrections_.all();
     decision_ = std::move(decision);
     ++number_;
     for (size_t i = 0; i < workers_.size(); ++i)
@@ -535,6 +535,7 @@ class Simulation {
   BalanceDecision decision_;
   uint64_t number_ = 0;
   std::vector<WorkerState> workers_;
+  Corrections corrections_;
   std::vector<double> free_;  ///< by device: when it has done what was submitted
   std::vector<WorkerSample> late_;
   double done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
