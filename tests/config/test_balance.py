@@ -71,9 +71,22 @@ def test_simulation_as_json():
     ((), "", "<stdin>: expected a trace, found nothing"),
     ((), "{", "<stdin>: line 1: expected a JSON object"),
     (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "--balancer: there is no balancer 'Modle'; there are"),
+    ((), '{"setup":{"workers":1},"balancer":"Mine"}',
+     "the balancer of <stdin>: there is no balancer 'Mine'; there are CPUOnly"),
     (("--replay", "/none"), "", "/none: cannot be read"),
     (("--simulate", "/none"), "", "/none: cannot be read"),
 ])
 def test_mistakes(arguments, text, message):
     done = run(*arguments, text=text)
     assert done.returncode == 1 and message in done.stderr
+
+
+@pytest.mark.parametrize("configuration", [
+    "TrafficSource(LIMIT 1) -> Strip(14) -> CheckIPHeader -> TrafficSink;",  # a chain, but no device
+    "InfiniteSource(LIMIT 1) -> Discard;",
+])
+def test_an_unknown_balancer_is_an_error_without_a_device(configuration):
+    done = subprocess.run([BINARY, "run", "-e", configuration, "--balancer", "Nope", "--duration", "1"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "--balancer: there is no balancer 'Nope'; there are CPUOnly, DeviceOnly, Fixed, HillClimb, Model" in done.stderr
