@@ -20,7 +20,7 @@ def run(*arguments, text=""):
 @pytest.fixture(scope="module")
 def trace():
     done = run("--simulate", MACHINE, "--seconds", "0.1", "--trace")
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 21
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 41
     return done.stdout
 
 
@@ -28,7 +28,7 @@ def test_a_trace_replays(trace, tmp_path):
     file = tmp_path / "trace.jsonl"
     file.write_text(trace)
     done = run("--replay", str(file))
-    assert (done.returncode, done.stdout) == (0, "10 decisions are the same\n")
+    assert (done.returncode, done.stdout) == (0, "20 decisions are the same\n")
 
 
 @pytest.mark.parametrize("name", ["h100-ipv4-4-workers", "h100-matcher-15-workers"])
