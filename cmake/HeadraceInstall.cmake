@@ -4,6 +4,7 @@
 #   lib/cmake/Headrace                                            find_package(Headrace), headrace_add_elements()
 #   lib/headrace/chains                                           their chains, compiled (HEADRACE_COMPILE_CONF)
 #   share/headrace/conf                                           configurations and their data
+#   share/headrace/machines                                       machines for `headrace balance --simulate`
 #   share/doc/headrace, share/man/man1/headrace.1, share/bash-completion/completions/headrace
 
 include(CMakePackageConfigHelpers)
@@ -37,6 +38,7 @@ function(headrace_install)
   install(DIRECTORY include/headrace TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN "*.hh")
   install(DIRECTORY tables DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headrace COMPONENT dev FILES_MATCHING PATTERN "*.hh")
   install(DIRECTORY conf DESTINATION ${data_dir} COMPONENT router)
+  install(DIRECTORY bench/machines DESTINATION ${data_dir} COMPONENT router)
   install(FILES README.md HACKING.md LICENSE NOTICE DESTINATION ${doc_dir} COMPONENT router)
   # The pages keep their places relative to each other, so that their links hold.
   install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT router FILES_MATCHING PATTERN "*.md")

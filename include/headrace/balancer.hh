@@ -127,15 +127,18 @@ struct BalanceDecision {
   double optimum_mpps = 0;  ///< of all workers by the balancer's model; 0: it has none, or does not know yet
 };
 
+/// A little more than the device takes is better than a little less, as packets without a place go to the CPU: the part
+/// of them that is wanted.
+inline constexpr double kFullWanted = 0.02;
+
 /// How a worker moves the share of a device between decisions (ChainDecision::follow): less where packets find no
 /// place, more where the device has nothing to do.
 /// \param full the part of the packets for the device that found no place
 /// \param starved the part of the looks that found no job there
 /// \param ms since the last call
 inline double follow_share(double share, double full, double starved, double ms) {
-  // A little more than the device takes is better than a little less: packets without a place go to the CPU.
-  constexpr double kPerMs = 0.25, kWanted = 0.02;
-  const double step = kPerMs * std::min(ms, 4.0) * (starved - std::max(full - kWanted, -kWanted));
+  constexpr double kPerMs = 0.25;
+  const double step = kPerMs * std::min(ms, 4.0) * (starved - std::max(full - kFullWanted, -kFullWanted));
   return std::clamp(share + step * std::max(share, 0.02), 0.0, 1.0);
 }
 

@@ -43,7 +43,11 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
     if (auto* head = std::get_if<balance::TraceHead>(&line)) {
       std::string error;
       balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
-      if (!balancer) return wrong(balancer_text.empty() ? where : "--balancer", error);
+      // The trace is right, but comes from a program that has other balancers.
+      if (!balancer && balancer_text.empty())
+        return wrong(fmt::format("the balancer of {}", where),
+                     error + ". --package loads one from a package; --balancer chooses another one");
+      if (!balancer) return wrong("--balancer", error);
       balancer->set_setup(std::move(head->setup));
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       decided = balance::trace_line(balancer->step(*sample));

@@ -58,6 +58,12 @@ std::vector<uint64_t> gates_of_nodes(const std::vector<Plan>& plans, const std::
 std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, const std::vector<graph::Edge>& edges,
                                        const graph::Resolved& resolved, const OffloadOptions& options,
                                        const std::vector<int>& worker_nodes, const Engine* before, Errors& errors) {
+  // A mistake is one without a device, too. Offload elements look at theirs.
+  std::string why;
+  if (!make_balancer(options.balancer, why)) {
+    (void)errors.error("--balancer: {}", why);
+    return nullptr;
+  }
   const int workers = static_cast<int>(worker_nodes.size());
   const bool may = may_have_devices(options);
   const auto wants = [&](const OffloadOptions& o) {
@@ -106,11 +112,6 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     here.resident = engine->options_.resident;
     here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
-    std::string why;
-    if (!make_balancer(here.balancer, why)) {
-      (void)errors.error("--balancer: {}", why);
-      return nullptr;
-    }
   }
   const std::vector<uint64_t> gates = gates_of_nodes(engine->plans_, edges, resolved);
   for (size_t i = 0; i < elements.size(); ++i)

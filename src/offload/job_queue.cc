@@ -21,6 +21,9 @@ constexpr int64_t kHopelessDeadlines = 4;
 /// How often a device that hangs is asked for its late jobs.
 constexpr int64_t kHungPollNs = 1'000'000;
 
+/// Of each line, at one look. While a worker releases many jobs it sends none, and the device runs out of them.
+constexpr int kMostReleased = 8;
+
 /// Packets with more different codes are sorted.
 constexpr int kMostBatches = 8;
 
@@ -62,6 +65,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     of_plan.entry_at.resize(plan.steps().size());
     of_plan.balance.shares.resize(devices.size());
     of_plan.balance.reported.resize(devices.size());
+    of_plan.balance.followed.resize(devices.size());
     of_plan.balance.given.resize(devices.size());
     of_plan.balance.decision.shares.resize(devices.size());
     of_plan.balance.devices.resize(devices.size());
@@ -548,7 +552,7 @@ bool JobQueue::release_done() {
   for (size_t plan = 0; plan < of_plan_.size(); ++plan)
     for (size_t d = 0; d < devices_.size(); ++d) {
       Line& line = of_plan_[plan].lines[d];
-      while (!line.empty()) {
+      for (int n = 0; n < kMostReleased && !line.empty(); ++n) {
         Job& job = *line.front();
         if (job.state == State::kOpen) break;
         Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;

@@ -18,6 +18,7 @@
 #include "headrace/rcu.hh"
 #include "headrace/single_writer.hh"
 #include "headrace/worker.hh"
+#include "offload/balance/follow.hh"
 #include "offload/balance/link.hh"
 #include "offload/balance/load_meter.hh"
 #include "offload/parameters.hh"
@@ -246,15 +247,15 @@ class JobQueue {
     static constexpr int kMixed = -2, kCpu = -1;
 
     ChainDecision decision;
-    Tuning tuning;                         // as decided
-    std::vector<double> shares;            // by device, as the worker has moved them
-    std::vector<double> reported, given;   // the same when the last sample was made, and when buckets were given out
-    double cpu_cost = 0, device_cost = 0;  // cycles per packet, as last measured
-    double lean = 1;                       // the cost on a device by that on the CPU, at most 1
-    int all_to = kCpu;                     // the device that all packets go to, kCpu or kMixed
-    int probe = 0;                         // packets that are still to be sent to the decision's probe_device
-    std::vector<uint8_t> side;             // by bucket: 0: the CPU, else a device's number plus 1
-    std::vector<uint32_t> weight;          // by bucket: packets, older ones count less
+    Tuning tuning;                        // as decided
+    std::vector<double> shares;           // by device, as the worker has moved them
+    std::vector<double> reported, given;  // the same when the last sample was made, and when buckets were given out
+    balance::Lean lean;
+    std::vector<balance::Followed> followed;  // by device
+    int all_to = kCpu;                        // the device that all packets go to, kCpu or kMixed
+    int probe = 0;                            // packets that are still to be sent to the decision's probe_device
+    std::vector<uint8_t> side;                // by bucket: 0: the CPU, else a device's number plus 1
+    std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;
     Measured cpu;
     std::vector<Measured> devices;

@@ -17,14 +17,10 @@ constexpr int kBatchesPerLook = 16;
 constexpr double kTickUs = 1000;
 /// A sample is at least so long, unless a decision ends it.
 constexpr double kSpanUs = 5000;
-/// Of several devices' shares, and of buckets, what is so little is nothing.
-constexpr double kNothing = 5e-4;
 /// Shares that differ by no more are the same: a decision repeats what the last sample told.
 constexpr double kSame = 0.02;
 /// Shares move by so much before buckets do.
 constexpr double kWorthMoving = 0.01;
-/// Of the part of packets without a place, at least this counts when shares move.
-constexpr double kLeastLean = 0.05;
 /// All packets go to one device until the worker waits for it for this part of its time: to divide them costs as much.
 constexpr double kWorthDividing = 0.1;
 /// Steps through the buckets, so that neighbors do not move together.
@@ -295,31 +291,25 @@ void JobQueue::tick() {
 
 void JobQueue::follow(OfPlan& of_plan, double ms) {
   Balance& balance = of_plan.balance;
-  double cpu = 1;
-  for (const double share : balance.shares) cpu -= share;
   const LoadMeter::Sum& time = meter_.sum();
-  const bool waits = static_cast<double>(time.waiting) > kWorthDividing * static_cast<double>(time.timed);
-  bool moved = false;
+  const double waiting = time.timed > 0 ? static_cast<double>(time.waiting) / static_cast<double>(time.timed) : 0;
   for (size_t d = 0; d < devices_.size(); ++d) {
     Measured& m = balance.devices[d];
     const auto full = static_cast<double>(m.full - std::exchange(m.full_before, m.full));
     const auto went = static_cast<double>(m.packets - std::exchange(m.packets_before, m.packets));
     const auto polls = static_cast<double>(m.polls - std::exchange(m.polls_before, m.polls));
     const auto starved = static_cast<double>(m.starved - std::exchange(m.starved_before, m.starved));
-    double& share = balance.shares[d];
-    const double before = share;
+    balance.followed[d] = {full > 0 ? full / (full + went) : 0, polls > 0 ? starved / polls : 0, waiting};
     if (!usable(static_cast<int>(d)))
-      share = 0;
-    else if (share > 0 || balance.decision.shares[d] > 0) {
-      // Where the CPU costs much more, a packet too many for it does more harm than one too many for the device.
-      const bool counts = full > 0 && (waits || balance.all_to != static_cast<int>(d));
-      share =
-          follow_share(share, counts ? balance.lean * full / (full + went) : 0, polls > 0 ? starved / polls : 0, ms);
-    }
-    // What it grows by is the CPU's, never another device's.
-    share = std::min(share, before + std::max(cpu, 0.0));
-    cpu -= share - before;
-    const bool at_end = (share <= kNothing || share >= 1 - kNothing) && share != balance.given[d];
+      balance.shares[d] = 0;
+    else if (balance.decision.shares[d] > 0)
+      balance.shares[d] = std::max(balance.shares[d], balance::kNothing);
+  }
+  balance::follow_shares(balance.shares, balance.followed, balance.lean, kWorthDividing, ms);
+  bool moved = false;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const double share = balance.shares[d];
+    const bool at_end = (share <= balance::kNothing || balance::is_everything(share)) && share != balance.given[d];
     moved |= at_end || std::abs(share - balance.given[d]) > kWorthMoving;
   }
   if (moved) give_out_buckets(of_plan);
@@ -330,8 +320,8 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
   std::copy(balance.shares.begin(), balance.shares.end(), balance.given.begin());
   balance.all_to = Balance::kCpu;
   for (size_t d = 0; d < devices_.size(); ++d) {
-    if (balance.shares[d] > kNothing) balance.all_to = Balance::kMixed;
-    if (balance.shares[d] >= 1 - kNothing) {
+    if (balance.shares[d] > balance::kNothing) balance.all_to = Balance::kMixed;
+    if (balance::is_everything(balance.shares[d])) {
       balance.all_to = static_cast<int>(d);
       break;
     }
@@ -423,11 +413,8 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
       device.share = balance.reported[d] = balance.shares[d];
       device.well = usable(static_cast<int>(d));
     }
-    if (balance.cpu.timed > 0)
-      balance.cpu_cost = static_cast<double>(balance.cpu.cycles) / static_cast<double>(balance.cpu.timed);
-    if (device_packets > 0) balance.device_cost = device_cycles / device_packets;
-    if (balance.cpu_cost > 0 && balance.device_cost > 0)
-      balance.lean = std::clamp(balance.device_cost / balance.cpu_cost, kLeastLean, 1.0);
+    balance.lean.see_cpu(static_cast<double>(balance.cpu.cycles), static_cast<double>(balance.cpu.timed));
+    balance.lean.see_devices(device_cycles, device_packets);
     chain.delays = balance.delays.count();
     chain.delay_p50_ns = balance.delays.quantile(0.5);
     chain.delay_p99_ns = balance.delays.quantile(0.99);

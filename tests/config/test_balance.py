@@ -20,7 +20,7 @@ def run(*arguments, text=""):
 @pytest.fixture(scope="module")
 def trace():
     done = run("--simulate", MACHINE, "--seconds", "0.1", "--trace")
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 21
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 41
     return done.stdout
 
 
@@ -28,7 +28,7 @@ def test_a_trace_replays(trace, tmp_path):
     file = tmp_path / "trace.jsonl"
     file.write_text(trace)
     done = run("--replay", str(file))
-    assert (done.returncode, done.stdout) == (0, "10 decisions are the same\n")
+    assert (done.returncode, done.stdout) == (0, "20 decisions are the same\n")
 
 
 @pytest.mark.parametrize("name", ["h100-ipv4-4-workers", "h100-matcher-15-workers"])
@@ -71,9 +71,22 @@ def test_simulation_as_json():
     ((), "", "<stdin>: expected a trace, found nothing"),
     ((), "{", "<stdin>: line 1: expected a JSON object"),
     (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "--balancer: there is no balancer 'Modle'; there are"),
+    ((), '{"setup":{"workers":1},"balancer":"Mine"}',
+     "the balancer of <stdin>: there is no balancer 'Mine'; there are CPUOnly"),
     (("--replay", "/none"), "", "/none: cannot be read"),
     (("--simulate", "/none"), "", "/none: cannot be read"),
 ])
 def test_mistakes(arguments, text, message):
     done = run(*arguments, text=text)
     assert done.returncode == 1 and message in done.stderr
+
+
+@pytest.mark.parametrize("configuration", [
+    "TrafficSource(LIMIT 1) -> Strip(14) -> CheckIPHeader -> TrafficSink;",  # a chain, but no device
+    "InfiniteSource(LIMIT 1) -> Discard;",
+])
+def test_an_unknown_balancer_is_an_error_without_a_device(configuration):
+    done = subprocess.run([BINARY, "run", "-e", configuration, "--balancer", "Nope", "--duration", "1"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "--balancer: there is no balancer 'Nope'; there are CPUOnly, DeviceOnly, Fixed, HillClimb, Model" in done.stderr

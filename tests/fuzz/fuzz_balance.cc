@@ -61,16 +61,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const std::string decided = balance::trace_line(decision);
       require_that(again.read(decided, copy), again.error());
       require_that(balance::trace_line(std::get<BalanceDecision>(copy)) == decided, "decision");
-      std::vector<std::string> complaints;
-      require_that(balance::sanitize(decision, balancer->setup(), complaints) == 0,
-                   complaints.empty() ? "" : complaints[0]);
+      balance::Corrections corrections;
+      balance::sanitize(decision, balancer->setup(), corrections);
+      require_that(corrections.all() == 0, corrections.all() == 0 ? "" : corrections.lines()[0]);
       balancer->learn(balancer->learnt());
     } else {
       // A decision of somebody else.
-      std::vector<std::string> complaints;
+      balance::Corrections first, second;
       BalanceDecision decision = std::get<BalanceDecision>(line);
-      balance::sanitize(decision, balancer->setup(), complaints);
-      require_that(balance::sanitize(decision, balancer->setup(), complaints) == 0, "repaired twice");
+      balance::sanitize(decision, balancer->setup(), first);
+      balance::sanitize(decision, balancer->setup(), second);
+      require_that(second.all() == 0, "repaired twice");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }

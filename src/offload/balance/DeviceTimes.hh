@@ -39,10 +39,21 @@ class DeviceTimes {
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
     const double off = known_ ? part - used(per_second) : 0;
-    const double wrong = std::abs(off) / part;
-    if (full && calm_ > hold_) hold_ = wrong < 0.1 ? std::min(2 * hold_, kMostHold) : kLeastHold;
-    if (wrong > kFar) hold_ = kLeastHold;
-    if (full) calm_ = 0;
+    // Where a sample is but a few jobs long, it is off by one or the other.
+    double jobs = 0;
+    for (size_t k = 0; k < times_.size(); ++k) jobs += seen.spread[k] * times_[k] * times_[k];
+    const double wrong = std::max(std::abs(off) - 2 * std::sqrt(jobs), 0.0) / part;
+    if (full && calm_ > hold_) {
+      // Was it as fast as it was known to be before?
+      const bool mistake = std::abs(part - used(per_second) / tried_) < 0.1 * part;
+      hold_ = mistake ? std::min(2 * hold_, kMostHold) : kLeastHold;
+    } else if (wrong > kFar) {
+      hold_ = kLeastHold;
+    }
+    if (full) {
+      calm_ = 0;
+      tried_ = 1;
+    }
     far_ = wrong > kFar ? far_ + (sure ? 2 : 1) : 0;
     if (!known_) {
       // All chains alike, and little is certain but the sum.
@@ -69,7 +80,9 @@ class DeviceTimes {
   void calm(bool idle) {
     calm_ += idle ? 3 : 1;
     if (calm_ <= hold_) return;
-    for (double& t : times_) t *= 1 - std::min(0.01 * (calm_ - hold_), 0.1);
+    const double less = 1 - std::min(0.01 * (calm_ - hold_), 0.1);
+    for (double& t : times_) t *= less;
+    tried_ *= less;
   }
   /// A job of this chain has shown that it cannot be more.
   void at_most(size_t chain, double seconds) { times_[chain] = std::min(times_[chain], seconds); }
@@ -103,7 +116,7 @@ class DeviceTimes {
   static constexpr double kFar = 0.25;
   static constexpr double kLeast = 0.1;  // of what a time was before
   static constexpr double kSure = 0.05, kBelievable = 1.5;
-  static constexpr int kLeastHold = 2, kMostHold = 64, kGuesses = 16;
+  static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16;
 
   void correct(const Seen& seen, double part) {
     const size_t n = times_.size();
@@ -111,17 +124,33 @@ class DeviceTimes {
     // Devices become slower and faster for all chains. What is known of their proportions holds.
     for (size_t k = 0; k < n; ++k)
       for (size_t j = 0; j < n; ++j) errors_[k * n + j] += (kDrift * times_[k]) * (kDrift * times_[j]);
-    std::vector<double> moves(n, 0.0);
-    double doubt = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
-    for (size_t k = 0; k < n; ++k) {
-      doubt += seen.spread[k] * times_[k] * times_[k];
-      for (size_t j = 0; j < n; ++j) moves[k] += errors_[k * n + j] * seen.per_second[j];
-      doubt += moves[k] * seen.per_second[k];
+    // No time may become less than a part of what it was. One that would is set to that, and the others take the rest.
+    double left = off;
+    std::vector<bool> least(n, false);
+    std::vector<double> moves(n);
+    double doubt = 0;
+    for (bool again = true; again;) {
+      again = false;
+      doubt = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
+      for (size_t k = 0; k < n; ++k) {
+        moves[k] = 0;
+        doubt += seen.spread[k] * times_[k] * times_[k];
+        for (size_t j = 0; j < n && !least[k]; ++j)
+          if (!least[j]) moves[k] += errors_[k * n + j] * seen.per_second[j];
+        doubt += moves[k] * seen.per_second[k];
+      }
+      for (size_t k = 0; k < n; ++k) {
+        if (least[k] || times_[k] + moves[k] * left / doubt >= kLeast * times_[k]) continue;
+        least[k] = again = true;
+        left += (1 - kLeast) * times_[k] * seen.per_second[k];
+        times_[k] *= kLeast;
+        // What the others take no longer says anything about it.
+        for (size_t j = 0; j < n; ++j)
+          if (j != k) errors_[k * n + j] = errors_[j * n + k] = 0;
+      }
     }
-    // No time may become less than nothing.
-    for (size_t k = 0; k < n; ++k) doubt = std::max(doubt, -moves[k] * off / ((1 - kLeast) * times_[k]));
     for (size_t k = 0; k < n; ++k) {
-      times_[k] += moves[k] * off / doubt;
+      times_[k] += moves[k] * left / doubt;
       for (size_t j = 0; j < n; ++j) errors_[k * n + j] -= moves[k] * moves[j] / doubt;
     }
   }
@@ -142,6 +171,7 @@ class DeviceTimes {
   std::vector<double> times_;
   std::vector<double> errors_;  ///< the covariance of their errors
   bool known_ = false;
+  double tried_ = 1;  ///< what calm() has made of the times
   int far_ = 0, calm_ = 0, hold_ = kLeastHold, guesses_ = 0;
 };
 

@@ -124,16 +124,17 @@ void Model::take(const WorkerSample& s) {
   const double per_second = arrived / seconds;
   w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
   w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
-  w.saturated = ratio(s.full_bursts, s.bursts) > 0.5 && busy > 0.9 * static_cast<double>(s.cycles);
+  // A worker that waits for its device does not take all that comes, either.
+  const bool backlogged = ratio(s.full_bursts, s.bursts) > 0.5;
+  w.saturated = backlogged && busy + static_cast<double>(s.waiting) > 0.9 * static_cast<double>(s.cycles);
   if (w.saturated) w.saturated_ns = now_;
   w.load = w.per_second * cpu_cost(w) / hz();
   if (w.saturated) w.load = std::max(w.load, 1.0);
   w.known |= arrived > 0;
   w.sampled_ns = now_;
   w.sample_s = seconds;
-  // A worker that waits for its device does not take all that comes, either.
   const bool idle = busy + static_cast<double>(s.waiting) < 0.8 * static_cast<double>(s.cycles);
-  w.judge.see(per_second, static_cast<double>(s.ns), now_, !idle && ratio(s.full_bursts, s.bursts) > 0.5);
+  w.judge.see(per_second, static_cast<double>(s.ns), now_, !idle && backlogged);
 }
 
 double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds) {

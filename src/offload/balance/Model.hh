@@ -129,10 +129,12 @@ class Model : public Balancer {
     double moved_ns = -1e18;  ///< when workers' shares of it last changed much
   };
 
-  static constexpr double kProbePart = 0.003;  // of the worker's cycles
-  static constexpr double kUnknownCost = 50;   // times that of the CPU, for a packet; but with its job no more than
-  static constexpr double kUnknownJob = 3e4;   // cycles
+  static constexpr double kProbePart = 0.003;    // of the worker's cycles
+  static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
+  static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
+  static constexpr double kUnknownJob = 3e4;     // cycles
   static constexpr double kUse = 0.92, kLeave = 0.75;
+  static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "headrace/real_clock.hh"
-#include "offload/balance/sanitize.hh"
 #include "offload/balance/trace.hh"
 
 namespace headrace::offload {
@@ -29,7 +28,7 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
       BalanceSetup own = setup;
       for (size_t i = 0; i < own.chains.size(); ++i) own.chains[i].balanced &= names[i] == names[k];
       balancer->set_setup(std::move(own));
-      loop->all_.push_back({names[k], std::move(balancer), std::vector<bool>(names.size()), {}, 0, {}});
+      loop->all_.push_back({names[k], std::move(balancer), std::vector<bool>(names.size()), {}, {}});
       one = loop->all_.end() - 1;
     }
     one->chains[k] = true;
@@ -79,7 +78,6 @@ void BalanceLoop::step(int64_t now) {
   BalanceDecision together;
   for (One& one : all_) {
     BalanceDecision decision;
-    std::vector<std::string> complaints;
     std::string threw;
     try {
       const std::lock_guard asking(asking_);
@@ -90,14 +88,9 @@ void BalanceLoop::step(int64_t now) {
       decision = one.last;
       threw = fmt::format("step() threw: {}", error.what());
     }
-    uint64_t wrong = balance::sanitize(decision, one.balancer->setup(), complaints);
-    if (!threw.empty()) {
-      ++wrong;
-      complaints.push_back(threw);
-    }
     const std::lock_guard guard(lock_);
-    one.corrected += wrong;
-    if (wrong > 0) one.complaints = std::move(complaints);
+    balance::sanitize(decision, one.balancer->setup(), one.corrections);
+    if (!threw.empty()) one.corrections.add(threw, fmt::format("decision {}", decisions_.load() + 1));
     if (&one == &all_.front()) note(sample, decision);
     if (together.workers.empty()) {
       together = decision;
@@ -176,8 +169,9 @@ std::string BalanceLoop::describe() const {
                                      : one.last.workers.empty() ? "no traffic yet"
                                                                 : "(the balancer gives no reason)");
     if (one.last.optimum_mpps > 0) text += fmt::format("optimum: {:.2f} Mpps by its model\n", one.last.optimum_mpps);
-    if (one.corrected > 0) text += fmt::format("corrected: {} values of its decisions\n", one.corrected);
-    for (const std::string& complaint : one.complaints) text += fmt::format("corrected: {}\n", complaint);
+    if (one.corrections.all() > 0)
+      text += fmt::format("corrected: {} values of its decisions\n", one.corrections.all());
+    for (const std::string& line : one.corrections.lines()) text += fmt::format("corrected: {}\n", line);
   }
   text += fmt::format("decisions: {}, the longest took {} us\n", decisions_.load(), longest_step_ns_ / 1000);
   for (size_t k = 0; k < setup_.chains.size(); ++k) {

@@ -16,6 +16,7 @@
 #include "headrace/balancer.hh"
 #include "headrace/error.hh"
 #include "offload/balance/link.hh"
+#include "offload/balance/sanitize.hh"
 
 namespace headrace::offload {
 
@@ -60,8 +61,7 @@ class BalanceLoop {
     std::unique_ptr<Balancer> balancer;
     std::vector<bool> chains;  // that are its
     BalanceDecision last;
-    uint64_t corrected = 0;
-    std::vector<std::string> complaints;
+    balance::Corrections corrections;
   };
   BalanceLoop() = default;
   void run();

@@ -42,7 +42,7 @@ void Model::make_plan() {
     } else {
       // Some of its cycles are left, or it would be hungry.
       groups[g].arrivals = std::max(1.02 * groups[g].weight, 1.0);
-      if (hungry > 0) groups[g].cycles *= kUse;
+      if (hungry > 0) groups[g].cycles *= kMostUsed;
     }
   }
   solve(groups);

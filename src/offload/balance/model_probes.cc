@@ -64,7 +64,10 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   const bool close = known && pair.cost.mean() < 2 * c;
   const double enough = settled && !close ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
-  const int packets = harmless(w, k, passed, std::min(std::max(n, 1.0), enough));
+  // Jobs of others wait for it.
+  const double each_ns = pair.packets_per_job > 0 ? pair.job_ns / pair.packets_per_job : 0;
+  const double most_here = devices_[d].in_use && each_ns > 0 ? std::max(kProbeNs / each_ns, 1.0) : 1e9;
+  const int packets = harmless(w, k, passed, std::min({std::max(n, 1.0), enough, most_here}));
   if (packets <= 0) return;
   decision.workers[chosen][k].probe = packets;
   decision.workers[chosen][k].probe_device = static_cast<int>(d);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -43,14 +44,14 @@ constexpr std::array<const char*, kMistakes> kTexts = {
 
 class Judge {
  public:
-  explicit Judge(const BalanceSetup& setup) : setup_(setup) {}
+  Judge(const BalanceSetup& setup, Corrections& corrections) : setup_(setup), corrections_(corrections) {}
 
   void at(size_t worker, size_t chain) {
     worker_ = worker;
     chain_ = chain;
   }
   void wrong(Mistake mistake) {
-    if (counts_[mistake]++ == 0) first_[mistake] = fmt::format("worker {}, chain {}", worker_, chain_);
+    corrections_.add(fmt::format("expected {}", kTexts[mistake]), fmt::format("worker {}, chain {}", worker_, chain_));
   }
   void clamp(int& value, int least, int most, Mistake mistake) {
     const int good = std::clamp(value, least, std::max(least, most));
@@ -95,27 +96,31 @@ class Judge {
       decision.probe_device = -1;
     }
   }
-  uint64_t report(std::vector<std::string>& complaints) const {
-    uint64_t all = 0;
-    for (size_t m = 0; m < kMistakes; ++m) {
-      if (counts_[m] == 0) continue;
-      all += counts_[m];
-      complaints.push_back(fmt::format("expected {} ({} times, first at {})", kTexts[m], counts_[m], first_[m]));
-    }
-    return all;
-  }
 
  private:
   const BalanceSetup& setup_;
   size_t worker_ = 0, chain_ = 0;
-  std::array<uint64_t, kMistakes> counts_{};
-  std::array<std::string, kMistakes> first_;
+  Corrections& corrections_;
 };
 
 }  // namespace
 
-uint64_t sanitize(BalanceDecision& decision, const BalanceSetup& setup, std::vector<std::string>& complaints) {
-  Judge judge(setup);
+void Corrections::add(const std::string& kind, const std::string& where) {
+  ++all_;
+  auto known = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.text == kind; });
+  if (known == kinds_.end()) known = kinds_.insert(known, {kind, where, 0});
+  ++known->count;
+}
+
+std::vector<std::string> Corrections::lines() const {
+  std::vector<std::string> lines;
+  for (const Kind& k : kinds_)
+    lines.push_back(fmt::format("{} ({} time{}, first at {})", k.text, k.count, k.count == 1 ? "" : "s", k.first));
+  return lines;
+}
+
+void sanitize(BalanceDecision& decision, const BalanceSetup& setup, Corrections& corrections) {
+  Judge judge(setup, corrections);
   const size_t workers = static_cast<size_t>(std::max(setup.workers, 0));
   if (decision.workers.size() != workers) {
     judge.at(decision.workers.size(), 0);
@@ -140,7 +145,6 @@ uint64_t sanitize(BalanceDecision& decision, const BalanceSetup& setup, std::vec
     judge.wrong(kOptimum);
     decision.optimum_mpps = 0;
   }
-  return judge.report(complaints);
 }
 
 }  // namespace headrace::balance

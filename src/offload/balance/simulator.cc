@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "offload/balance/follow.hh"
 #include "offload/balance/formulas.hh"
 #include "offload/balance/sanitize.hh"
 #include "offload/balance/trace.hh"
@@ -92,6 +93,7 @@ struct Job {
 struct Lane {
   Job open;
   int to_append = 0;
+  int parked = 0;  ///< of these, those that have found no place
   std::deque<Job> under_way;
   double share = 0;
   double carry = 0;  ///< parts of packets
@@ -104,9 +106,19 @@ struct ChainState {
   int on_cpu = 0;  ///< packets of the present burst that wait for the CPU
   bool probed = false;
   std::vector<Lane> lanes;
+  Lean lean;
   ChainSample sample;
   Delays delays;
 };
+
+/// Cycles to look whether a lane's oldest job is done.
+constexpr double kLook = 10;
+/// Jobs of one lane at one look, as in JobQueue.
+constexpr int kMostReleased = 8;
+/// To divide packets costs nothing here.
+constexpr double kDividing = 0;
+/// A worker that has nothing to do looks again after so many nanoseconds.
+constexpr double kLeastWait = 50;
 
 struct WorkerState {
   double now = 0;      ///< ns
@@ -116,6 +128,7 @@ struct WorkerState {
   double looked = 0;  ///< when the source was asked last
   double since = 0;   ///< and the time before
   double polled = 0;
+  bool look = false;  ///< for finished jobs, before anything else
   double next_ms = 1e6;
   double next_pause = 0;
   double sampled = 0;
@@ -247,7 +260,6 @@ class Simulation {
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
         Lane& lane = w.chains[k].lanes[d];
         if (lane.share <= 0 && lane.under_way.empty() && lane.open.packets == 0) continue;
-        constexpr double kLook = 10;
         if (!lane.under_way.empty()) work(w, kLook);
         // A job that is done has left the device, whether the worker has seen it or not.
         const bool starved = lane.under_way.empty() || lane.under_way.back().done <= w.now;
@@ -255,31 +267,34 @@ class Simulation {
         ++lane.ms_polls;
         lane.sample.starved += starved;
         lane.ms_starved += starved;
-        while (!lane.under_way.empty() && lane.under_way.front().done <= w.now && machine_->devices[d].well)
+        for (int n = 0; n < kMostReleased && !lane.under_way.empty() && lane.under_way.front().done <= w.now &&
+                        machine_->devices[d].well;
+             ++n)
           release(w, k, d);
         if (lane.open.packets == 0) continue;
         const ChainDecision& decision = decision_.workers[index(w)][k];
         const bool waited = w.now - lane.open.opened >= decision.max_wait_us * 1e3;
         if ((lane.open.packets >= decision.job || waited) && has_place(w, k, d)) submit(w, k, d);
       }
+    w.look = false;
   }
 
   void follow(WorkerState& w) {
     const double ms = (w.now - (w.next_ms - 1e6)) / 1e6;
     w.next_ms = w.now + 1e6;
+    const double waiting = static_cast<double>(w.sample.waiting) / (machine_->ghz * std::max(w.now - w.sampled, 1.0));
     for (size_t k = 0; k < w.chains.size(); ++k) {
-      double sum = 0;
-      for (const Lane& lane : w.chains[k].lanes) sum += lane.share;
-      for (Lane& lane : w.chains[k].lanes) {
-        if (decision_.workers[index(w)][k].follow && lane.share > 0) {
-          const double others = sum - lane.share;
-          lane.share =
-              follow_share(lane.share, ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), ms);
-          lane.share = std::clamp(1 - others, 0.0, lane.share);
-          sum = others + lane.share;
-        }
+      ChainState& chain = w.chains[k];
+      shares_.clear();
+      seen_.clear();
+      for (Lane& lane : chain.lanes) {
+        shares_.push_back(lane.share);
+        seen_.push_back({ratio(lane.ms_full, lane.ms_for), ratio(lane.ms_starved, lane.ms_polls), waiting});
         lane.ms_for = lane.ms_full = lane.ms_polls = lane.ms_starved = 0;
       }
+      if (!decision_.workers[index(w)][k].follow) continue;
+      follow_shares(shares_, seen_, chain.lean, kDividing, ms);
+      for (size_t d = 0; d < shares_.size(); ++d) chain.lanes[d].share = shares_[d];
     }
   }
 
@@ -290,18 +305,20 @@ class Simulation {
       w.next_pause = pause_after(w.now);
     }
     if (w.now >= w.next_ms) follow(w);
-    poll(w);
+    if (w.look) poll(w);
     for (size_t k = 0; k < w.chains.size(); ++k)
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d)
         if (w.chains[k].lanes[d].to_append != 0) return append(w, k, d);
     for (size_t k = 0; k < w.chains.size(); ++k)
       if (w.chains[k].on_cpu != 0) return slice(w, k);
+    poll(w);
     receive_into_ring(w);
     w.since = w.looked;
     w.looked = w.now;
     const int n = std::min(static_cast<int>(w.ring), machine_->burst);
     if (n == 0) return idle(w);
     w.ring -= n;
+    received_ += n;
     ++w.sample.bursts;
     w.sample.full_bursts += n == machine_->burst;
     work(w, machine_->outside * n);
@@ -341,12 +358,24 @@ class Simulation {
   void append(WorkerState& w, size_t k, size_t d) {
     Lane& lane = w.chains[k].lanes[d];
     const int job = decision_.workers[index(w)][k].job;
+    if (lane.open.packets >= job && has_place(w, k, d)) submit(w, k, d);
     if (lane.open.packets >= job) {
-      // The job is full and waits for a place. One slice runs on the CPU; then there may be one.
-      const int n = std::min(lane.to_append, decision_.workers[index(w)][k].slice);
-      w.chains[k].on_cpu += n;
+      const bool waits = is_everything(lane.share) && machine_->devices[d].well;
+      const int n =
+          waits ? lane.to_append - lane.parked : std::min(lane.to_append, decision_.workers[index(w)][k].slice);
       lane.sample.full += static_cast<uint64_t>(n);
       lane.ms_full += static_cast<uint64_t>(n);
+      if (waits) {
+        // All goes to this device: packets and their source wait for a place.
+        lane.parked = lane.to_append;
+        const double next = std::max(lane.under_way.front().done, w.now + kLeastWait);
+        w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
+        w.now = next;
+        w.look = true;
+        return;
+      }
+      // The job is full and waits for a place. One slice runs on the CPU; then there may be one.
+      w.chains[k].on_cpu += n;
       lane.to_append -= n;
       return slice(w, k);
     }
@@ -358,7 +387,9 @@ class Simulation {
     lane.open.last = w.since;
     lane.open.packets += n;
     lane.to_append -= n;
+    lane.parked = std::min(lane.parked, lane.to_append);
     work(w, machine_->chains[k].device[d] * 0.5 * n);
+    if (lane.open.packets >= job && has_place(w, k, d)) submit(w, k, d);
   }
 
   void slice(WorkerState& w, size_t k) {
@@ -372,6 +403,7 @@ class Simulation {
     chain.sample.cpu.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
     chain.delays.add(w.now - w.since, packets);
     done_ += n;
+    w.look = true;
   }
 
   void idle(WorkerState& w) {
@@ -383,14 +415,25 @@ class Simulation {
         Lane& lane = w.chains[k].lanes[d];
         // Nothing more comes soon, and the device has nothing to do.
         if (lane.open.packets != 0 && lane.under_way.empty() && has_place(w, k, d)) submit(w, k, d);
-        if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + 50));
+        if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + kLeastWait));
         waiting |= !lane.under_way.empty();
       }
     // Until some packets are there: looking for each of them would take most of the simulation's time.
     const double rate = arrivals(*machine_, index(w)) * 1e-9;
-    next = std::min(next, w.now + std::max((32.01 - w.ring) / rate, 50.0));
+    next = std::min(next, w.now + std::max((32.01 - w.ring) / rate, kLeastWait));
     if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
     w.now = next;
+  }
+
+  static void see_costs(ChainState& chain) {
+    const ChainSample& s = chain.sample;
+    chain.lean.see_cpu(static_cast<double>(s.cpu.cycles), static_cast<double>(s.cpu.timed));
+    double cycles = 0, packets = 0;
+    for (const DeviceSample& d : s.devices) {
+      cycles += static_cast<double>(d.cycles);
+      packets += static_cast<double>(d.timed);
+    }
+    chain.lean.see_devices(cycles, packets);
   }
 
   void step(double at) {
@@ -418,6 +461,7 @@ class Simulation {
           chain.sample.devices[d] = chain.lanes[d].sample;
           chain.lanes[d].sample = DeviceSample();
         }
+        see_costs(chain);
         chain.sample.delays = chain.delays.all();
         chain.sample.delay_p50_ns = static_cast<uint64_t>(chain.delays.quantile(0.5));
         chain.sample.delay_p99_ns = static_cast<uint64_t>(chain.delays.quantile(0.99));
@@ -440,8 +484,8 @@ class Simulation {
     BalanceDecision decision = balancer_.step(sample);
     spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
     if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
-    std::vector<std::string> complaints;
-    result_.complaints += sanitize(decision, setup_, complaints);
+    sanitize(decision, setup_, corrections_);
+    result_.complaints = corrections_.all();
     decision_ = std::move(decision);
     ++number_;
     for (size_t i = 0; i < workers_.size(); ++i)
@@ -452,13 +496,14 @@ class Simulation {
     const double seconds = (at - last_at_) * 1e-9;
     last_at_ = at;
     seen.at_s = at * 1e-9;
-    seen.mpps = done_ / seconds * 1e-6;
+    // Packets leave in whole jobs, of which one more or less is much of what a slow machine does in a step.
+    seen.mpps = received_ / seconds * 1e-6;
     seen.share = done_ > 0 ? done_on_devices_ / done_ : 0;
     seen.p99_us = all.quantile(0.99) * 1e-3;
     seen.worker_cycles = busy / seconds;
     seen.why = decision_.why;
     result_.steps.push_back(std::move(seen));
-    done_ = done_on_devices_ = 0;
+    received_ = done_ = done_on_devices_ = 0;
   }
 
   /// The mean rate of the steps [i, i + n).
@@ -499,8 +544,10 @@ class Simulation {
     const size_t n = std::min(window(50), end - settled);
     double lowest = 1e30, highest = 0;
     for (size_t i = settled; i + n <= end; ++i) {
-      lowest = std::min(lowest, mean(i, n));
-      highest = std::max(highest, mean(i, n));
+      // What was left over from before makes the rate higher than what arrives for some time.
+      const double rate = std::min(mean(i, n), phase.optimum_mpps);
+      lowest = std::min(lowest, rate);
+      highest = std::max(highest, rate);
     }
     phase.cycling = phase.optimum_mpps > 0 ? (highest - lowest) / phase.optimum_mpps : 0;
     for (const Machine::Chain& chain : m.chains)
@@ -535,9 +582,12 @@ class Simulation {
   BalanceDecision decision_;
   uint64_t number_ = 0;
   std::vector<WorkerState> workers_;
-  std::vector<double> free_;  ///< by device: when it has done what was submitted
+  Corrections corrections_;
+  std::vector<double> shares_;  ///< of follow()
+  std::vector<Followed> seen_;  ///< likewise
+  std::vector<double> free_;    ///< by device: when it has done what was submitted
   std::vector<WorkerSample> late_;
-  double done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
+  double received_ = 0, done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
   Simulated result_;
 };
 
@@ -556,8 +606,10 @@ double Machine::optimum() const {
       use.packets = chains[k].part;
       use.cpu = chains[k].cpu;
       for (size_t d = 0; d < devices.size(); ++d) {
+        // Each burst has a look at each device in use: at the least, if all of the chain's packets go to one.
+        const double looks = chains[k].part > 0 ? kLook / (burst * chains[k].part) : 0;
         use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job +
-                             devices[d].steal_cycles);
+                             devices[d].steal_cycles + looks);
         use.device_ns.push_back(devices[d].well ? device_ns(*this, k, d) : 1e12);
       }
     }

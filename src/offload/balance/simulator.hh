@@ -57,7 +57,7 @@ struct Machine {
   double late = 0.01;     ///< likewise; they come with the next step
   double pause_ms = 0;    ///< a worker stands still this long
   double pauses = 0;      ///< times in a second, by worker
-  double step_ms = 10;    ///< between decisions
+  double step_ms = 5;     ///< between decisions, as in BalanceLoop
 
   /// The most packets a second, of all workers.
   double optimum() const;
@@ -77,7 +77,7 @@ std::vector<Phase> read_machine(std::string_view text, std::string& error);
 /// What the simulation saw in one step.
 struct SimulatedStep {
   double at_s = 0;           ///< its end
-  double mpps = 0;           ///< packets done
+  double mpps = 0;           ///< packets that workers received
   double p99_us = 0;         ///< of the time in the router, of the chain where it is longest as a part of its bound
   double share = 0;          ///< part of the packets that devices did
   double worst_us = 0;       ///< p99 of the chain with a bound, 0: none has one

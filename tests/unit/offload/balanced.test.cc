@@ -131,8 +131,9 @@ TEST_F(OffloadBalanced, ATraceReplays) {
       again->set_setup(head->setup);
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       BalanceDecision decision = again->step(*sample);
-      std::vector<std::string> complaints;
-      EXPECT_EQ(balance::sanitize(decision, again->setup(), complaints), 0u);
+      balance::Corrections corrections;
+      balance::sanitize(decision, again->setup(), corrections);
+      EXPECT_EQ(corrections.all(), 0u);
       decided = balance::trace_line(decision);
     } else {
       EXPECT_EQ(text, decided);

@@ -47,13 +47,14 @@ void expect_sane(const BalanceDecision& decision, const BalanceSetup& setup) {
 TEST(BalanceSanitize, LeavesGoodDecisionsAlone) {
   const BalanceSetup setup = two_by_two();
   BalanceDecision d = good(setup);
-  std::vector<std::string> complaints;
-  EXPECT_EQ(sanitize(d, setup, complaints), 0u);
-  EXPECT_TRUE(complaints.empty());
+  Corrections corrections;
+  sanitize(d, setup, corrections);
+  EXPECT_TRUE(corrections.lines().empty());
   EXPECT_EQ(d.workers[1][1].shares, (std::vector<double>{0.5, 0.25}));
   // Three tenths, added in an order that rounds up.
   d.workers[0][0].shares = {0.7, 0.3 + 1e-16};
-  EXPECT_EQ(sanitize(d, setup, complaints), 0u);
+  sanitize(d, setup, corrections);
+  EXPECT_EQ(corrections.all(), 0u);
 }
 
 TEST(BalanceSanitize, NamesAndCountsEachMistake) {
@@ -69,11 +70,18 @@ TEST(BalanceSanitize, NamesAndCountsEachMistake) {
   d.workers[1][1].max_wait_us = -1;
   d.workers[1][1].probe_device = 2;
   d.optimum_mpps = std::numeric_limits<double>::infinity();
-  std::vector<std::string> complaints;
-  EXPECT_EQ(sanitize(d, setup, complaints), 11u);
+  Corrections corrections;
+  BalanceDecision again = d;
+  sanitize(d, setup, corrections);
   expect_sane(d, setup);
-  EXPECT_EQ(complaints.size(), 10u);
-  EXPECT_EQ(complaints[0], "expected as many shares as there are devices (1 times, first at worker 1, chain 0)");
+  EXPECT_EQ(corrections.all(), 11u);
+  EXPECT_EQ(corrections.lines().size(), 10u);
+  EXPECT_EQ(corrections.lines()[0], "expected a share that is a number (1 time, first at worker 0, chain 0)");
+  // Those of the next decision are added, in the sum and by kind.
+  sanitize(again, setup, corrections);
+  EXPECT_EQ(corrections.all(), 22u);
+  EXPECT_EQ(corrections.lines().size(), 10u);
+  EXPECT_EQ(corrections.lines()[0], "expected a share that is a number (2 times, first at worker 0, chain 0)");
   EXPECT_DOUBLE_EQ(d.workers[0][1].shares[0], 0.5);
 }
 
@@ -81,9 +89,10 @@ TEST(BalanceSanitize, FillsWhatIsMissing) {
   const BalanceSetup setup = two_by_two();
   for (BalanceDecision d :
        {BalanceDecision(), BalanceDecision{{{}, {}, {}}, "", 0}, BalanceDecision{{{ChainDecision()}}, "", 0}}) {
-    std::vector<std::string> complaints;
-    EXPECT_GT(sanitize(d, setup, complaints), 0u);
-    EXPECT_FALSE(complaints.empty());
+    Corrections corrections;
+    sanitize(d, setup, corrections);
+    EXPECT_GT(corrections.all(), 0u);
+    EXPECT_FALSE(corrections.lines().empty());
     expect_sane(d, setup);
   }
 }

@@ -44,17 +44,20 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnEveryMachine) {
     const std::vector<Phase> phases = machine_file(file.path());
     if (phases.empty()) continue;
     ++machines;
-    const auto model = balancer_of("Model");
-    const Simulated r = simulate(phases, *model, phases.back().at_s + 0.4, 1);
-    EXPECT_EQ(r.complaints, 0u);
-    ASSERT_EQ(r.phases.size(), phases.size());
-    for (const SimulatedPhase& p : r.phases) {
-      const std::string where = fmt::format("{} from {} s: {}", phases[0].machine.name, p.at_s, p.why);
-      EXPECT_GE(share_of_optimum(p), 0.98) << where;
-      EXPECT_TRUE(p.at_95_ms >= 0 && p.at_95_ms <= 100) << where << ": 0.95 after " << p.at_95_ms << " ms";
-      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << where << ": 0.98 after " << p.at_98_ms << " ms";
-      EXPECT_LE(p.cycling, 0.02) << where;
-      EXPECT_LE(p.over_bound, 0.02) << where;
+    for (const uint64_t noise : {1u, 2u, 3u}) {
+      const auto model = balancer_of("Model");
+      const Simulated r = simulate(phases, *model, phases.back().at_s + 0.4, noise);
+      EXPECT_EQ(r.complaints, 0u);
+      ASSERT_EQ(r.phases.size(), phases.size());
+      for (const SimulatedPhase& p : r.phases) {
+        const std::string where =
+            fmt::format("{}, noise {} from {} s: {}", phases[0].machine.name, noise, p.at_s, p.why);
+        EXPECT_GE(share_of_optimum(p), 0.98) << where;
+        EXPECT_TRUE(p.at_95_ms >= 0 && p.at_95_ms <= 100) << where << ": 0.95 after " << p.at_95_ms << " ms";
+        EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << where << ": 0.98 after " << p.at_98_ms << " ms";
+        EXPECT_LE(p.cycling, 0.02) << where;
+        EXPECT_LE(p.over_bound, 0.02) << where;
+      }
     }
   }
   EXPECT_GE(machines, 13);
@@ -69,41 +72,110 @@ constexpr uint64_t kMachines = 1000;
 
 /// How many of the random machines' phases are as they should be.
 struct Score {
-  int phases = 0, near = 0, quick = 0, steady = 0;
+  int phases = 0, near = 0, soon_95 = 0, soon_98 = 0, steady = 0;
   std::string worst;
   double least = 2;
 };
 
 TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
+  const bool few = kMachines < 1000;
   // [several devices or chains]
   Score scores[2];
-  for (uint64_t seed = 1; seed <= kMachines; ++seed) {
+  for (uint64_t i = 1; i <= kMachines + kMachines / 4; ++i) {
+    // Every fourth machine a second time, with other noise.
+    const uint64_t seed = i <= kMachines ? i : 4 * (i - kMachines), noise = i <= kMachines ? seed : 100000 + seed;
     const std::vector<Phase> phases = random_machine(seed, 0.4);
     const auto model = balancer_of("Model");
-    const Simulated r = simulate(phases, *model, 0.8, seed);
+    const Simulated r = simulate(phases, *model, 0.8, noise);
     EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1];
     for (const SimulatedPhase& p : r.phases) {
       ++score.phases;
       score.near += share_of_optimum(p) >= 0.98;
-      score.quick += p.at_95_ms >= 0 && p.at_95_ms <= 100;
+      score.soon_95 += p.at_95_ms >= 0 && p.at_95_ms <= 100;
+      score.soon_98 += p.at_98_ms >= 0 && p.at_98_ms <= 100;
       score.steady += p.cycling <= 0.02;
       if (share_of_optimum(p) >= score.least) continue;
       score.least = share_of_optimum(p);
-      score.worst = fmt::format("seed {} from {} s: {:.3f}, {}", seed, p.at_s, score.least, p.why);
+      score.worst = fmt::format("machine {}, noise {} from {} s: {:.3f}, {}", seed, noise, p.at_s, score.least, p.why);
     }
   }
   for (const Score& s : scores) {
     const auto part = [&](int n) { return static_cast<double>(n) / s.phases; };
     const bool one = &s == scores;
-    fmt::print("{}: {} phases, {:.3f} at 0.98, {:.3f} at 0.95 within 100 ms, {:.3f} without cycling; worst: {}\n",
-               one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.quick),
-               part(s.steady), s.worst);
-    // Of the few machines in the build with sanitizers, two phases more or less are 5 %.
-    const double some = kMachines < 1000 ? 0.05 : 0;
-    EXPECT_GE(part(s.near), one ? 0.99 : 0.985 - some);
-    EXPECT_GE(part(s.quick), one ? 0.99 : 0.985 - some);
-    EXPECT_GE(part(s.steady), one ? 0.99 : 0.96 - some);
+    fmt::print(
+        "{}: {} phases, {:.4f} at 0.98, {:.4f} at 0.95 and {:.4f} at 0.98 within 100 ms, {:.4f} without cycling; "
+        "worst: {}\n",
+        one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.soon_95),
+        part(s.soon_98), part(s.steady), s.worst);
+    // Of the few machines in the build with sanitizers, one phase is half a percent and more.
+    const double some = few ? 0.02 : 0;
+    EXPECT_GE(part(s.near), (one ? 0.999 : 0.995) - some);
+    EXPECT_GE(part(s.soon_95), (one ? 0.999 : 0.993) - some);
+    EXPECT_GE(part(s.soon_98), (one ? 0.997 : 0.982) - some);
+    EXPECT_GE(part(s.steady), (one ? 0.998 : 0.99) - some);
+    EXPECT_GE(s.least, one ? 0.975 : 0.85) << s.worst;
+  }
+}
+
+TEST(BalanceSimulator, MachinesThatWereMissed) {
+  // Each for one reason: a clamped time that blocked the others, two devices of which one was full and the other
+  // starved, jobs that came back in ever longer bursts, a worker that needed what another one had.
+  for (const uint64_t seed : {81u, 306u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u})
+    for (const uint64_t noise : {1u, 2u, 3u}) {
+      const auto model = balancer_of("Model");
+      const Simulated r = simulate(random_machine(seed, 0.4), *model, 0.8, noise);
+      for (const SimulatedPhase& p : r.phases) {
+        const std::string where = fmt::format("machine {}, noise {} from {} s: {}", seed, noise, p.at_s, p.why);
+        EXPECT_GE(share_of_optimum(p), 0.98) << where;
+        EXPECT_TRUE(p.at_95_ms >= 0 && p.at_95_ms <= 100) << where << ": 0.95 after " << p.at_95_ms << " ms";
+        EXPECT_LE(p.cycling, 0.02) << where;
+      }
+    }
+}
+
+/// One share for each chain, the same all the time.
+class Shares : public Balancer {
+ public:
+  explicit Shares(std::vector<double> shares) : shares_(std::move(shares)) {}
+  BalanceDecision step(const BalanceSample&) override {
+    BalanceDecision d = everything_on_cpu();
+    for (auto& worker : d.workers)
+      for (size_t k = 0; k < worker.size(); ++k) {
+        worker[k].shares[0] = shares_[k];
+        worker[k].slice = 16;
+      }
+    return d;
+  }
+
+ private:
+  std::vector<double> shares_;
+};
+
+TEST(BalanceSimulator, TwoChainsAreAsGoodAsTheBestOfAGrid) {
+  const std::vector<Phase> phases = machine("two-chains");
+  double best = 0;
+  for (int i = 0; i <= 10; ++i)
+    for (int j = 0; j <= 10; ++j) {
+      Shares fixed({0.1 * i, 0.1 * j});
+      best = std::max(best, simulate(phases, fixed, 0.05, 1).phases[0].mpps);
+    }
+  const auto model = balancer_of("Model");
+  const SimulatedPhase p = simulate(phases, *model, 0.4, 1).phases[0];
+  EXPECT_GT(best, 0.9 * p.optimum_mpps);
+  EXPECT_GE(p.mpps, 0.98 * best);
+}
+
+TEST(BalanceSimulator, AWorkerWithTenTimesTheLoadOfTheOthers) {
+  const std::vector<Phase> phases = machine("elephant");
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(phases, *model, 0.4, noise);
+    EXPECT_GE(share_of_optimum(r.phases[0]), 0.98);
+    // Only that one needs the device.
+    const double elephant = phases[0].machine.mpps[0] / (phases[0].machine.mpps[0] + 7 * phases[0].machine.mpps[1]);
+    EXPECT_LE(r.phases[0].share, elephant + 0.01);
+    EXPECT_GT(r.phases[0].share, 0.5 * elephant);
   }
 }
 
@@ -201,6 +273,8 @@ TEST(BalanceSimulator, TrafficThatBecomesDearerIsNoFaultOfTheDevice) {
   std::vector<Phase> phases = machine("h100-ids");
   phases.resize(1);
   bool doubted = false;
+  // With steps of 10 ms, in which the rate falls before the new costs are known.
+  phases[0].machine.step_ms = 10;
   for (const double at : {0.02, 0.03, 0.04, 0.05, 0.06, 0.08}) {
     std::vector<Phase> two{phases[0], {at, phases[0].machine}};
     two[1].machine.outside *= 4;
@@ -228,8 +302,9 @@ TEST(BalanceSimulator, BoundsAreHeldAtEveryLoad) {
       const auto model = balancer_of("Model");
       const SimulatedPhase p = simulate(phases, *model, 0.3, 1).phases[0];
       EXPECT_LE(p.over_bound, 0.05) << bound << " us at " << load << ": " << p.p99_us << " us, " << p.why;
-      // The optimum is that of full jobs. Those that 50 us leave room for cost workers a third more.
-      const double least = bound < 100 && load > 0.7 ? 0.8 : 0.98;
+      // The optimum is that of full jobs. Those that 50 us leave room for cost workers a third more, so that more than
+      // 0.9 of it is beyond what they can do.
+      const double least = bound >= 100 || load <= 0.7 ? 0.98 : load <= 0.9 ? 0.8 : 0;
       EXPECT_GE(share_of_optimum(p), least) << bound << " us at " << load << ": " << p.why;
     }
 }

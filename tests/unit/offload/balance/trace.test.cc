@@ -79,7 +79,7 @@ TEST(BalanceTrace, EveryBalancerReplaysByteForByte) {
     const auto balancer = make_balancer(name, error);
     ASSERT_TRUE(balancer) << error;
     const std::vector<std::string> trace = simulate(phases, *balancer, 0.3, 1, name).trace;
-    ASSERT_EQ(trace.size(), 1 + 2 * 30u);
+    ASSERT_EQ(trace.size(), 1 + 2 * 60u);
 
     TraceReader reader;
     std::unique_ptr<Balancer> again;
