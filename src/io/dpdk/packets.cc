@@ -81,6 +81,9 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
   for (int i = 0; i < n && i < kAhead; ++i) prefetch(i);
   const rte_mempool* const mempool = packet_mempool();
   const uint64_t address = address_.load(std::memory_order_relaxed);
+  // Not in `result`, where each packet would wait for the counts of the one before to come back from memory.
+  int packets = 0;
+  uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
     if (i + kAhead < n) prefetch(i + kAhead);
     rte_mbuf* m = burst[i];
@@ -103,10 +106,12 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
     p->set_mac_header();
     p->set_packet_type(type_of(p->data(), address));
     if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
-    if (bad) bad[result.packets] = found_wrong(flags);
-    result.bytes += p->length();
-    out[result.packets++] = p;
+    if (bad) bad[packets] = found_wrong(flags);
+    bytes += p->length();
+    out[packets++] = p;
   }
+  result.packets = packets;
+  result.bytes = bytes;
   return result;
 }
 
@@ -187,10 +192,10 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   const PacketPool& pool = PacketPool::instance();
   const rte_mempool* const mempool = packet_mempool();
   void* mbufs[kMostInBurst];
-  uint32_t lengths[kMostInBurst];
   int ready = 0;
+  uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
-    lengths[ready] = packets[i]->length();
+    const uint32_t length = packets[i]->length();
     void* m = prepare(packets[i], pool, mempool);
     if (!m) [[unlikely]] {
       packets[i]->kill();
@@ -198,6 +203,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
       continue;
     }
     if (checksums) set_checksums(m);
+    bytes += length;
     mbufs[ready++] = m;
   }
 
@@ -213,14 +219,15 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
   if (queue.waiting()) flush(queue_id);
 
-  for (int i = 0; i < taken; ++i) result.bytes += lengths[i];
   result.packets = taken;
   for (int i = taken; i < ready; ++i) {
+    bytes -= static_cast<rte_mbuf*>(mbufs[i])->pkt_len;
     if (Packet* p = unprepare(static_cast<rte_mbuf*>(mbufs[i])))
       packets[result.left++] = p;
     else
       ++result.unfit;
   }
+  result.bytes = bytes;
   return result;
 }
 
