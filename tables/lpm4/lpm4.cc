@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kGroupSize = 256;
 /// 16-bit entries hold 15 bits of next hop plus one, or of group.
 constexpr uint32_t kNarrowLimit = 32767;
+/// Next hops plus one that a byte of `answers` holds are below this.
+constexpr uint32_t kAnswerLimit = Lpm4Generation::kAsk;
 
 template <typename Entry>
 constexpr Entry kGroupFlag = static_cast<Entry>(Entry{1} << (8 * sizeof(Entry) - 1));
@@ -33,13 +35,16 @@ uint32_t clean(uint32_t prefix, int length) { return prefix & Lpm4Rules::mask_of
 
 /// A generation and the memory that it points to.
 struct Lpm4::Table {
-  Table(bool wide, uint32_t capacity)
+  /// \param has_answers it has the array `answers`
+  Table(bool wide, uint32_t capacity, bool has_answers)
       : first(kBlocks * entry_size(wide)),
         groups(size_t{capacity} * kGroupSize * entry_size(wide)),
+        answers(has_answers ? kBlocks : 0),
         group_capacity(capacity),
         first_changes(first.bytes()),
         group_changes(groups.bytes()),
-        generation{first.data(), groups.data(), wide ? 1u : 0u} {}
+        answer_changes(answers.bytes()),
+        generation{first.data(), groups.data(), answers.data(), wide ? 1u : 0u} {}
 
   static size_t entry_size(bool wide) { return wide ? sizeof(uint32_t) : sizeof(uint16_t); }
 
@@ -52,12 +57,35 @@ struct Lpm4::Table {
     return reinterpret_cast<Entry*>(groups.data()) + size_t{group} * kGroupSize;
   }
 
+  template <typename Entry>
+  static uint8_t answer_of(Entry entry) {
+    return static_cast<uint8_t>(std::min<uint32_t>(entry, Lpm4Generation::kAsk));
+  }
+  /// Replaces an entry of the first level, and then what is in front of it: who is told to ask finds the new entry.
+  template <typename Entry>
+  void store_first(size_t block, Entry entry) {
+    __atomic_store_n(&first_as<Entry>()[block], entry, __ATOMIC_RELEASE);
+    if (answers.size() > 0) __atomic_store_n(&answers[block], answer_of(entry), __ATOMIC_RELEASE);
+  }
+  /// The same for many entries, before there are readers.
+  template <typename Entry>
+  void fill_first(size_t block, size_t count, Entry entry) {
+    std::fill_n(&first_as<Entry>()[block], count, entry);
+    if (answers.size() > 0) std::fill_n(&answers[block], count, answer_of(entry));
+  }
+  /// Readers no longer use `answers`. It stays as right as the rest, for those that are in it.
+  void leave_answers() {
+    __atomic_store_n(&generation.answers, static_cast<const uint8_t*>(nullptr), __ATOMIC_RELAXED);
+  }
+
   HugeArray<std::byte> first;
   HugeArray<std::byte> groups;
+  HugeArray<uint8_t> answers;
   /// Notes that entries of the first level, or of a group, have changed.
   template <typename Entry>
   void first_changed(size_t begin, size_t end) {
     first_changes.mark(begin * sizeof(Entry), end * sizeof(Entry));
+    if (answers.size() > 0) answer_changes.mark(begin, end);
   }
   template <typename Entry>
   void group_changed(uint32_t group) {
@@ -65,11 +93,11 @@ struct Lpm4::Table {
   }
 
   uint32_t group_capacity;
-  ChangedPages first_changes, group_changes;
+  ChangedPages first_changes, group_changes, answer_changes;
   Lpm4Generation generation;
 };
 
-Lpm4::Lpm4() : table_(std::make_unique<Table>(false, kNarrowLimit)), current_(&table_->generation) {}
+Lpm4::Lpm4() : table_(std::make_unique<Table>(false, kNarrowLimit, true)), current_(&table_->generation) {}
 
 Lpm4::~Lpm4() { discard(std::move(table_)); }
 
@@ -133,9 +161,10 @@ std::vector<Lpm4::Route> Lpm4::routes() const {
 }
 
 size_t Lpm4::memory_bytes() const {
-  return table_->first.bytes() + size_t{books_.groups_made} * kGroupSize * Table::entry_size(wide()) +
-         books_.block_depth.bytes() + books_.group_depth.capacity() +
-         books_.group_routes.capacity() * sizeof(books_.group_routes[0]) + rules_.bytes();
+  return table_->first.bytes() + table_->answers.bytes() +
+         size_t{books_.groups_made} * kGroupSize * Table::entry_size(wide()) + books_.block_depth.bytes() +
+         books_.group_depth.capacity() + books_.group_routes.capacity() * sizeof(books_.group_routes[0]) +
+         rules_.bytes();
 }
 
 std::optional<uint32_t> Lpm4::group_of(uint32_t block) const {
@@ -150,6 +179,7 @@ std::optional<uint32_t> Lpm4::group_of(uint32_t block) const {
 }
 
 void Lpm4::make_room_for(uint32_t next_hop) {
+  if (next_hop + 1 >= kAnswerLimit) table_->leave_answers();
   if (!wide() && next_hop >= kNarrowLimit) enlarge();
 }
 
@@ -206,7 +236,7 @@ void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
     if (first[block] & kGroupFlag<Entry>) {
       paint_group(first[block] ^ kGroupFlag<Entry>, 0, kGroupSize);
     } else {
-      store_shared(first[block], static_cast<Entry>(value));
+      table_->store_first(block, static_cast<Entry>(value));
     }
   }
 }
@@ -214,11 +244,11 @@ void Lpm4::paint(uint32_t prefix, int length, uint32_t value, int depth) {
 /// Makes `block`, which has an answer of its own, lead to `group`.
 template <typename Entry>
 void Lpm4::open_group(uint32_t block, uint32_t group) {
-  Entry& entry = table_->first_as<Entry>()[block];
+  const Entry entry = table_->first_as<Entry>()[block];
   Entry* const entries = table_->group_as<Entry>(group);
   for (uint32_t i = 0; i < kGroupSize; ++i) store_shared(entries[i], entry);
   std::memset(&books_.group_depth[size_t{group} * kGroupSize], books_.block_depth[block], kGroupSize);
-  __atomic_store_n(&entry, static_cast<Entry>(kGroupFlag<Entry> | group), __ATOMIC_RELEASE);
+  table_->store_first(block, static_cast<Entry>(kGroupFlag<Entry> | group));
   table_->group_changed<Entry>(group);
   table_->first_changed<Entry>(block, size_t{block} + 1);
 }
@@ -226,9 +256,8 @@ void Lpm4::open_group(uint32_t block, uint32_t group) {
 /// Undoes open_group() once all addresses of the block have the same answer.
 template <typename Entry>
 void Lpm4::close_group(uint32_t block) {
-  Entry& entry = table_->first_as<Entry>()[block];
-  const uint32_t group = entry ^ kGroupFlag<Entry>;
-  store_shared(entry, table_->group_as<Entry>(group)[0]);
+  const uint32_t group = table_->first_as<Entry>()[block] ^ kGroupFlag<Entry>;
+  table_->store_first(block, table_->group_as<Entry>(group)[0]);
   table_->first_changed<Entry>(block, size_t{block} + 1);
   books_.resting.push_back({rcu::start_grace(), group});
 }
@@ -286,7 +315,8 @@ bool Lpm4::build(std::span<const Route> routes) {
   }
 
   const bool is_wide = largest_next_hop >= kNarrowLimit || groups > kNarrowLimit;
-  auto table = std::make_unique<Table>(is_wide, is_wide ? wide_capacity(groups) : kNarrowLimit);
+  auto table = std::make_unique<Table>(is_wide, is_wide ? wide_capacity(groups) : kNarrowLimit,
+                                       largest_next_hop + 1 < kAnswerLimit);
   Books books;
   books.group_depth.reserve(size_t{groups} * kGroupSize);
   books.group_routes.reserve(groups);
@@ -316,7 +346,7 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
     const uint32_t block = route.prefix >> 8;
     if (route.length <= 24) {
       const size_t blocks = size_t{1} << (24 - route.length);
-      std::fill_n(&first[block], blocks, value);
+      table.fill_first(block, blocks, value);
       std::fill_n(&books.block_depth[block], blocks, static_cast<uint8_t>(route.length));
       continue;
     }
@@ -324,7 +354,7 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
       const uint32_t group = books.make_group();
       std::fill_n(table.group_as<Entry>(group), kGroupSize, first[block]);
       std::fill_n(&books.group_depth[size_t{group} * kGroupSize], kGroupSize, books.block_depth[block]);
-      first[block] = static_cast<Entry>(kGroupFlag<Entry> | group);
+      table.fill_first(block, 1, static_cast<Entry>(kGroupFlag<Entry> | group));
     }
     const uint32_t group = first[block] ^ kGroupFlag<Entry>;
     const size_t addresses = size_t{1} << (32 - route.length);
@@ -337,7 +367,7 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
 
 /// Copies the table into one with wide entries and room for more groups, and swaps.
 void Lpm4::enlarge() {
-  auto table = std::make_unique<Table>(true, wide_capacity(books_.groups_made));
+  auto table = std::make_unique<Table>(true, wide_capacity(books_.groups_made), table_->generation.answers != nullptr);
   const auto widen = [](const uint16_t* from, uint32_t* to, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const uint32_t flag = from[i] & kGroupFlag<uint16_t>;
@@ -352,6 +382,7 @@ void Lpm4::enlarge() {
     widen(table_->first_as<uint16_t>(), table->first_as<uint32_t>(), kBlocks);
     widen(table_->group_as<uint16_t>(0), table->group_as<uint32_t>(0), group_entries);
   }
+  std::copy_n(table_->answers.data(), table->answers.size(), table->answers.data());
   publish(std::move(table));
 }
 
@@ -359,11 +390,13 @@ Lpm4View Lpm4::mirror(Mirror& mirror) const {
   Lpm4Generation g = table_->generation;
   g.first = mirror.bytes(g.first, table_->first.bytes(), &table_->first_changes);
   g.groups = mirror.bytes(g.groups, table_->groups.bytes(), &table_->group_changes);
+  if (g.answers) g.answers = mirror.array(g.answers, kBlocks, &table_->answer_changes);
   return Lpm4View(mirror.object(g));
 }
 
 void Lpm4::publish(std::unique_ptr<Table> table) {
   table->first_changes.mark(0, table->first.bytes());
+  if (table->answers.size() > 0) table->answer_changes.mark(0, table->answers.bytes());
   table->group_changes.mark(0,
                             size_t{books_.groups_made} * kGroupSize * Table::entry_size(table->generation.wide != 0));
   table_.swap(table);

@@ -26,7 +26,8 @@ namespace headrace {
 /// old one lives until every rcu::Reader that is online has passed a quiescent state.
 ///
 /// Entries have 16 bits while next hops are below 32,767 and at most 32,767 blocks of 256 addresses hold a route longer
-/// than 24 bits; after that 32, until the next build() or clear() that needs less.
+/// than 24 bits; after that 32, until the next build() or clear() that needs less. While all next hops are below 254, a
+/// byte in front of each entry of the first level holds its answer.
 ///
 /// Addresses and prefixes are in host byte order; bits of a prefix beyond its length are ignored. Functions that need
 /// memory throw std::bad_alloc and leave the table as it was.

@@ -22,6 +22,12 @@ struct Lpm6Batch {
   static void plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
 #if defined(__x86_64__)
   static void avx512(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
+  /// Halves of eight nodes, which lie `at` bytes behind `from`.
+  struct Halves {
+    __m512i bits;
+    __m512i base;  ///< in the lower 32 bits
+  };
+  static Halves load_halves(const char* from, const uint64_t* at);
 #endif
   static Function best();
 };
@@ -79,14 +85,30 @@ void Lpm6Batch::plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_
 
 #if defined(__x86_64__)
 
+/// One load for each half: gathering bits and bases apart takes twice as many.
+__attribute__((target("avx512f"), always_inline)) inline Lpm6Batch::Halves Lpm6Batch::load_halves(const char* from,
+                                                                                                  const uint64_t* at) {
+  const auto four = [&](const uint64_t* a) __attribute__((target("avx512f"), always_inline)) {
+    const auto half = [from](uint64_t k) __attribute__((target("avx512f"), always_inline)) {
+      return _mm_load_si128(reinterpret_cast<const __m128i*>(from + k));
+    };
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(half(a[0])), half(a[1]), 1);
+    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(half(a[2])), half(a[3]), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  };
+  const __m512i a = four(at), b = four(at + 4);
+  return {_mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b),
+          _mm512_permutex2var_epi64(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b)};
+}
+
 /// Eight addresses in a register.
 __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,popcnt"))) void Lpm6Batch::avx512(
     const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n) {
   const Lpm6Generation& g = *view.generation();
   constexpr int kDown = static_cast<int>(offsetof(Lpm6Node, down)), kRuns = static_cast<int>(offsetof(Lpm6Node, runs));
-  constexpr int kBase = static_cast<int>(offsetof(Lpm6Half, base));
+  static_assert(offsetof(Lpm6Half, bits) == 0 && offsetof(Lpm6Half, base) == 8);
   const char* const nodes = reinterpret_cast<const char*>(g.nodes);
-  const __m512i zero = _mm512_setzero_si512(), one = _mm512_set1_epi64(1);
+  const __m512i one = _mm512_set1_epi64(1);
   alignas(64) uint64_t rest[kRun];  // the bits behind the first level
   alignas(64) uint64_t at[kRun];    // bytes from the first node, then an answer
   uint8_t led[kRun / 8];            // for each eight, those that the first level did not answer
@@ -122,10 +144,9 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
       if (live[i] == 0) continue;
       const __m512i bits_left = _mm512_load_si512(rest + j), node = _mm512_load_si512(at + j);
-      const __m512i bits = _mm512_mask_i64gather_epi64(zero, live[i], node, nodes + kDown, 1);
-      const __m512i base = _mm512_mask_i64gather_epi64(zero, live[i], node, nodes + kDown + kBase, 1);
+      const auto [bits, base] = load_halves(nodes + kDown, at + j);
       const __m512i slot = _mm512_sllv_epi64(one, _mm512_srli_epi64(bits_left, 58));
-      const __mmask8 leads = _mm512_test_epi64_mask(bits, slot);
+      const __mmask8 leads = _mm512_mask_test_epi64_mask(live[i], bits, slot);
       const __m512i rank = _mm512_popcnt_epi64(_mm512_and_si512(bits, _mm512_sub_epi64(slot, one)));
       const __m512i child = _mm512_add_epi64(_mm512_and_si512(base, _mm512_set1_epi64(0xffffffff)), rank);
       _mm512_store_si512(at + j, _mm512_mask_slli_epi64(node, leads, child, 5));
@@ -136,9 +157,8 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     }
   }
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
-    const __m512i bits_left = _mm512_load_si512(rest + j), node = _mm512_load_si512(at + j);
-    const __m512i bits = _mm512_mask_i64gather_epi64(zero, led[i], node, nodes + kRuns, 1);
-    const __m512i base = _mm512_mask_i64gather_epi64(zero, led[i], node, nodes + kRuns + kBase, 1);
+    const __m512i bits_left = _mm512_load_si512(rest + j);
+    const auto [bits, base] = load_halves(nodes + kRuns, at + j);
     const __m512i up = _mm512_sub_epi64(_mm512_set1_epi64(63), _mm512_srli_epi64(bits_left, 58));
     const __m512i rank = _mm512_sub_epi64(_mm512_popcnt_epi64(_mm512_sllv_epi64(bits, up)), one);
     const __m512i answer = _mm512_add_epi64(_mm512_and_si512(base, _mm512_set1_epi64(0xffffffff)), rank);

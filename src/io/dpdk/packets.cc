@@ -15,6 +15,7 @@ namespace {
 constexpr int kMostInBurst = 256;
 constexpr uint32_t kShortestFrame = 14;
 constexpr uint64_t kForeign = RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+constexpr uint64_t kUnusual = kForeign | RTE_MBUF_F_RX_VLAN_STRIPPED;
 
 /// A packet of its own for a frame that lies in several buffers, or in memory that is not ours; null without a buffer.
 Packet* copy_of(rte_mbuf* frame) {
@@ -46,6 +47,22 @@ void restore_tag(Packet& p, uint16_t tci) {
   d[13] = 0;
   d[14] = static_cast<uint8_t>(tci >> 8);
   d[15] = static_cast<uint8_t>(tci);
+}
+
+/// The packet of a frame that is copied, or lacks its VLAN tag, with its MAC header set; null without a buffer.
+[[gnu::noinline, gnu::cold]] Packet* receive_unusual(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool) {
+  const uint16_t tci = m->vlan_tci;
+  Packet* p = packet_of(m);
+  if (m->nb_segs == 1 && m->pool == mempool && !(flags & kForeign)) {
+    p->reset(m->data_len, m->data_off);
+  } else {
+    p = copy_of(m);
+    rte_pktmbuf_free(m);
+  }
+  if (!p) return nullptr;
+  if (flags & RTE_MBUF_F_RX_VLAN_STRIPPED) restore_tag(*p, tci);
+  p->set_mac_header();
+  return p;
 }
 
 /// Whom a frame is for; `address` is the port's, as the six bytes lie in memory.
@@ -81,32 +98,37 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
   for (int i = 0; i < n && i < kAhead; ++i) prefetch(i);
   const rte_mempool* const mempool = packet_mempool();
   const uint64_t address = address_.load(std::memory_order_relaxed);
+  // Not in `result`, where each packet would wait for the counts of the one before to come back from memory.
+  int packets = 0;
+  uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
     if (i + kAhead < n) prefetch(i + kAhead);
     rte_mbuf* m = burst[i];
     const uint64_t flags = m->ol_flags;
-    Packet* p = packet_of(m);
-    if (m->nb_segs == 1 && m->pool == mempool && !(flags & kForeign)) [[likely]] {
-      p->reset(m->data_len, m->data_off);
-    } else {
-      p = copy_of(m);
-      if (!p) ++result.lost;
-    }
     const uint32_t hash = m->hash.rss;
-    const uint16_t tci = m->vlan_tci;
-    if (p != packet_of(m)) [[unlikely]]
-      rte_pktmbuf_free(m);
-    if (!p) [[unlikely]]
-      continue;
-    if (flags & RTE_MBUF_F_RX_VLAN_STRIPPED) [[unlikely]]
-      restore_tag(*p, tci);
-    p->set_mac_header();
-    p->set_packet_type(type_of(p->data(), address));
+    Packet* p = packet_of(m);
+    uint32_t length = m->data_len, begin = m->data_off;
+    if (m->nb_segs == 1 && m->pool == mempool && !(flags & kUnusual)) [[likely]] {
+      p->reset(length, begin);
+      p->set_mac_header();
+    } else {
+      p = receive_unusual(m, flags, mempool);
+      if (!p) {
+        ++result.lost;
+        continue;
+      }
+      length = p->length();
+      begin = p->headroom();
+    }
+    // By `begin`: what has just been stored comes back late.
+    p->set_packet_type(type_of(p->buffer() + begin, address));
     if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
-    if (bad) bad[result.packets] = found_wrong(flags);
-    result.bytes += p->length();
-    out[result.packets++] = p;
+    if (bad) bad[packets] = found_wrong(flags);
+    bytes += length;
+    out[packets++] = p;
   }
+  result.packets = packets;
+  result.bytes = bytes;
   return result;
 }
 
@@ -187,10 +209,10 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   const PacketPool& pool = PacketPool::instance();
   const rte_mempool* const mempool = packet_mempool();
   void* mbufs[kMostInBurst];
-  uint32_t lengths[kMostInBurst];
   int ready = 0;
+  uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
-    lengths[ready] = packets[i]->length();
+    const uint32_t length = packets[i]->length();
     void* m = prepare(packets[i], pool, mempool);
     if (!m) [[unlikely]] {
       packets[i]->kill();
@@ -198,6 +220,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
       continue;
     }
     if (checksums) set_checksums(m);
+    bytes += length;
     mbufs[ready++] = m;
   }
 
@@ -213,14 +236,15 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
   if (queue.waiting()) flush(queue_id);
 
-  for (int i = 0; i < taken; ++i) result.bytes += lengths[i];
   result.packets = taken;
   for (int i = taken; i < ready; ++i) {
+    bytes -= static_cast<rte_mbuf*>(mbufs[i])->pkt_len;
     if (Packet* p = unprepare(static_cast<rte_mbuf*>(mbufs[i])))
       packets[result.left++] = p;
     else
       ++result.unfit;
   }
+  result.bytes = bytes;
   return result;
 }
 
