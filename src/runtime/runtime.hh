@@ -195,8 +195,8 @@ class Runtime {
   /// Runs `action` on the control thread soon, not within this call.
   void post_later(std::function<void()> action, Urgency urgency = Urgency::kUsual);
   /// Calls `ready` on the control thread whenever `fd` is readable, or what else `events` of poll(2) say; a null `ready`
-  /// ends that: another thread that is just calling the old one is waited for. Any thread. From then on there is a control thread (also in simulated time, and if run() is called without
-  /// one).
+  /// ends that: another thread that is just calling the old one is waited for. Any thread. From then on there is a
+  /// control thread (also in simulated time, and if run() is called without one).
   void watch(int fd, std::function<void()> ready, short events = POLLIN, Urgency urgency = Urgency::kUsual);
   /// Runs `action`, which takes long, such as making a large router. Peers that wait for an answer in a certain time do not
   /// notice: a thread stands in for this one, and calls what is urgent. Control thread; in simulated time there is no other.
