@@ -115,6 +115,23 @@ bool returned(Epoch grace);
 /// thread that calls it. The function may call retire() but not synchronize(). What it captures must outlive it.
 void retire(std::function<void()> function);
 
+/// While it lives, what the calling thread retires is kept; its grace period begins when the last of these objects goes.
+/// For a writer who makes several parts anew and then publishes them together: as long as the old whole can be reached, a
+/// reader may take it anew, although it has passed a quiescent state since.
+class Retirements {
+ public:
+  Retirements();
+  ~Retirements();
+  Retirements(const Retirements&) = delete;
+  Retirements& operator=(const Retirements&) = delete;
+
+ private:
+  friend void retire(std::function<void()> function);
+
+  Retirements* const outer_;
+  std::vector<std::function<void()>> functions_;  // of the outermost
+};
+
 /// Runs the retired functions whose grace period has elapsed, without waiting. Returns how many ran.
 size_t reclaim();
 

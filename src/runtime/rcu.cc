@@ -162,7 +162,24 @@ void synchronize() {
   registry.run_retired(grace);
 }
 
+namespace {
+
+thread_local Retirements* keeps_retirements = nullptr;
+
+}  // namespace
+
+Retirements::Retirements() : outer_(keeps_retirements) {
+  if (outer_ == nullptr) keeps_retirements = this;
+}
+
+Retirements::~Retirements() {
+  if (outer_ != nullptr) return;
+  keeps_retirements = nullptr;
+  for (std::function<void()>& function : functions_) retire(std::move(function));
+}
+
 void retire(std::function<void()> function) {
+  if (keeps_retirements != nullptr) return keeps_retirements->functions_.push_back(std::move(function));
   Registry& registry = Registry::get();
   const std::lock_guard lock(registry.retired_mutex);
   registry.retired.push_back({Registry::begin_grace(), std::move(function)});

@@ -49,8 +49,11 @@ void AclTable::publish_at(const AclGeneration** place) {
 }
 
 void AclTable::make_room() {
-  if (!groups_->make_room()) return;
-  publish_generation();
+  {
+    const rcu::Retirements until_published;
+    if (!groups_->make_room()) return;
+    publish_generation();
+  }
   rcu::reclaim();
 }
 
@@ -151,8 +154,11 @@ void AclTable::make_tries_anew() {
   AclGroups::TrieItems items;
   for (uint32_t number = 0; number < entries_.size(); ++number)
     if (entries_[number].state == Entry::State::kThere) groups_->add_items(number, entries_[number].handle, items);
-  groups_->renew_tries(items);
-  publish_generation();
+  {
+    const rcu::Retirements until_published;
+    groups_->renew_tries(items);
+    publish_generation();
+  }
   rcu::reclaim();
 }
 

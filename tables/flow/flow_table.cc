@@ -139,6 +139,7 @@ bool FlowTable::have_room_for_hashes() {
   if (!hashes_->full_for(2)) [[likely]]
     return true;
   try {
+    const rcu::Retirements until_published;
     hashes_->renew();
     publish_view();
     return true;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "tables/lpm6/lpm6_view.hh"
+#include "tables/memory/sanitizers.hh"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -183,10 +184,9 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
 #endif
 
 Lpm6Batch::Function Lpm6Batch::best() {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-  // A sanitizer would take gathered words for races.
+#if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+  if (!kThreadSanitizer && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512vbmi2")) {
     return avx512;
   }

@@ -114,6 +114,30 @@ TEST_F(Rcu, RetiredFunctionsRunInOrderAfterTheirGracePeriod) {
   EXPECT_EQ(rcu::pending(), 0u);
 }
 
+/// A reader may take what is about to be replaced once more.
+TEST_F(Rcu, KeptRetirementsBeginTheirGracePeriodTogether) {
+  rcu::Reader reader;
+  int ran = 0;
+  {
+    const rcu::Retirements until_published;
+    rcu::retire([&] { ++ran; });
+    {
+      const rcu::Retirements inner;
+      rcu::retire([&] { ++ran; });
+    }
+    reader.quiescent();
+    rcu::reclaim();
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(rcu::pending(), 0u);
+  }
+  EXPECT_EQ(rcu::pending(), 2u);
+  rcu::reclaim();
+  EXPECT_EQ(ran, 0);
+  reader.quiescent();
+  rcu::reclaim();
+  EXPECT_EQ(ran, 2);
+}
+
 TEST_F(Rcu, ARetiredFunctionMayRetire) {
   int ran = 0;
   rcu::retire([&] {
