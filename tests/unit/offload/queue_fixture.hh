@@ -36,7 +36,7 @@ class OffloadQueue : public ::testing::Test {
     o.backend = "reference";
     o.job = job;
     o.jobs = jobs;
-    o.deadline_ms = 20000;
+    o.deadline_ms = 60000;
     return o;
   }
   void make(const std::string& text, const OffloadOptions& options, int devices = 1, int workers = 1) {
