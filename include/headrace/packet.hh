@@ -47,7 +47,7 @@ class alignas(64) Packet {
   const uint8_t* end_data() const { return data() + length_; }
   uint32_t length() const { return length_; }
   uint32_t headroom() const { return data_; }
-  uint32_t tailroom() const { return capacity_ - data_ - length_; }
+  uint32_t tailroom() const { return capacity() - data_ - length_; }
 
   /// Removes `n` bytes from the front. If the packet is shorter, returns false and changes nothing.
   bool pull(uint32_t n) {
@@ -68,7 +68,12 @@ class alignas(64) Packet {
     return true;
   }
   /// Adds `n` uninitialized bytes at the end; false if the buffer has no room.
-  bool put(uint32_t n);
+  bool put(uint32_t n) {
+    if (n > tailroom()) [[unlikely]]
+      return put_slow(n);
+    length_ += n;
+    return true;
+  }
   /// Removes `n` bytes from the end; false if the packet is shorter.
   bool take(uint32_t n) {
     if (n > length_) return false;
@@ -129,11 +134,13 @@ class alignas(64) Packet {
   }
 
   /// Takes over everything but the bytes: lengths, headers, annotations. Both buffers have the same capacity.
-  void copy_state(const Packet& from) {
+  /// \param all also annotations from kAnnoSize on; without them and a timestamp, the second cache lines are left alone
+  void copy_state(const Packet& from, bool all) {
     std::memcpy(static_cast<void*>(this), &from, kRowBytes);
-    std::memcpy(anno_, from.anno_, kAnnoCapacity);
     flags_ = from.flags_;
-    timestamp_ = from.timestamp_;
+    std::memcpy(anno_, from.anno_, kAnnoSize);
+    if (all) std::memcpy(anno_ + kAnnoSize, from.anno_ + kAnnoSize, kAnnoCapacity - kAnnoSize);
+    if (flags_ & kHasTimestamp) timestamp_ = from.timestamp_;
   }
 
   uint32_t rx_hash() const { return anno_u32(anno_offset::kRxHash); }
@@ -160,7 +167,8 @@ class alignas(64) Packet {
     type_ = flags_ = 0;
     std::memset(anno_, 0, kAnnoSize);
   }
-  uint32_t capacity() const { return capacity_; }
+  /// Bytes from buffer() to the end of the buffer. Those of pools have one size, so that this stays in the first cache line.
+  uint32_t capacity() const { return pool_class_ == 0 ? kBufferBytes : large_capacity_; }
 
   /// A link to another packet, and a number, for the use of this packet's owner. Undefined until set.
   Packet* next() const { return next_; }
@@ -223,6 +231,7 @@ class alignas(64) Packet {
   Packet() = default;
   bool pull_slow(uint32_t n);
   bool push_slow(uint32_t n);
+  bool put_slow(uint32_t n);
   template <typename T>
   T load(int offset) const {
     T value;
@@ -241,11 +250,11 @@ class alignas(64) Packet {
   uint16_t transport_ = kNoHeader;
   uint8_t type_ = 0;
   uint8_t flags_ = 0;
-  uint16_t pool_class_ = 0;
+  uint16_t pool_class_ = 0;  // 1: a buffer of its own
   uint8_t anno_[kAnnoCapacity] = {};
   // The second cache line starts with the last eight annotation bytes and is rarely used.
   Timestamp timestamp_;
-  uint32_t capacity_ = 0;  // bytes from buffer() to the end of the buffer
+  uint32_t large_capacity_ = 0;  // bytes from buffer() to the end of a buffer of its own
   uint16_t tag_ = 0;
   Packet* next_ = nullptr;
 };

@@ -93,10 +93,8 @@ uint32_t PacketPool::take_unused(Part& part, Packet** out, uint32_t n) {
     k = std::min(n, part.buffers - used);
     if (k == 0) return 0;
   } while (!part.used->compare_exchange_weak(used, used + k, std::memory_order_relaxed));
-  for (uint32_t i = 0; i < k; ++i) {
+  for (uint32_t i = 0; i < k; ++i)
     out[i] = new (base_ + kLead + size_t{part.first + used + i} * kStride + kDriverRoom) Packet;
-    out[i]->capacity_ = kCapacity;
-  }
   return k;
 }
 
@@ -225,7 +223,7 @@ Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
   if (!memory) return nullptr;
   Packet* p = new (memory) Packet;
   p->pool_class_ = 1;
-  p->capacity_ = static_cast<uint32_t>(capacity);
+  p->large_capacity_ = static_cast<uint32_t>(capacity);
   p->reset(length, headroom);
   large_in_use_.fetch_add(1, std::memory_order_relaxed);
   return p;
@@ -322,7 +320,7 @@ void Batch::kill() {
 }
 
 bool Packet::shift_to(uint32_t headroom) {
-  if (headroom >= kNoHeader || uint64_t{headroom} + length_ > capacity_) return false;
+  if (headroom >= kNoHeader || uint64_t{headroom} + length_ > capacity()) return false;
   const int delta = static_cast<int>(headroom) - data_;
   // Bytes that were pulled stay in front, for an element that pushes them again.
   const uint32_t pulled = std::min<uint32_t>(headroom, data_);
@@ -337,7 +335,7 @@ bool Packet::shift_to(uint32_t headroom) {
 }
 
 bool Packet::push_slow(uint32_t n) {
-  const uint32_t room = std::min(n + kDefaultHeadroom, capacity_ - std::min(capacity_, length_));
+  const uint32_t room = std::min(n + kDefaultHeadroom, capacity() - std::min(capacity(), length_));
   if (room < n || !shift_to(room)) return false;
   data_ = static_cast<uint16_t>(data_ - n);
   length_ += n;
@@ -354,11 +352,9 @@ bool Packet::pull_slow(uint32_t n) {
   return true;
 }
 
-bool Packet::put(uint32_t n) {
-  if (n > tailroom()) {
-    if (uint64_t{length_} + n > capacity_ || !shift_to(std::min<uint32_t>(data_, capacity_ - length_ - n)))
-      return false;
-  }
+bool Packet::put_slow(uint32_t n) {
+  if (uint64_t{length_} + n > capacity() || !shift_to(std::min<uint32_t>(data_, capacity() - length_ - n)))
+    return false;
   length_ += n;
   return true;
 }
