@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headrace/batch.hh"
-#include "headrace/ring.hh"
+#include "headrace/spsc_ring.hh"
 #include "headrace/task.hh"
 
 namespace headrace {
@@ -76,7 +76,7 @@ class SoftwareRss {
   uint64_t clear();
 
  private:
-  using PacketRing = Ring<Packet*>;
+  using PacketRing = SpscRing<Packet*>;
   struct Row;  // the rings from one receiver, by destination worker
   bool deliver_handed(Task& task, int worker);
   Lost hand_over(Row& row, Batch& batch);

@@ -1,11 +1,13 @@
 #include "headrace/software_rss.hh"
 
 #include <algorithm>
+#include <atomic>
 
 #include "headrace/alarm.hh"
 #include "headrace/element.hh"
 #include "headrace/flow_hash.hh"
 #include "headrace/router.hh"
+#include "headrace/worker.hh"
 
 namespace headrace {
 
@@ -17,7 +19,7 @@ constexpr uint32_t kDeliveryBurst = 64;
 struct SoftwareRss::Row {
   Row(int workers, int receiver, uint32_t capacity) : rings(workers), parts(new Batch[workers]) {
     for (int to = 0; to < workers; ++to)
-      if (to != receiver) rings[to] = std::make_unique<PacketRing>(capacity, capacity);
+      if (to != receiver) rings[to] = std::make_unique<PacketRing>(capacity);
   }
   std::vector<std::unique_ptr<PacketRing>> rings;  // by worker; null for the receiver itself
   /// The packets of a batch, sorted by worker. Only the receiver uses them. Empty between calls, but for the receiver's
@@ -66,6 +68,7 @@ SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
   Lost lost;
   const int here = thread_id();
   Batch& own = row.parts[here];
+  int tell[kMaxThreads], told = 0;
   for (Packet* p : batch) {
     const int to = rss_worker(p->rx_hash(), workers_);
     if (to == here && own.full()) {
@@ -89,13 +92,20 @@ SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
       }
       part.clear();
     }
-    tasks_[to]->reschedule();  // not before: the task may find the ring empty, and sleep
+    tell[told++] = to;
   }
+  // Not before: a task may find its ring empty, and sleep. Most are scheduled already, and a look does not take the
+  // cache line away from their workers. The fence is for that look: it must not come before the rings are filled.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int i = 0; i < told; ++i)
+    if (Task& task = *tasks_[tell[i]]; !task.scheduled()) task.reschedule();
   return lost;
 }
 
 bool SoftwareRss::deliver_handed(Task& task, int worker) {
   bool worked = false, more = false;
+  // The counterpart of hand_over()'s: whoever still saw this task scheduled has filled the rings that are looked at now.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   Batch batch;
   const auto deliver = [&] {
     if (batch.empty()) return;
