@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -14,38 +13,47 @@ namespace headrace {
 
 namespace {
 
-struct Words {
-  uint64_t first = 0, last = 0;  // the address's bytes, as they lie in memory
+/// Both halves of the product: each bit of it depends on bits above and below.
+uint64_t fold(uint64_t a, uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+constexpr uint64_t kOdd[] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
 
-  static Words of(const Ip6Address& address) {
-    Words words;
-    std::memcpy(&words, address.data(), sizeof words);
-    return words;
+/// Source and destination of a packet or a policy of IPv4, as they lie in memory. Policies and not packets decide what
+/// lies in a table, so nobody can make its chains long from outside.
+struct Ends4 {
+  uint64_t both = 0;
+
+  static Ends4 of(const Ip6Address& source, const Ip6Address& destination) {
+    uint32_t words[2];
+    std::memcpy(&words[0], source.data() + 12, 4);
+    std::memcpy(&words[1], destination.data() + 12, 4);
+    return {words[0] | uint64_t{words[1]} << 32};
   }
-  Words operator&(const Words& mask) const { return {first & mask.first, last & mask.last}; }
-  bool operator==(const Words&) const = default;
+  Ends4 operator&(const Ends4& mask) const { return {both & mask.both}; }
+  bool operator==(const Ends4&) const = default;
+  uint64_t hash(uint32_t protocol) const { return fold(both ^ kOdd[0], kOdd[1] ^ uint64_t{protocol} << 32); }
 };
 
-/// What a hash table of a tuple finds.
-struct PolicyKey {
-  Words source, destination;
-  uint32_t protocol = 0;  // 0 where the tuple has none
+/// The same of IPv6.
+struct Ends6 {
+  uint64_t words[4] = {};
 
-  bool operator==(const PolicyKey&) const = default;
-  /// Policies and not packets decide what lies in a table, so nobody can make its chains long from outside.
-  uint64_t hash() const {
-    constexpr uint64_t k[] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
-    const uint64_t ends =
-        fold(source.first ^ k[0], source.last ^ k[1]) ^ fold(destination.first ^ k[2], destination.last ^ k[3]);
-    return fold(ends ^ k[1], protocol ^ k[0]);
+  static Ends6 of(const Ip6Address& source, const Ip6Address& destination) {
+    Ends6 ends;
+    std::memcpy(&ends.words[0], source.data(), 16);
+    std::memcpy(&ends.words[2], destination.data(), 16);
+    return ends;
   }
-
- private:
-  /// Both halves of the product: each bit of it depends on bits above and below.
-  static uint64_t fold(uint64_t a, uint64_t b) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = static_cast<Wide>(a) * b;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  Ends6 operator&(const Ends6& mask) const {
+    return {{words[0] & mask.words[0], words[1] & mask.words[1], words[2] & mask.words[2], words[3] & mask.words[3]}};
+  }
+  bool operator==(const Ends6&) const = default;
+  uint64_t hash(uint32_t protocol) const {
+    const uint64_t all = fold(words[0] ^ kOdd[0], words[1] ^ kOdd[1]) ^ fold(words[2] ^ kOdd[2], words[3] ^ kOdd[3]);
+    return fold(all ^ kOdd[1], protocol ^ kOdd[0]);
   }
 };
 
@@ -59,57 +67,63 @@ struct Tuple {
   }
 };
 
-/// A policy without what its key says.
+/// What a policy answers, and when it is asked.
 struct Rule {
   Rule() = default;
   Rule(const Policy& policy, uint32_t place)
-      : source_ports(policy.source_ports),
-        destination_ports(policy.destination_ports),
-        any_ports(source_ports.all() && destination_ports.all()),
-        action(policy.action),
-        spi(policy.spi),
-        reqid(policy.reqid),
-        rank(place) {}
+      : spi(policy.spi), reqid(policy.reqid), rank(place), action(policy.action) {}
 
-  PortRange source_ports, destination_ports;
-  bool any_ports = false;
-  PolicyAction action = PolicyAction::kDiscard;
   uint32_t spi = 0, reqid = 0;
   uint32_t rank = 0;  // place in the order of all policies
+  PolicyAction action = PolicyAction::kDiscard;
+};
 
-  bool holds(const PolicySelector& packet) const {
-    return any_ports || (packet.has_ports && source_ports.contains(packet.source_port) &&
-                         destination_ports.contains(packet.destination_port));
+/// The ports of a policy.
+struct Ports {
+  PortRange source, destination;
+
+  bool all() const { return source.all() && destination.all(); }
+  bool hold(const PolicySelector& packet) const {
+    return packet.has_ports ? source.contains(packet.source_port) && destination.contains(packet.destination_port)
+                            : all();
   }
 };
 
+/// The policies of a family and direction that agree in prefixes and protocol. The one that is asked first is here, so
+/// that one for all ports takes one cache line.
+template <typename Ends>
 struct Slot {
-  PolicyKey key;
-  uint32_t begin = 0, count = 0;  // rules by rank; 0: the slot is free
+  Ends ends;
+  Rule first;
+  bool used = false;
+  bool first_has_all_ports = false;
+  uint8_t protocol = 0;           // 0 where the tuple has none
+  uint32_t begin = 0, count = 0;  // of TupleTable::rules, the first included
 };
+static_assert(sizeof(Slot<Ends4>) == 40 && sizeof(Slot<Ends6>) == 64);
 
 /// The policies of a tuple.
+template <typename Ends>
 struct TupleTable {
   explicit TupleTable(const Tuple& t)
       : tuple(t),
-        source_mask(Words::of(Ip6Address::prefix_mask(t.source_length))),
-        destination_mask(Words::of(Ip6Address::prefix_mask(t.destination_length))) {}
+        mask(Ends::of(Ip6Address::prefix_mask(t.source_length), Ip6Address::prefix_mask(t.destination_length))) {}
 
-  PolicyKey key_of(const Words& source, const Words& destination, uint32_t protocol) const {
-    return {source & source_mask, destination & destination_mask, tuple.with_protocol ? protocol : 0};
-  }
   /// The slot of a key, or the free one in which it belongs.
-  size_t find(const PolicyKey& key) const {
-    const size_t mask = slots.size() - 1;
-    size_t i = key.hash() & mask;
-    while (slots[i].count != 0 && slots[i].key != key) i = (i + 1) & mask;
+  size_t find(const Ends& ends, uint8_t protocol) const {
+    const size_t last = slots.size() - 1;
+    size_t i = ends.hash(protocol) & last;
+    while (slots[i].used && !(slots[i].ends == ends && slots[i].protocol == protocol)) i = (i + 1) & last;
     return i;
   }
-  /// The first policy in a slot that holds the packet, if it is asked earlier than `best`; else `best`.
-  const Rule* earlier(const PolicySelector& packet, const Slot& slot, const Rule* best) const {
+  /// The first policy that holds the packet, if it is asked earlier than `best`; else `best`.
+  const Rule* earlier(const Ends& ends, const PolicySelector& packet, const Rule* best) const {
+    const Slot<Ends>& slot = slots[find(ends & mask, tuple.with_protocol ? packet.protocol : 0)];
+    if (!slot.used || (best != nullptr && best->rank < slot.first.rank)) return best;
+    if (slot.first_has_all_ports) return &slot.first;
     for (uint32_t i = slot.begin; i < slot.begin + slot.count; ++i) {
       if (best != nullptr && best->rank < rules[i].rank) return best;
-      if (rules[i].holds(packet)) return &rules[i];
+      if (ports[i].hold(packet)) return &rules[i];
     }
     return best;
   }
@@ -119,25 +133,69 @@ struct TupleTable {
     std::vector<size_t> slot_of;
     for (const uint32_t rank : ranks) {
       const Policy& policy = policies[rank];
-      const PolicyKey key =
-          key_of(Words::of(policy.source.address), Words::of(policy.destination.address), policy.protocol.value_or(0));
-      slot_of.push_back(find(key));
-      slots[slot_of.back()].key = key;
-      ++slots[slot_of.back()].count;
+      const Ends ends = Ends::of(policy.source.address, policy.destination.address) & mask;
+      const uint8_t protocol = policy.protocol.value_or(0);
+      Slot<Ends>& slot = slots[slot_of.emplace_back(find(ends, protocol))];
+      if (!slot.used) {
+        slot.ends = ends;
+        slot.protocol = protocol;
+        slot.first = Rule(policy, rank);
+        slot.first_has_all_ports = Ports{policy.source_ports, policy.destination_ports}.all();
+        slot.used = true;
+      }
+      ++slot.count;
     }
     uint32_t begin = 0;
-    for (Slot& slot : slots) begin = (slot.begin = begin) + slot.count;
+    for (Slot<Ends>& slot : slots) begin = (slot.begin = begin) + slot.count;
     rules.resize(ranks.size());
-    std::vector<uint32_t> used(slots.size());
-    for (size_t i = 0; i < ranks.size(); ++i)
-      rules[slots[slot_of[i]].begin + used[slot_of[i]]++] = Rule(policies[ranks[i]], ranks[i]);
+    ports.resize(ranks.size());
+    std::vector<uint32_t> filled(slots.size());
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const uint32_t at = slots[slot_of[i]].begin + filled[slot_of[i]]++;
+      rules[at] = Rule(policies[ranks[i]], ranks[i]);
+      ports[at] = {policies[ranks[i]].source_ports, policies[ranks[i]].destination_ports};
+    }
   }
 
   Tuple tuple;
-  Words source_mask, destination_mask;
-  std::vector<uint32_t> ranks;  // of its policies, rising
-  std::vector<Slot> slots;      // a power of two, at most half of them used
-  std::vector<Rule> rules;      // those of a slot side by side, by rank
+  Ends mask;
+  std::vector<uint32_t> ranks;    // of its policies, rising
+  std::vector<Slot<Ends>> slots;  // a power of two, at most half of them used
+  std::vector<Rule> rules;        // those of a slot side by side, by rank
+  std::vector<Ports> ports;       // of `rules`
+};
+
+/// The policies of a family and direction.
+template <typename Ends>
+class TupleSpace {
+ public:
+  void add(const Policy& policy, uint32_t rank) {
+    const Tuple tuple = Tuple::of(policy);
+    auto at = std::find_if(tables_.begin(), tables_.end(), [&](const auto& table) { return table.tuple == tuple; });
+    if (at == tables_.end()) at = tables_.emplace(at, tuple);
+    at->ranks.push_back(rank);
+  }
+  void fill(std::span<const Policy> policies) {
+    for (auto& table : tables_) table.fill(policies);
+    std::sort(tables_.begin(), tables_.end(),
+              [](const auto& a, const auto& b) { return a.ranks.front() < b.ranks.front(); });
+    for (const auto& table : tables_) first_ranks_.push_back(table.ranks.front());
+  }
+  PolicyAnswer lookup(const PolicySelector& packet) const {
+    const Ends ends = Ends::of(packet.source, packet.destination);
+    const Rule* best = nullptr;
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      if (best != nullptr && best->rank < first_ranks_[i]) break;
+      best = tables_[i].earlier(ends, packet, best);
+    }
+    if (best == nullptr) return {};
+    return {best->action, true, best->spi, best->reqid};
+  }
+  size_t tuples() const { return tables_.size(); }
+
+ private:
+  std::vector<TupleTable<Ends>> tables_;  // in the order in which they are asked
+  std::vector<uint32_t> first_ranks_;     // the lowest rank in each
 };
 
 bool asked_before(const Policy& a, const Policy& b) { return a.priority > b.priority; }
@@ -187,46 +245,36 @@ class PolicyGeneration {
  public:
   /// \param policies in the order in which they are asked
   explicit PolicyGeneration(std::span<const Policy> policies) {
-    for (uint32_t rank = 0; rank < policies.size(); ++rank) table_of(policies[rank]).ranks.push_back(rank);
-    for (auto& tables : classes_) {
-      for (TupleTable& table : tables) table.fill(policies);
-      std::sort(tables.begin(), tables.end(),
-                [](const TupleTable& a, const TupleTable& b) { return a.ranks.front() < b.ranks.front(); });
+    for (uint32_t rank = 0; rank < policies.size(); ++rank) {
+      const Policy& policy = policies[rank];
+      if (policy.v6)
+        of_v6(policy.direction).add(policy, rank);
+      else
+        of_v4(policy.direction).add(policy, rank);
+    }
+    for (const IPsecDirection direction : {IPsecDirection::kIn, IPsecDirection::kOut}) {
+      of_v4(direction).fill(policies);
+      of_v6(direction).fill(policies);
     }
   }
   PolicyGeneration(const PolicyGeneration&) = delete;
   PolicyGeneration& operator=(const PolicyGeneration&) = delete;
 
   PolicyAnswer lookup(IPsecDirection direction, const PolicySelector& packet) const {
-    const Words source = Words::of(packet.source);
-    const Words destination = Words::of(packet.destination);
-    const Rule* best = nullptr;
-    for (const TupleTable& table : tables_of(direction, packet.v6)) {
-      if (best != nullptr && best->rank < table.ranks.front()) break;
-      const size_t slot = table.find(table.key_of(source, destination, packet.protocol));
-      best = table.earlier(packet, table.slots[slot], best);
-    }
-    if (best == nullptr) return {};
-    return {best->action, true, best->spi, best->reqid};
+    const auto at = static_cast<size_t>(direction);
+    return packet.v6 ? v6_[at].lookup(packet) : v4_[at].lookup(packet);
   }
-
-  const std::vector<TupleTable>& tables_of(IPsecDirection direction, bool v6) const {
-    return classes_[class_of(direction, v6)];
+  size_t tuples(IPsecDirection direction, bool v6) const {
+    const auto at = static_cast<size_t>(direction);
+    return v6 ? v6_[at].tuples() : v4_[at].tuples();
   }
 
  private:
-  static size_t class_of(IPsecDirection direction, bool v6) { return 2 * static_cast<size_t>(direction) + v6; }
+  TupleSpace<Ends4>& of_v4(IPsecDirection direction) { return v4_[static_cast<size_t>(direction)]; }
+  TupleSpace<Ends6>& of_v6(IPsecDirection direction) { return v6_[static_cast<size_t>(direction)]; }
 
-  TupleTable& table_of(const Policy& policy) {
-    std::vector<TupleTable>& tables = classes_[class_of(policy.direction, policy.v6)];
-    const Tuple tuple = Tuple::of(policy);
-    for (TupleTable& table : tables) {
-      if (table.tuple == tuple) return table;
-    }
-    return tables.emplace_back(tuple);
-  }
-
-  std::array<std::vector<TupleTable>, 4> classes_;
+  TupleSpace<Ends4> v4_[2];  // by direction
+  TupleSpace<Ends6> v6_[2];
 };
 
 PolicyAnswer PolicyView::lookup(IPsecDirection direction, const PolicySelector& packet) const {
@@ -289,7 +337,7 @@ size_t PolicyTable::size() const {
 
 size_t PolicyTable::tuples(IPsecDirection direction, bool v6) const {
   const std::lock_guard lock(mutex_);
-  return generation_->tables_of(direction, v6).size();
+  return generation_->tuples(direction, v6);
 }
 
 void PolicyTable::publish() {
