@@ -11,8 +11,8 @@ namespace headrace::offload {
 namespace {
 /// Packets whose data begins further into the buffer are rare, and their rows might extend past the buffer's end.
 constexpr int kMaxData = 1024;
-/// How many packets ahead memory is prefetched.
-constexpr int kAhead = 12;
+/// How many packets ahead memory is prefetched, and what only rows tell.
+constexpr int kAhead = 12, kRowsAhead = 4;
 
 /// A packet and its window, which is likely to begin at byte `begin` of a packet with the usual headroom.
 template <int kWindow>
@@ -27,10 +27,18 @@ inline void prefetch(const Packet* p, int begin) {
 /// Bytes in front of a packet that elements may still want: headers that were stripped.
 constexpr uint32_t kStripped = 64;
 
+/// What replace() will touch of the bytes.
+inline void prefetch_stripped(const Packet& output, const Packet& input, uint32_t first) {
+  for (const uint32_t at : {first - std::min(first, kStripped), first}) {
+    __builtin_prefetch(input.buffer() + at);
+    __builtin_prefetch(output.buffer() + at, 1);
+  }
+}
+
 /// Makes `output` the packet that `input` was, with the bytes that the device has written, from byte `first` on.
-void replace(Packet& output, const Packet& input, uint16_t first) {
-  output.copy_state(input);
-  const uint32_t n = std::min<uint32_t>(first, kStripped);
+void replace(Packet& output, const Packet& input, uint32_t first, bool all_annotations) {
+  output.copy_state(input, all_annotations);
+  const uint32_t n = std::min(first, kStripped);
   std::memcpy(output.buffer() + first - n, input.buffer() + first - n, n);
 }
 }  // namespace
@@ -57,6 +65,9 @@ Rows::Rows(const Plan& plan) : plan_(&plan), layout_(plan.row()) {
   all_ = received_;
   all_.add(layout_, layout_.annotations_there);
   all_.add(layout_, layout_.annotations_stay);
+  const int32_t annotations =
+      layout_.annotations_both | layout_.annotations_there | layout_.annotations_back | layout_.annotations_stay;
+  all_annotations_ = annotations >> (Packet::kAnnoSize / 4) != 0;
   for (const Exit& e : plan.exits())
     for_host_.push_back(e.kind == Exit::Kind::kResume || e.kind == Exit::Kind::kEscape);
   if (layout_.address_size != 0)
@@ -118,9 +129,16 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, const uint8_t* whol
     prefetch<kWindow>(packets[i], begin);
     if (with_output && outputs[i]) prefetch<kWindow>(outputs[i], begin);
   };
+  const auto written_from = [&](const uint8_t* row) {
+    uint16_t first;
+    __builtin_memcpy(&first, row + layout.written_from(), sizeof first);
+    return std::min<uint32_t>(first, PacketPool::kCapacity);
+  };
   for (int i = 0; i < std::min(n, kAhead); ++i) fetch(i, rows + back * static_cast<size_t>(i));
   for (int i = 0; i < n; ++i, rows += back, whole += stride) {
     if (i + kAhead < n) fetch(i + kAhead, rows + back * kAhead);
+    if (with_output && i + kRowsAhead < n && outputs[i + kRowsAhead])
+      prefetch_stripped(*outputs[i + kRowsAhead], *packets[i + kRowsAhead], written_from(rows + back * kRowsAhead));
     RowHeader h;
     __builtin_memcpy(&h, rows + header, sizeof h);
     // An invalid code would be a fault of the device; the packet is still unchanged.
@@ -138,9 +156,7 @@ bool Rows::apply_rows(const Rows& self, const uint8_t* rows, const uint8_t* whol
     const uint32_t window_at = p->headroom() + static_cast<uint32_t>(begin);
     if (with_output && h.rewritten()) {
       std::swap(packets[i], outputs[i]);
-      uint16_t first;
-      __builtin_memcpy(&first, rows + layout.written_from(), sizeof first);
-      replace(*packets[i], *p, std::min<uint16_t>(first, PacketPool::kCapacity));
+      replace(*packets[i], *p, written_from(rows), self.all_annotations_);
       p = packets[i];
     }
     if (h.whole()) [[unlikely]] {

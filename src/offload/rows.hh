@@ -65,6 +65,7 @@ class Rows {
   RowLayout layout_;
   Places sent_, received_, all_;
   std::vector<uint8_t> for_host_;
+  bool all_annotations_ = false;  // elements of the plan use some from Packet::kAnnoSize on
   decltype(&pack_rows<0, false>) pack_ = nullptr;
   decltype(&apply_rows<0, false>) apply_ = nullptr;
 };
