@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include "headrace/flow_hash.hh"
+#include "headrace/ip_protocol.hh"
 #include "headrace/rcu.hh"
 #include "headrace/router.hh"
 #include "tables/sa/nonce_source.hh"
@@ -26,6 +28,19 @@ uint32_t hash_for(uint32_t index, int workers) {
     const uint32_t hash = static_cast<uint32_t>(h >> 32);
     if (hash != 0 && static_cast<uint32_t>(rss_worker(hash, workers)) == wanted) return hash;
   }
+}
+
+IPsecDatabase::OuterHeader4 outer_header(const AssociationConfig& c) {
+  IPsecDatabase::OuterHeader4 outer;
+  if (c.mode != IPsecMode::kTunnel4) return outer;
+  outer.protocol = c.udp_encapsulation ? ip_protocol::kUdp : ip_protocol::kEsp;
+  uint8_t words[12] = {0x45, 0, IPsecDatabase::kOuterTTL, outer.protocol};
+  std::memcpy(words + 4, c.source.data() + 12, 4);
+  std::memcpy(words + 8, c.destination.data() + 12, 4);
+  for (size_t i = 0; i < sizeof words; i += 2) outer.sum += static_cast<uint32_t>(words[i] << 8 | words[i + 1]);
+  std::memcpy(&outer.source, words + 4, 4);
+  std::memcpy(&outer.destination, words + 8, 4);
+  return outer;
 }
 
 std::string address_text(const Ip6Address& address, bool v6) {
@@ -112,6 +127,7 @@ std::unique_ptr<AssociationExtra> IPsecDatabase::make_extra(const Association& a
   (void)make_keys(material, keys, extra->host, errors);
   extra->hash = hash_for(a.index, std::max(router().threads(), 1));
   extra->index = a.index;
+  extra->outer = outer_header(c);
   extra->keys = keys_;
   keys_->set(a.index, keys, Tag::of(a));
   wipe(keys);

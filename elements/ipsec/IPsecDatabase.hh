@@ -68,14 +68,22 @@ class IPsecDatabase : public Element {
     mutable ChangedPages keys_changed, tags_changed;
   };
   static constexpr uint32_t kNoTag = ~0u;
+  /// What the outer IPv4 headers of a tunnel have in common (RFC 4301, section 5.1.2.1).
+  struct OuterHeader4 {
+    uint32_t source = 0, destination = 0;  ///< as in memory
+    uint32_t sum = 0;                      ///< of the checksum's words that do not change
+    uint8_t protocol = 0;
+  };
+  static constexpr uint8_t kOuterTTL = 64;
   /// Beside an association.
   struct Extra : AssociationExtra {
     ~Extra() override;
 
-    ESPHostKeys host;
     uint32_t hash = 0;  ///< for packets: it chooses their worker and their processor
-    std::shared_ptr<Keys> keys;
     uint32_t index = 0;
+    OuterHeader4 outer;
+    std::shared_ptr<Keys> keys;
+    ESPHostKeys host;
     /// Of outer IPv4 headers. Its worker writes it, while all read what is above.
     alignas(128) SingleWriter<uint32_t> next_id;
   };

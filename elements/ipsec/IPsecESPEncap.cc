@@ -15,8 +15,8 @@ namespace headrace {
 namespace {
 
 using namespace ip_protocol;
-constexpr uint8_t kOuterTTL = 64;
-constexpr int kAhead = 8;  // packets between asking for memory and using it
+constexpr uint8_t kOuterTTL = IPsecDatabase::kOuterTTL;
+constexpr int kAhead = 16;  // packets between asking for a packet and using it
 constexpr uint32_t kIp4Bytes = 20, kIp6Bytes = 40, kUDPBytes = 8, kTrailer = 2;
 
 void store16(uint8_t* at, uint32_t value) {
@@ -26,6 +26,40 @@ void store16(uint8_t* at, uint32_t value) {
 void store32(uint8_t* at, uint32_t value) {
   value = __builtin_bswap32(value);
   std::memcpy(at, &value, 4);
+}
+
+/// What differs from packet to packet in an outer IPv4 header.
+struct HeaderFields4 {
+  uint8_t service;
+  uint16_t length, id, fragment;
+};
+/// In three stores, so that whoever reads it next does not wait for many small ones.
+void store_header4(uint8_t* ip, const IPsecDatabase::OuterHeader4& outer, const HeaderFields4& fields) {
+  uint32_t sum = outer.sum + fields.service + fields.length + fields.id + fields.fragment;
+  sum = (sum & 0xffff) + (sum >> 16);
+  const auto checksum = static_cast<uint16_t>(~((sum & 0xffff) + (sum >> 16)));
+  const auto swap = [](uint16_t value) { return uint64_t{__builtin_bswap16(value)}; };
+  const uint64_t first = 0x45 | uint64_t{fields.service} << 8 | swap(fields.length) << 16 | swap(fields.id) << 32 |
+                         swap(fields.fragment) << 48;
+  const uint64_t second =
+      kOuterTTL | uint64_t{outer.protocol} << 8 | swap(checksum) << 16 | uint64_t{outer.source} << 32;
+  std::memcpy(ip, &first, 8);
+  std::memcpy(ip + 8, &second, 8);
+  std::memcpy(ip + 16, &outer.destination, 4);
+}
+
+/// Padding, its length, and the next header (RFC 4303, section 2.4). Up to six bytes of the ICV behind it, which is
+/// at least 12 bytes long and written later, may change.
+void store_trailer(uint8_t* at, uint32_t padding, uint8_t next) {
+  if (padding <= 3) {
+    const uint64_t ones = 0x030201 & ((uint64_t{1} << 8 * padding) - 1);
+    const uint64_t word = ones | uint64_t{padding} << 8 * padding | uint64_t{next} << 8 * (padding + 1);
+    std::memcpy(at, &word, sizeof word);
+    return;
+  }
+  for (uint32_t i = 0; i < padding; ++i) at[i] = static_cast<uint8_t>(i + 1);
+  at[padding] = static_cast<uint8_t>(padding);
+  at[padding + 1] = next;
 }
 
 /// Where ESP goes in transport mode: behind the header of IPv4, or those of IPv6 that routers look at (RFC 4303, section
@@ -89,10 +123,7 @@ void IPsecESPEncap::encapsulate(Batch& batch) {
   // Packets that other workers have handed over are in their caches.
   const int n = batch.size();
   const auto prefetch = [&](int i) {
-    if (i + kAhead < n) {
-      __builtin_prefetch(batch[i + kAhead]);
-      __builtin_prefetch(batch[i + kAhead]->anno());
-    }
+    if (i + kAhead < n) __builtin_prefetch(batch[i + kAhead], 1);
     if (i + kAhead / 2 >= n) return;
     Packet& p = *batch[i + kAhead / 2];
     __builtin_prefetch(p.data() - 64, 1);
@@ -104,8 +135,7 @@ void IPsecESPEncap::encapsulate(Batch& batch) {
       __builtin_prefetch(reinterpret_cast<const char*>(a->state.get()) + 64, 1);
     }
   };
-  for (int i = 0; i < kAhead; ++i)
-    if (i < n) __builtin_prefetch(batch[i]), __builtin_prefetch(batch[i]->anno());
+  for (int i = 0; i < std::min(n, kAhead); ++i) __builtin_prefetch(batch[i], 1);
   for (int i = 0; i < n; ++i) {
     Packet* const p = batch[i];
     prefetch(i);
@@ -147,7 +177,7 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
   }
   // RFC 4303, section 2.4: the padding ends the last block, the pad length and next header bytes included.
   const uint32_t plain = p.length() - point.at, align = keys.block;
-  const uint32_t padding = (align - (plain + kTrailer) % align) % align;
+  const uint32_t padding = (0 - (plain + kTrailer)) & (align - 1);  // `align` is a power of two
   const uint32_t udp = c.udp_encapsulation ? kUDPBytes : 0;
   const uint32_t front = udp + ESPKeys::kHeader + keys.iv_length + (tunnel ? (outer6 ? kIp6Bytes : kIp4Bytes) : 0);
   const uint32_t back = padding + kTrailer + keys.icv_length;
@@ -195,19 +225,15 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
       c.destination.copy_to(ip + 24);
     } else {
       at = kIp4Bytes;
+      const IPsecDatabase::OuterHeader4& outer = IPsecDatabase::extra(*a).outer;
       const bool df = c.outer_df == OuterDF::kSet || (c.outer_df == OuterDF::kCopy && inner_df);
       SingleWriter<uint32_t>& next_id = IPsecDatabase::extra(*a).next_id;
-      ip[0] = 0x45;
-      ip[1] = outer_class;
-      store16(ip + 2, length);
-      store16(ip + 4, next_id & 0xffff);
+      store_header4(ip, outer,
+                    {.service = outer_class,
+                     .length = static_cast<uint16_t>(length),
+                     .id = static_cast<uint16_t>(next_id),
+                     .fragment = static_cast<uint16_t>(df ? 0x4000 : 0)});
       next_id += 1;
-      store16(ip + 6, df ? 0x4000 : 0);
-      ip[8] = kOuterTTL;
-      ip[9] = udp != 0 ? kUdp : kEsp;
-      std::memcpy(ip + 12, c.source.data() + 12, 4);
-      std::memcpy(ip + 16, c.destination.data() + 12, 4);
-      set_ip_checksum(*reinterpret_cast<Ip4Header*>(ip));
     }
   } else {
     ip[point.protocol_at] = udp != 0 ? kUdp : kEsp;
@@ -241,10 +267,7 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
     aes_encrypt(ConstantAESTable(), RoundKeys(keys.round_keys, keys.rounds), block);
     std::memcpy(esp + 8, block[0].w, 16);
   }
-  uint8_t* const trailer = p.end_data() - back;
-  for (uint32_t i = 0; i < padding; ++i) trailer[i] = static_cast<uint8_t>(i + 1);
-  trailer[padding] = static_cast<uint8_t>(padding);
-  trailer[padding + 1] = next;
+  store_trailer(p.end_data() - back, padding, next);
 
   p.set_network_header(0, static_cast<int>(at));
   p.clear_mac_header();

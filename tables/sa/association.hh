@@ -44,22 +44,23 @@ class AssociationExtra {
   virtual ~AssociationExtra() = default;
 };
 
-/// An entry of the database. Readers count, and use the state as its owner; they change nothing else.
-class Association {
+/// An entry of the database. Readers count, and use the state as its owner; they change nothing else. What each packet
+/// needs comes first.
+class alignas(64) Association {
  public:
   Association(const AssociationConfig& c, uint32_t i, uint64_t s, std::shared_ptr<AssociationState> st)
-      : config(c), index(i), serial(s), state(std::move(st)) {}
+      : state(std::move(st)), serial(s), index(i), config(c) {}
 
   void count(AssociationEvent event, uint64_t n = 1) { counters.add(static_cast<int>(event), n); }
   uint64_t sum(AssociationEvent event) const { return counters.sum(static_cast<int>(event)); }
 
-  const AssociationConfig config;
-  const uint32_t index;
+  std::unique_ptr<AssociationExtra> extra;
+  const std::shared_ptr<AssociationState> state;
   /// No other association of the process has or had it. Who holds an index beyond a quiescent state compares this.
   const uint64_t serial;
-  const std::shared_ptr<AssociationState> state;
+  const uint32_t index;
   ThreadCounters counters{kAssociationEvents};
-  std::unique_ptr<AssociationExtra> extra;
+  const AssociationConfig config;
 };
 
 /// The arrays that readers look into; see AssociationTable.
