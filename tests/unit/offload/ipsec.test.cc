@@ -1,0 +1,188 @@
+// Packets of many flows are encrypted, and decrypted behind that, on the CPU and on devices that are late, hang, fail, and
+// are replaced together with the configuration: numbers leave in order, no IV leaves twice, nothing is lost.
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "flow_elements.hh"
+#include "headrace/real_clock.hh"
+#include "offload_fixture.hh"
+#include "support/ipsec_test.hh"
+
+namespace headrace::testing {
+namespace {
+
+using Mode = OffloadOptions::Mode;
+
+/// What has been seen of associations; it outlives routers.
+struct SeenNumbers {
+  struct Association {
+    uint32_t last = 0;
+    std::set<uint64_t> ivs;
+  };
+  std::mutex lock;
+  std::map<uint32_t, Association> associations;  // by SPI
+  uint64_t out_of_order = 0, ivs_twice = 0, in_clear = 0;
+};
+SeenNumbers* g_seen = nullptr;
+
+/// Looks at ESP packets as an observer between two gateways would.
+class ESPWatch final : public Element {
+ public:
+  static constexpr Ports kPorts{"1/1"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  void push(int, Batch& batch) override {
+    {
+      const std::lock_guard guard(g_seen->lock);
+      for (const Packet* p : batch) look(p->transport_header());
+    }
+    output(0).push(batch);
+  }
+
+ private:
+  static void look(const uint8_t* esp) {
+    uint32_t words[2];
+    uint64_t iv;
+    std::memcpy(words, esp, 8);
+    std::memcpy(&iv, esp + 8, 8);
+    SeenNumbers::Association& a = g_seen->associations[__builtin_bswap32(words[0])];
+    const uint32_t number = __builtin_bswap32(words[1]);
+    g_seen->out_of_order += number != a.last + 1;
+    a.last = number;
+    g_seen->ivs_twice += !a.ivs.insert(iv).second;
+    // The inner header of a packet that nobody has encrypted.
+    const uint8_t* const inner = esp + 16;
+    g_seen->in_clear += inner[0] == 0x45 && inner[9] == 17 && inner[12] == 10 && inner[16] == 1;
+  }
+};
+HEADRACE_ELEMENT(ESPWatch)
+
+class OffloadIPsec : public OffloadTest {
+ protected:
+  static constexpr int kWorkers = 3, kFlows = 16, kAssociations = 6;
+
+  void SetUp() override {
+    OffloadTest::SetUp();
+    g_seen = &seen_;
+    std::string text;
+    const auto algorithms = [](int i) {
+      const std::string sha1 = "auth_algo sha1-hmac auth_key " + key_text(20, i + 40),
+                        sha256 = "auth_algo sha256-hmac auth_key " + key_text(32, i + 60);
+      const std::string all[] = {"cipher_algo aes-128-ctr cipher_key " + key_text(20, i) + " " + sha1,
+                                 "aead_algo aes-128-gcm aead_key " + key_text(20, i),
+                                 "cipher_algo aes-256-ctr cipher_key " + key_text(36, i) + " " + sha256,
+                                 "aead_algo aes-256-gcm aead_key " + key_text(36, i)};
+      return all[i % 4];
+    };
+    // Numbers are kept for the whole process, so each test has SPIs of its own.
+    static uint32_t spi = 52000;
+    for (int i = 0; i < kAssociations; ++i, ++spi) {
+      text += tunnel_line("out", spi, algorithms(i)) + tunnel_line("in", spi, algorithms(i));
+      for (const char* direction : {"out", "in"})
+        text += fmt::format("sp ipv4 {} esp protect {} pri 1 dst 1.0.0.{}/29\n", direction, spi, 8 * i);
+    }
+    config_.emplace(text);
+  }
+  void TearDown() override {
+    g_seen = nullptr;
+    OffloadTest::TearDown();
+  }
+
+  std::string text(const std::string& more = "") const {
+    return fmt::format(
+        "db :: IPsecDatabase(CONFIG {}); src :: FlowSource(FLOWS {}, BURST 8, LONGEST 300) -> Strip(14)"
+        " -> CheckIPHeader -> policy :: IPsecPolicy(db, out) -> {}encap :: IPsecESPEncap(db) -> IPsecAES(db, true)"
+        " -> IPsecAuthHMACSHA1(db, false) -> ESPWatch -> lookup :: IPsecESPLookup(db)"
+        " -> IPsecAuthHMACSHA1(db, true) -> IPsecAES(db, false) -> IPsecESPUnencap(db) -> sink :: FlowSink;",
+        config_->path(), kFlows, more);
+  }
+
+  static uint64_t dropped(const Router& router) {
+    uint64_t sum = 0;
+    for (const Router::Drop& drop : router.drops()) sum += drop.packets;
+    return sum;
+  }
+
+  /// Runs until `event` has happened so often and packets flowed before and after it, with new configurations if `second`
+  /// is not empty; then compares.
+  void run(const OffloadOptions& options, offload::Event event, uint64_t least, const std::string& second = "") {
+    if (has_controls())
+      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
+    LiveRouter r(text(), options, kWorkers, compile(CompileOptions::Mode::kAuto));
+    ASSERT_TRUE(r.ok()) << r.errors();
+    const int64_t begin = now_ns();
+    uint64_t before = 0;  // of routers that have gone
+    int swaps = 0;
+    const auto count = [&] { return before + (r.engine() ? r.engine()->event(event) : 0); };
+    uint64_t received_at_event = 0;
+    r.run([&] {
+      const uint64_t received = r.router().first<FlowSink>()->received();
+      if (received_at_event == 0 && count() >= least && received > 3000) received_at_event = received;
+      if (!second.empty() && swaps < 6 && received > 2000 * static_cast<uint64_t>(swaps + 1)) {
+        before = count();
+        EXPECT_TRUE(r.swap(++swaps % 2 ? text(second) : text())) << r.errors();
+      }
+      const bool enough =
+          received_at_event > 0 && received > received_at_event + 3000 && (second.empty() || swaps == 6);
+      if (enough) r.router().first<FlowSource>()->set_active(false);
+      const bool done = enough && received + dropped(r.router()) == r.router().first<FlowSource>()->sent();
+      return !HasFailure() && !done && now_ns() - begin < 30'000'000'000;
+    });
+    EXPECT_GE(count(), least);
+    EXPECT_GT(received_at_event, 0u);
+    const FlowSink& sink = *r.router().first<FlowSink>();
+    EXPECT_EQ(sink.late(), 0u);
+    EXPECT_EQ(sink.damaged(), 0u);
+    // What a full ring between two workers drops is counted, as is what waits in one for an association of the
+    // configuration before.
+    for (const Router::Drop& drop : r.router().drops())
+      EXPECT_TRUE(drop.reason == "ring full" || (swaps > 0 && drop.reason == "association gone"))
+          << drop.element << ": " << drop.reason;
+    EXPECT_EQ(sink.received() + dropped(r.router()), r.router().first<FlowSource>()->sent());
+    const std::lock_guard guard(seen_.lock);
+    EXPECT_EQ(seen_.associations.size(), static_cast<size_t>(kAssociations));
+    EXPECT_EQ(seen_.out_of_order, 0u);
+    EXPECT_EQ(seen_.ivs_twice, 0u);
+    EXPECT_EQ(seen_.in_clear, 0u);
+  }
+
+  SeenNumbers seen_;
+  std::optional<TemporaryFile> config_;
+};
+HEADRACE_OFFLOAD_CARRIERS(OffloadIPsec);
+
+TEST_P(OffloadIPsec, NumbersLeaveInOrderWhileConfigurationsChange) {
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 64;
+  o.reference.delay_us = 50;
+  run(o, offload::kJobs, on_cpu() ? 0 : 10, "n :: Counter -> ");
+}
+
+TEST_P(OffloadIPsec, ADeviceIsLate) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that is late when told";
+  devices(2);
+  OffloadOptions o = options(Mode::kDevice);
+  o.devices = 2;
+  o.job = 64;
+  o.deadline_ms = 5;
+  o.reference.late_every = 20;
+  o.reference.late_ms = 30;
+  (*devices_)[0].lose = 3;
+  run(o, offload::kLateJobs, 3);
+}
+
+TEST_P(OffloadIPsec, ADeviceFailsInTheMiddle) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that fails when told";
+  devices(1)[0].fail_from = 40;
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 64;
+  run(o, offload::kFailedJobs, 1);
+}
+
+}  // namespace
+}  // namespace headrace::testing
