@@ -31,45 +31,51 @@ bool IPsecPolicy::selector_of(const uint8_t* ip, const uint8_t* end, PolicySelec
   return true;
 }
 
-Next IPsecPolicy::decide(Packet& p, const PolicyView& policies, const AssociationView& associations) {
-  PolicySelector selector;
-  const auto dropped = [&](int reason) {
-    count_drops(1, reason);
-    return kConsumed;
-  };
-  if (!p.has_network_header() || !selector_of(p.network_header(), p.end_data(), selector)) return dropped(kMalformed);
-  const PolicyAnswer answer = policies.lookup(direction_, selector);
-  if (!answer.found) return dropped(kNoPolicy);
-  switch (answer.action) {
-    case PolicyAction::kDiscard:
-      return dropped(kDiscarded);
-    case PolicyAction::kBypass:
-      return 1;
-    case PolicyAction::kProtect:
-      break;
-  }
-  if (direction_ == IPsecDirection::kIn) return dropped(kUnprotected);
-  Association* const a = associations.outbound(answer.spi, answer.reqid);
-  if (a == nullptr) return dropped(kNoAssociation);
-  p.set_anno_u32(anno::esp_association.kOffset, IPsecDatabase::Tag::of(*a));
-  p.set_rx_hash(IPsecDatabase::extra(*a).hash);
-  return 0;
-}
-
 void IPsecPolicy::push(int, Batch& batch) {
+  // One question for all packets, then the next: a packet's answers depend on each other, those of packets do not, so the
+  // processor waits for the memory of several at a time.
   Next nexts[Batch::kCapacity];
+  PolicyAnswer answers[Batch::kCapacity];
+  Association* found[Batch::kCapacity];
   Batch left;
   const PolicyView policies = database_->policies();
-  const AssociationView associations = database_->associations();
   for (Packet* p : batch) {
-    const Next next = decide(*p, policies, associations);
-    if (next == kConsumed) {
-      p->kill();
+    PolicySelector selector;
+    if (!p->has_network_header() || !selector_of(p->network_header(), p->end_data(), selector)) {
+      drop(p, kMalformed);
       continue;
     }
-    nexts[left.size()] = next;
-    left.push_back(p);
+    const PolicyAnswer answer = policies.lookup(direction_, selector);
+    if (!answer.found) {
+      drop(p, kNoPolicy);
+    } else if (answer.action == PolicyAction::kDiscard) {
+      drop(p, kDiscarded);
+    } else if (answer.action == PolicyAction::kProtect && direction_ == IPsecDirection::kIn) {
+      drop(p, kUnprotected);
+    } else {
+      answers[left.size()] = answer;
+      left.push_back(p);
+    }
   }
+  const AssociationView associations = database_->associations();
+  for (int i = 0; i < left.size(); ++i)
+    found[i] =
+        answers[i].action == PolicyAction::kProtect ? associations.outbound(answers[i].spi, answers[i].reqid) : nullptr;
+  int n = 0;
+  for (int i = 0; i < left.size(); ++i) {
+    Packet* const p = left[i];
+    const bool bypass = answers[i].action == PolicyAction::kBypass;
+    if (Association* const a = found[i]) {
+      p->set_anno_u32(anno::esp_association.kOffset, IPsecDatabase::Tag::of(*a));
+      p->set_rx_hash(IPsecDatabase::extra(*a).hash);
+    } else if (!bypass) {
+      drop(p, kNoAssociation);
+      continue;
+    }
+    nexts[n] = bypass ? 1 : 0;
+    left[n++] = p;
+  }
+  left.resize(n);
   push_split(left, nexts);
 }
 

@@ -31,7 +31,6 @@ class IPsecPolicy : public Element {
 
  private:
   enum { kDiscarded, kNoPolicy, kNoAssociation, kUnprotected, kMalformed };
-  Next decide(Packet& p, const PolicyView& policies, const AssociationView& associations);
 
   IPsecDatabase* database_ = nullptr;
   IPsecDirection direction_ = IPsecDirection::kOut;

@@ -461,6 +461,7 @@ __device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, cons
 /// A packet on its way to the lane that rewrites it, and what becomes of it there.
 template <typename S>
 struct SerialWork {
+  bool go;
   const S* shader;
   uint8_t* home;
   RowHeader header;
@@ -474,9 +475,8 @@ struct SerialWork {
 template <typename S, typename Layout>
 __device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout& layout,
                               const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
-  constexpr uint32_t kHalf = kJobWarps / 2;
-  __shared__ SerialWork<S> shared[kHalf][16];
-  __shared__ bool shared_go[kHalf][16];
+  constexpr uint32_t kHalf = kJobWarps / 2, kStage = job_stage_bytes(kPayloadPlans) / kJobWarps;
+  static_assert(16 * sizeof(SerialWork<S>) <= kStage);
   // What is not there yet, or changed in the row, comes home through the stage.
   const bool comes = go && (slot.newer || slot.home_from > first_byte(slot.header));
   for_each_packet(slot, comes, layout, [&](int owner, const RowHeader& h, uint8_t*, uint32_t) {
@@ -488,26 +488,21 @@ __device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x & 31;
   const bool halves = __syncthreads_or(go && lane >= 16) == 0;
   const bool gives = halves && warp >= kHalf && lane < 16, takes = halves && warp < kHalf && lane >= 16;
-  if (gives) {
-    shared_go[warp - kHalf][lane] = go;
-    if (go) shared[warp - kHalf][lane] = {shader, slot.home, slot.header, about, {}, made};
-  }
+  // In the stage of the warp that gives, which is free until the next packet needs it.
+  auto* const handed = reinterpret_cast<SerialWork<S>*>(slot.stage + (takes ? kHalf * kStage : 0)) + (lane & 15);
+  SerialWork<S> work{go, shader, slot.home, slot.header, about, {}, made};
+  if (gives) *handed = work;
   if (halves) __syncthreads();
-  SerialWork<S> work{shader, slot.home, slot.header, about, {}, made};
-  bool works = go && !gives;
-  if (takes) {
-    works = shared_go[warp][lane - 16];
-    if (works) work = shared[warp][lane - 16];
-  }
-  if (works) {
+  if (takes) work = *handed;
+  if (work.go && !gives) {
     PacketEdit edit(work.home, kBufferBytes, work.header);
     work.found = rewrite_packet(*work.shader, HostTeam<1>{}, edit, work.about);
     work.made.take(edit, work.header);
-    if (takes) shared[warp][lane - 16] = work;
+    if (takes) *handed = work;
   }
   if (halves) __syncthreads();
   if (!go) return;
-  if (gives) work = shared[warp - kHalf][lane];
+  if (gives) work = *handed;
   found = work.found;
   made = work.made;
   if (!made.changed) return;

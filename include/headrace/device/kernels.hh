@@ -450,7 +450,9 @@ extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
   headrace::device::stay<headrace::kHeaderPlans>(a, headrace::device::block_memory);
 }
 
-extern "C" __global__ void __launch_bounds__(headrace::kJobThreads)
+/// Two blocks fit on a multiprocessor: while one waits for the host's memory, the other computes. With more registers for
+/// each thread there would be one.
+extern "C" __global__ void __launch_bounds__(headrace::kJobThreads, 2)
     headrace_resident_payloads(const __grid_constant__ headrace::ResidentArguments a) {
   headrace::device::stay<headrace::kPayloadPlans>(a, headrace::device::block_memory);
 }

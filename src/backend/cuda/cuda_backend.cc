@@ -288,29 +288,16 @@ std::array<unsigned, kPlanClasses> CudaBackend::most_blocks() {
     for (size_t c = 0; c < fit.size(); ++c) most[c] = fit[c] == 0 ? 0 : half(fit[c]);
     return most;
   }
-  // Blocks of two classes share multiprocessors: so many of each on one fit, whichever comes first.
-  std::array<unsigned, kPlanClasses> on_each{1, 1};
-  const auto both_fit = [&] { return on_each[0] * fit[1] + on_each[1] * fit[0] <= fit[0] * fit[1]; };
-  if (!both_fit()) {
-    // No multiprocessor has room for a block of each. At worst each block for headers, of both generations, is alone on
-    // its multiprocessor, so they get few, but enough to poll all places: headers take little time.
-    const auto places = static_cast<unsigned>(options_of_lanes_.workers * options_of_lanes_.jobs);
-    const unsigned polled = (places + kPlacesPerBlock - 1) / kPlacesPerBlock;
-    const unsigned headers = std::max(std::clamp(polled, processors / 8, processors / 4), 1U);
-    most[kHeaderPlans] = headers;
-    most[kPayloadPlans] = std::max(((processors - std::min(processors, 2 * headers)) * fit[kPayloadPlans] - 1) / 2, 1U);
-    return most;
-  }
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (const size_t c : {on_each[1] < on_each[0] ? size_t{1} : size_t{0}, on_each[1] < on_each[0] ? size_t{0} : 1}) {
-      ++on_each[c];
-      grown = both_fit();
-      if (grown) break;
-      --on_each[c];
-    }
-  }
-  for (size_t c = 0; c < fit.size(); ++c) most[c] = half(on_each[c]);
+  // Headers take little time: their blocks are few, but enough to poll all places. Each, of both generations, takes the
+  // room of at most so many blocks for payloads, also when it is the only one of its kind on a multiprocessor.
+  const auto places = static_cast<unsigned>(options_of_lanes_.workers * options_of_lanes_.jobs);
+  const unsigned polled = (places + kPlacesPerBlock - 1) / kPlacesPerBlock;
+  const bool share = fit[kHeaderPlans] > 1 && fit[kPayloadPlans] > 1;
+  const unsigned headers = std::max(std::clamp(polled, processors / (share ? 4 : 8), processors / 4), 1U);
+  const unsigned taken = (fit[kPayloadPlans] + fit[kHeaderPlans] - 1) / fit[kHeaderPlans];
+  const unsigned room = fit[kPayloadPlans] * processors;
+  most[kHeaderPlans] = headers;
+  most[kPayloadPlans] = std::max((room - std::min(room, 2 * headers * taken + 1)) / 2, 1U);
   return most;
 }
 
