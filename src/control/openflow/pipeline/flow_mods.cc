@@ -115,6 +115,8 @@ ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
   const uint32_t same = find(table, mod, version);
   if (same == FlowTable::kNone && table.size() >= configs_.most_entries(table_number))
     return ErrorCode::kFlowModTableFull;
+  // Before a packet can meet it.
+  if (mod.idle_timeout != 0) entry_counters_.keep_times();
   const bool is_miss = !is_1_0(version) && mod.priority == 0 && match == KeyMatch();
   Program* program = nullptr;
   if (const ErrorCode error = programs_.take(mod.instructions, is_miss ? ProgramUser::kTableMiss : ProgramUser::kEntry,

@@ -203,7 +203,7 @@ void OpenFlowPipeline::expire(Time now) {
       remove_entry(number, FlowRemovedReason::kHardTimeout, now);
       continue;
     }
-    const Time used = std::max(entry.created, entry_counters_.sum(number).last);
+    const Time used = std::max(entry.created, entry_counters_.last(number));
     if (now >= used + entry.idle_timeout * kSecond) {
       remove_entry(number, FlowRemovedReason::kIdleTimeout, now);
     } else {
