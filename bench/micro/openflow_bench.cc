@@ -1,14 +1,22 @@
 /// \file
-/// What messages cost a switch: flow-mods of a second, without the channel.
+/// What messages cost a switch: flow-mods of a second, without the channel. What a worker pays to count a device's results.
 ///
 ///     build/headrace_micro --benchmark_filter=openflow
 
 #include <benchmark/benchmark.h>
 
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "control/openflow/pipeline/pipeline.hh"
+#include "control/openflow/switch/switch_datapath.hh"
+#include "elements/openflow/OpenFlowTables.hh"
+#include "elements/openflow/openflow_owner.hh"
+#include "headrace/packet.hh"
+#include "headrace/real_clock.hh"
+#include "runtime/runtime.hh"
 
 namespace headrace::openflow {
 namespace {
@@ -86,6 +94,47 @@ void openflow_fill(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * entries);
 }
 BENCHMARK(openflow_fill)->ArgName("entries")->Arg(32768)->Arg(1000000)->Unit(benchmark::kMillisecond);
+
+/// Batches that come back from a device, their results in rows of 64 bytes: half of the packets have met one of so many exact
+/// entries, half one of 32, and they leave by two ports. As many packets are under way as a worker's jobs hold.
+void openflow_release(benchmark::State& state) {
+  constexpr int kBatch = 256;
+  constexpr size_t kPackets = 8192, kRow = 64, kWords = kRow / sizeof(uint32_t), kResult = 4;
+  const auto exact = static_cast<uint32_t>(state.range(0));
+  Runtime runtime(Runtime::Options{.threads = 1, .cpus = {}});
+  const auto datapath = std::make_shared<SwitchDatapath>(
+      1, [] { return clock::steady().ns; }, PacketInQueue::Options{});
+  OpenFlowOwner owner;
+  Errors errors;
+  if (!publish_datapath("openflow_release", datapath) || !owner.attach("openflow_release", errors).ok())
+    return state.SkipWithError("no datapath");
+  headrace::OpenFlowTables tables;
+  tables.ports = 4;
+  datapath->pipeline().entry_counters().reserve(exact + 32);
+  if (state.range(1) != 0) datapath->pipeline().entry_counters().keep_times();
+
+  std::mt19937 random(1);
+  std::vector<Packet*> packets;
+  std::vector<uint32_t> rows(kPackets * kWords);
+  for (size_t i = 0; i < kPackets; ++i) {
+    Packet* const p = Packet::make(64);
+    if (p == nullptr) return state.SkipWithError("no packets");
+    p->set_anno_u8(anno_offset::kPaint, static_cast<uint8_t>(i / 32 % 2));
+    packets.push_back(p);
+    const uint32_t entry = random() % 2 == 0 ? random() % 32 : 32 + random() % exact;
+    Visits visits;
+    visits.set_length(64);
+    visits.set_entry(0, entry);
+    visits.set_output(3 + entry % 2);
+    std::memcpy(&rows[i * kWords + kResult], &visits, sizeof visits);
+  }
+  for (auto _ : state)
+    for (size_t i = 0; i < kPackets; i += kBatch)
+      tables.release(&packets[i], Results<Visits>(&rows[i * kWords + kResult], kRow), kBatch, owner);
+  for (Packet* const p : packets) p->kill();
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kPackets));
+}
+BENCHMARK(openflow_release)->ArgNames({"entries", "times"})->ArgsProduct({{1024, 32768, 1 << 20}, {0, 1}});
 
 }  // namespace
 }  // namespace headrace::openflow

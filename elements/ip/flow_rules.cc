@@ -18,7 +18,7 @@ constexpr size_t kBadLinesNamed = 100;
 }  // namespace
 
 void FlowRules::count(Results<FlowClassifier::Result> results, int n) const {
-  counts_.visit_together(
+  counts_.visit_ahead(
       n, AclMatch::kNone, [&](int i) { return results[i].number; },
       [&](int i, RuleCount* count) {
         if (count == nullptr) return;

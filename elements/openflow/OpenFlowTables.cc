@@ -298,40 +298,86 @@ Next OpenFlowTables::escape(Packet*& p, Emitter& emit, Owner& owner) const {
 }
 
 void OpenFlowTables::release(Packet* const* packets, Results<Result> results, int n, Owner& owner) const {
-  const openflow::ClosedPorts now_closed = owner.datapath().closed_ports();
-  openflow::PortCounters::Mine counters = owner.datapath().port_counters().mine();
-  // Most come from one port: those are counted together.
-  uint32_t place = 0;
-  uint64_t received = 0, bytes = 0;
-  for (int i = 0; i < n; ++i) {
-    const Visits& visits = results[i];
-    Packet& packet = *packets[i];
-    const uint32_t from = openflow::port_place(in_port(packet.anno_u8(anno_offset::kPaint)));
-    // What is dropped before it is looked up has no length.
-    if (visits.length() != 0) [[likely]] {
-      if (from != place) {
-        if (received != 0) counters.received(place, bytes, received);
-        place = from;
-        received = bytes = 0;
-      }
-      ++received;
-      bytes += visits.length();
-    } else if (packet.length() >= 14 && now_closed.any && now_closed.keeps_out(openflow::PacketFrame(packet), from)) {
-      counters.not_received(from);
-    } else {
-      counters.received(from, packet.length());
-    }
-    const uint32_t output = visits.output();
-    if (output == Visits::kNone) continue;
-    openflow::pad_to_shortest(packet, visits.length());
-    if (now_closed.keeps_in(output)) {
-      counters.not_sent(output);
-    } else {
-      counters.sent(output, packet.length());
-    }
+  openflow::Datapath& datapath = owner.datapath();
+  openflow::EntryCounters& entries = datapath.entry_counters();
+  openflow::PortCounters& ports = datapath.port_counters();
+  const openflow::PortCounters::Mine counters = ports.mine();
+  const openflow::ClosedPorts now_closed = datapath.closed_ports();
+  const bool any_closed = now_closed.any;
+  const bool keeps_times = entries.keeps_times();
+  const int64_t now = keeps_times ? datapath.now() : 0;
+  const openflow::EntryCounters::Times times = entries.times();
+
+  // Most have met one entry, and leave as they are. What else there is comes afterwards, so that this loop calls nothing.
+  uint16_t met_more[Batch::kCapacity], at_ports[Batch::kCapacity];
+  int more = 0, ported = 0;
+  // Most come from the port of the packet before.
+  uint32_t paint = 0;
+  openflow::PortCounters::Sum received;
+  openflow::PortCounters::Leaving leaving(ports);
+  const auto count_received = [&] {
+    if (received.packets() != 0)
+      counters.received(openflow::port_place(in_port(paint)), received.bytes(), received.packets());
+    received = openflow::PortCounters::Sum();
+  };
+  entries.visit_ahead(
+      n, Visits::kNone,
+      [&](int i) {
+        const uint32_t entry = results[i].entry(0);
+        if (keeps_times && entry != Visits::kNone) [[unlikely]]
+          times.prefetch(entry);
+        return entry;
+      },
+      [&](int i, openflow::Count* count) {
+        const Visits& visits = results[i];
+        const Packet& packet = *packets[i];
+        const uint32_t came = visits.length(), leaves = packet.length();
+        if (count != nullptr) {
+          openflow::EntryCounters::add(*count, 1, came);
+          if (keeps_times) [[unlikely]]
+            times.set(visits.entry(0), now);
+        }
+        if (!visits.is_simple()) [[unlikely]]
+          met_more[more++] = static_cast<uint16_t>(i);
+        // What is dropped before it is looked up has no length.
+        if (came == 0 || leaves < openflow::kShortestFrame || any_closed) [[unlikely]] {
+          at_ports[ported++] = static_cast<uint16_t>(i);
+          return;
+        }
+        const uint32_t from = packet.anno_u8(anno_offset::kPaint);
+        if (from != paint) {
+          count_received();
+          paint = from;
+        }
+        received.add(came);
+        leaving.add(visits.output() + 1, leaves);
+      });
+  count_received();
+  leaving.count(counters);
+  for (int k = 0; k < more; ++k) datapath.count_more(results[met_more[k]]);
+  for (int k = 0; k < ported; ++k)
+    count_at_ports(*packets[at_ports[k]], results[at_ports[k]], now_closed, datapath.port_counters());
+}
+
+void OpenFlowTables::count_at_ports(Packet& packet, const openflow::Visits& visits,
+                                    const openflow::ClosedPorts& now_closed, openflow::PortCounters& ports) const {
+  openflow::PortCounters::Mine counters = ports.mine();
+  const uint32_t from = openflow::port_place(in_port(packet.anno_u8(anno_offset::kPaint)));
+  if (visits.length() != 0) {
+    counters.received(from, visits.length());
+  } else if (packet.length() >= 14 && now_closed.any && now_closed.keeps_out(openflow::PacketFrame(packet), from)) {
+    counters.not_received(from);
+  } else {
+    counters.received(from, packet.length());
   }
-  if (received != 0) counters.received(place, bytes, received);
-  owner.datapath().count(results, n);
+  const uint32_t output = visits.output();
+  if (output == Visits::kNone) return;
+  openflow::pad_to_shortest(packet, visits.length());
+  if (now_closed.keeps_in(output)) {
+    counters.not_sent(output);
+  } else {
+    counters.sent(output, packet.length());
+  }
 }
 
 HEADRACE_ELEMENT(OpenFlowTables)

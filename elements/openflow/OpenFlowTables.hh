@@ -7,6 +7,9 @@
 namespace headrace {
 
 class OpenFlowOwner;
+namespace openflow {
+class PortCounters;
+}
 
 /// Sends Ethernet frames where the tables of an OpenFlow switch want them. OpenFlowSwitch makes the switch,
 /// and puts these tables behind its inputs.
@@ -153,6 +156,9 @@ struct OpenFlowTables : Shader<OpenFlowTables> {
   RowFrame(View&, int16_t) -> RowFrame<View>;
 
   PacketKey key_of(const Packet& packet) const;
+  /// What release() does about ports for a packet that is not usual.
+  void count_at_ports(Packet& packet, const openflow::Visits& visits, const openflow::ClosedPorts& now_closed,
+                      openflow::PortCounters& ports) const;
   HEADRACE_SHADER uint32_t in_port(uint32_t paint) const {
     return local && paint == ports ? openflow::reserved_port::kLocal : paint + 1;
   }

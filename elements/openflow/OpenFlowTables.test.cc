@@ -79,7 +79,7 @@ std::vector<Out> process(const Arrival& arrival, TestDatapath& datapath, Way way
   if (escaped) {
     openflow::Interpreter(datapath, sink).process(p, arrival.in_port);
   } else {
-    datapath.count(Results<openflow::Visits>(&visits), 1);
+    datapath.count(visits);
     if (next == kDrop) {
       p->kill();
     } else {

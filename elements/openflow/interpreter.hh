@@ -77,7 +77,7 @@ class Interpreter {
   void lose(Work& work, Loss loss);
   /// The packet itself or a copy; null, and counted: no buffer.
   Packet* take(Work& work, Last last);
-  void count(const Visits& visits) { datapath_.count(Results<Visits>(&visits), 1); }
+  void count(const Visits& visits) { datapath_.count(visits); }
 
   Datapath& datapath_;
   OpenFlowView view_;

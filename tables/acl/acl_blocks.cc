@@ -16,11 +16,15 @@ AclBlocks::~AclBlocks() {
   rcu::retire([old = std::shared_ptr<DeviceArray<AclCell>>(std::move(cells_))] {});
 }
 
-void AclBlocks::renew() {
+std::unique_ptr<DeviceArray<AclCell>> AclBlocks::copy() const {
   auto larger = std::make_unique<DeviceArray<AclCell>>(cells_->size() * (used_ > cells_->size() / 2 ? 2 : 1));
   std::memcpy(static_cast<void*>(larger->data()), cells_->data(), used_ * sizeof(AclCell));
-  std::swap(cells_, larger);
-  rcu::retire([old = std::shared_ptr<DeviceArray<AclCell>>(std::move(larger))] {});
+  return larger;
+}
+
+void AclBlocks::replace(std::unique_ptr<DeviceArray<AclCell>> copy) {
+  std::swap(cells_, copy);
+  rcu::retire([old = std::shared_ptr<DeviceArray<AclCell>>(std::move(copy))] {});
 }
 
 uint32_t AclBlocks::take(uint32_t entries) {

@@ -26,9 +26,10 @@ class AclBlocks {
 
   /// Whether so many calls of take() in a row might not succeed.
   bool short_of(uint32_t blocks) const { return used_ + blocks * cells_of(AclBlock::kLargest) > cells_->size(); }
-  /// Copies all to another array, twice as large if there is little room. Readers go on with the old one, which does not
-  /// change any more. Throws std::bad_alloc.
-  void renew();
+  /// All in another array, twice as large if there is little room. Throws std::bad_alloc.
+  std::unique_ptr<DeviceArray<AclCell>> copy() const;
+  /// Goes on with a copy() of what there is. Readers go on with the old array, which does not change any more.
+  void replace(std::unique_ptr<DeviceArray<AclCell>> copy);
   /// A block with room for `entries`, at most kMostEntries, that has none.
   uint32_t take(uint32_t entries);
   /// Nobody can reach the block any more, except readers that are in it already.

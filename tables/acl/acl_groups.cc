@@ -37,7 +37,7 @@ AclGroups::AclGroups(const AclOptions& options, size_t count, const std::functio
   if (made_for_few_) add_tuple(Mask{});
   for (size_t i = 0; i < count; ++i) {
     const Entry entry = entry_of(i);
-    make_room();
+    if (needs_room()) make_room();
     const uint32_t tuple = choose_tuple(entry);
     handles.push_back({hash_of(entry.data(), tuple), static_cast<uint8_t>(tuple)});
     put(entry, handles.back());
@@ -230,15 +230,14 @@ AclGeneration AclGroups::mirror(Mirror& mirror) const {
 
 /// Those who have a generation must see one state of the table, also of the index, so all that does not only grow is
 /// copied.
-bool AclGroups::make_room() {
-  constexpr uint32_t kMostBlocks = 3;
-  if (!groups_.full() && !blocks_.short_of(kMostBlocks)) return false;
+void AclGroups::make_room() {
+  // What may fail comes first: nothing that readers can reach is retired then.
   auto index = copy_of_index();
-  blocks_.renew();
+  auto blocks = blocks_.copy();
   groups_.renew();
+  blocks_.replace(std::move(blocks));
   std::swap(index_, index);
   discard(index);
-  return true;
 }
 
 AclGroups::Handle AclGroups::insert(const Entry& entry) {

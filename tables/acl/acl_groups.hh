@@ -52,9 +52,14 @@ class AclGroups {
   AclGroups(const AclGroups&) = delete;
   AclGroups& operator=(const AclGroups&) = delete;
 
-  /// Makes sure that the next insert() or erase() has memory. True if views are outdated: those who have one go on with a
-  /// copy of the structure that does not change any more. Throws std::bad_alloc.
-  bool make_room();
+  /// Whether the next insert() or erase() may lack memory.
+  bool needs_room() const {
+    constexpr uint32_t kMostBlocks = 3;
+    return groups_.full() || blocks_.short_of(kMostBlocks);
+  }
+  /// Makes sure that it does not. Views are outdated then: those who have one go on with a copy of the structure that does not
+  /// change any more. Throws std::bad_alloc, with all as it was.
+  void make_room();
   Handle insert(const Entry& entry);
   void erase(uint32_t number, Handle handle);
   Entry find(uint32_t number, Handle handle) const;

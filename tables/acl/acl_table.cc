@@ -28,15 +28,15 @@ AclTable::AclTable(const AclOptions& options) : options_(options) {
   std::vector<AclGroups::Handle> handles;
   groups_ = std::make_unique<AclGroups>(
       options_, 0, [](size_t) { return AclGroups::Entry(); }, handles);
-  publish_generation();
+  publish_generation(std::make_unique<AclGeneration>());
 }
 
 AclTable::~AclTable() {
   rcu::retire([old = std::shared_ptr<AclGeneration>(std::move(generation_))] {});
 }
 
-void AclTable::publish_generation() {
-  auto made = std::make_unique<AclGeneration>(groups_->generation());
+void AclTable::publish_generation(std::unique_ptr<AclGeneration> made) {
+  *made = groups_->generation();
   current_.store(made.get(), std::memory_order_release);
   if (place_ != nullptr) __atomic_store_n(place_, made.get(), __ATOMIC_RELEASE);
   std::swap(generation_, made);
@@ -49,10 +49,13 @@ void AclTable::publish_at(const AclGeneration** place) {
 }
 
 void AclTable::make_room() {
+  if (!groups_->needs_room()) return;
+  // Before anything is retired, here and below: what follows must not fail.
+  auto next = std::make_unique<AclGeneration>();
   {
     const rcu::Retirements until_published;
-    if (!groups_->make_room()) return;
-    publish_generation();
+    groups_->make_room();
+    publish_generation(std::move(next));
   }
   rcu::reclaim();
 }
@@ -154,10 +157,11 @@ void AclTable::make_tries_anew() {
   AclGroups::TrieItems items;
   for (uint32_t number = 0; number < entries_.size(); ++number)
     if (entries_[number].state == Entry::State::kThere) groups_->add_items(number, entries_[number].handle, items);
+  auto next = std::make_unique<AclGeneration>();
   {
     const rcu::Retirements until_published;
     groups_->renew_tries(items);
-    publish_generation();
+    publish_generation(std::move(next));
   }
   rcu::reclaim();
 }
@@ -173,11 +177,12 @@ void AclTable::make_anew() {
   std::vector<AclGroups::Handle> handles;
   const auto entry = [&](size_t i) { return groups_->find(order[i].second, entries_[order[i].second].handle); };
   auto made = std::make_unique<AclGroups>(options_, order.size(), entry, handles);
+  auto next = std::make_unique<AclGeneration>();
   made->publish_version(groups_->version());
   for (size_t i = 0; i < order.size(); ++i) entries_[order[i].second].handle = handles[i];
   std::swap(groups_, made);
   made_with_ = size_;
-  publish_generation();
+  publish_generation(std::move(next));
   made.reset();
   rcu::reclaim();
 }

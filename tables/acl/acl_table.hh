@@ -94,7 +94,8 @@ class AclTable {
   }
   AclGroups::Entry make_entry(uint32_t number, const AclRule& rule) const;
   void make_room();
-  void publish_generation();
+  /// \param made room for what is published
+  void publish_generation(std::unique_ptr<AclGeneration> made);
   void take_out(uint32_t number, rcu::Epoch grace);
   void set_life(uint32_t number, uint32_t keep, uint32_t set);
   void settle_seen(size_t most = SIZE_MAX);

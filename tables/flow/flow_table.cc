@@ -106,6 +106,8 @@ void FlowTable::set_capacity(uint32_t capacity) {
 }
 
 void FlowTable::build_hashes() {
+  auto view = std::make_unique<HashView>();
+  const rcu::Retirements until_published;
   hashes_ = std::make_unique<HashTable>(std::max<size_t>(entries_for(capacity()), size_t{size()} * 2));
   for (Slab& slab : slabs_)
     for (uint32_t i = 0; i < slab.used; ++i) {
@@ -113,14 +115,14 @@ void FlowTable::build_hashes() {
       if (flow->place_ == FlowRecord::kNowhere) continue;
       link(*flow);
     }
-  publish_view();
+  publish_view(std::move(view));
 }
 
-void FlowTable::publish_view() {
-  auto view = std::make_unique<const HashView>(hashes_->view());
+void FlowTable::publish_view(std::unique_ptr<HashView> view) {
+  *view = hashes_->view();
   view_.store(view.get(), std::memory_order_release);
   published_.swap(view);
-  if (view) rcu::retire([old = std::shared_ptr<const HashView>(std::move(view))] {});
+  if (view) rcu::retire([old = std::shared_ptr<HashView>(std::move(view))] {});
 }
 
 uint32_t FlowTable::count(uint32_t space, int input) const {
@@ -139,9 +141,11 @@ bool FlowTable::have_room_for_hashes() {
   if (!hashes_->full_for(2)) [[likely]]
     return true;
   try {
+    // Before anything is retired: what follows must not fail.
+    auto view = std::make_unique<HashView>();
     const rcu::Retirements until_published;
     hashes_->renew();
-    publish_view();
+    publish_view(std::move(view));
     return true;
   } catch (const std::bad_alloc&) {
     return false;

@@ -283,7 +283,8 @@ class FlowTable {
   /// In a slab that there is only after the capacity was raised.
   FlowRecord* record_beyond(uint64_t number) const;
   void build_hashes();
-  void publish_view();
+  /// \param view room for what is published
+  void publish_view(std::unique_ptr<HashView> view);
   /// False if there is no memory.
   bool have_room_for_hashes();
   /// Both entries of a flow; of one that is its own way back, the entry of that way.
@@ -312,7 +313,7 @@ class FlowTable {
 
   uint64_t seeds_[2];
   std::unique_ptr<HashTable> hashes_;
-  std::unique_ptr<const HashView> published_;
+  std::unique_ptr<HashView> published_;
   std::atomic<const HashView*> view_{nullptr};
   std::vector<Space> spaces_;
   std::atomic<uint32_t> capacity_;

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "headrace/mirror.hh"
+#include "tables/memory/allocation_failures.hh"
 
 namespace headrace {
 
@@ -25,6 +26,8 @@ class DeviceArray {
   DeviceArray() = default;
   explicit DeviceArray(size_t size) : size_(size) {
     if (size == 0) return;
+    if (AllocationFailures::next()) [[unlikely]]
+      throw std::bad_alloc();
     constexpr size_t kHuge = size_t{2} << 20;
     const size_t alignment = bytes() >= kHuge ? kHuge : 64;
     const size_t whole = (bytes() + alignment - 1) / alignment * alignment;

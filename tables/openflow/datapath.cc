@@ -19,6 +19,12 @@ KnownDatapaths& known_datapaths() {
 
 }  // namespace
 
+void Datapath::count(const Visits& met) {
+  EntryCounters& entries = entry_counters();
+  if (met.entry(0) != Visits::kNone) entries.add(met.entry(0), 1, met.length(), entries.keeps_times() ? now() : 0);
+  if (!met.is_simple()) count_more(met);
+}
+
 bool publish_datapath(const std::string& name, const std::shared_ptr<Datapath>& datapath) {
   KnownDatapaths& known = known_datapaths();
   const std::lock_guard guard(known.lock);

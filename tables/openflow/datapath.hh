@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <headrace/mirror.hh>
 #include <headrace/packet.hh>
-#include <headrace/results.hh>
 #include <memory>
 #include <string>
 
+#include "tables/openflow/entry_counters.hh"
 #include "tables/openflow/port_counters.hh"
 #include "tables/openflow/port_set_view.hh"
 #include "tables/openflow/walk_view.hh"
@@ -49,8 +49,14 @@ class Datapath {
   /// FLOOD sends packets to the port: it has no OFPPC_NO_FLOOD. Ports as in OpenFlow; LOCAL is one.
   virtual bool floods(uint32_t port) const = 0;
 
-  /// Counts what packets have met.
-  virtual void count(const Results<Visits>& visits, int n) = 0;
+  /// Where entries that packets have met are counted.
+  virtual EntryCounters& entry_counters() = 0;
+  /// The time of entry_counters(), in nanoseconds.
+  virtual int64_t now() const = 0;
+  /// Counts what a packet has met that is not simple (Visits::is_simple()), except its first entry.
+  virtual void count_more(const Visits& met) = 0;
+  /// Counts what a packet has met.
+  void count(const Visits& met);
 
   /// What a meter says about a packet.
   struct Verdict {

@@ -26,13 +26,17 @@ class Visits {
   HEADRACE_SHADER uint32_t entry(uint32_t i) const {
     return has_group() && i >= kMostBesideGroup ? kNone : number_in(words_[i]);
   }
-  HEADRACE_SHADER void set_entry(uint32_t i, uint32_t number) { put_number(words_[i], number); }
+  HEADRACE_SHADER void set_entry(uint32_t i, uint32_t number) {
+    put_number(words_[i], number);
+    if (i != 0) words_[5] |= kMore;
+  }
   /// Slot of a group, and the number of a bucket (bucket_word::kCounter); kNone: none. Not beside more than kMostBesideGroup
   /// entries.
   HEADRACE_SHADER void set_group(uint32_t slot, uint32_t bucket) {
     words_[4] |= kHasGroup;
     put_number(words_[4], slot);
     put_number(words_[5], bucket);
+    words_[5] |= kMore;
   }
   HEADRACE_SHADER uint32_t group() const { return has_group() ? number_in(words_[4]) : kNone; }
   HEADRACE_SHADER uint32_t bucket() const { return has_group() ? number_in(words_[5]) : kNone; }
@@ -46,19 +50,21 @@ class Visits {
   HEADRACE_SHADER void set_output(uint32_t place) { words_[2] |= (place + 1) << kNumberBits; }
   HEADRACE_SHADER uint32_t output() const { return (words_[2] >> kNumberBits) - 1; }
   /// The table in which nothing was found; kNone: none. Once.
-  HEADRACE_SHADER void set_missed(uint32_t table) { words_[3] |= (table + 1) << kNumberBits; }
+  HEADRACE_SHADER void set_missed(uint32_t table) {
+    words_[3] |= (table + 1) << kNumberBits;
+    words_[5] |= kMore;
+  }
   HEADRACE_SHADER uint32_t missed() const { return (words_[3] >> kNumberBits) - 1; }
   /// It has met one entry at most, and nothing else that counts.
-  HEADRACE_SHADER bool is_simple() const {
-    return ((words_[1] | words_[2] | words_[4] | words_[5]) & kNumber) == 0 && words_[3] == 0 && !has_group();
-  }
+  HEADRACE_SHADER bool is_simple() const { return (words_[5] & kMore) == 0; }
 
  private:
   // A word has a number + 1 in its lower bits, 0 for none. Above are: the length (words 0 and 1), the output (2) and the
-  // table (3), both + 1, and whether the last two numbers are a group's and a bucket's (4).
+  // table (3), both + 1, whether the last two numbers are a group's and a bucket's (4), and whether there is more than the
+  // first number (5).
   static constexpr uint32_t kNumberBits = 23, kAboveBits = 32 - kNumberBits;
   static constexpr uint32_t kNumber = (1u << kNumberBits) - 1, kAbove = (1u << kAboveBits) - 1;
-  static constexpr uint32_t kHasGroup = 1u << kNumberBits;
+  static constexpr uint32_t kHasGroup = 1u << kNumberBits, kMore = 1u << kNumberBits;
 
   HEADRACE_SHADER static uint32_t number_in(uint32_t word) { return (word & kNumber) - 1; }
   HEADRACE_SHADER static void put_number(uint32_t& word, uint32_t number) {

@@ -172,6 +172,7 @@ TestDatapath::TestDatapath(const OpenFlowRules& rules) : words_(1), live_(openfl
     rule.data = append(entry.program.words());
     table->insert(static_cast<uint32_t>(i), rule);
   }
+  entry_counters_.reserve(static_cast<uint32_t>(rules.entries.size()));
   for (auto& [number, table] : entries_) {
     table->commit();
     tables_.tables[number] = table->view().generation();
@@ -191,20 +192,17 @@ openflow::OpenFlowView TestDatapath::mirror(Mirror& mirror) const {
   return openflow::OpenFlowView(mirror.object(tables));
 }
 
-void TestDatapath::count(const Results<Visits>& visits, int n) {
+void TestDatapath::count_more(const Visits& met) {
   const std::lock_guard guard(lock_);
-  for (int i = 0; i < n; ++i) {
-    const Visits& v = visits[i];
-    const auto add = [&](auto& counts, uint32_t number) {
-      if (number == Visits::kNone) return;
-      ++counts[number].first;
-      counts[number].second += v.length();
-    };
-    for (uint32_t k = 0; k < Visits::kMost; ++k) add(events_.entries, v.entry(k));
-    add(events_.groups, v.group());
-    add(events_.buckets, v.bucket());
-    add(events_.missed, v.missed());
-  }
+  const auto add = [&](auto& counts, uint32_t number) {
+    if (number == Visits::kNone) return;
+    ++counts[number].first;
+    counts[number].second += met.length();
+  };
+  for (uint32_t k = 1; k < Visits::kMost; ++k) add(events_.entries, met.entry(k));
+  add(events_.groups, met.group());
+  add(events_.buckets, met.bucket());
+  add(events_.missed, met.missed());
 }
 
 void TestDatapath::packet_in(const openflow::PacketForController& in) {
@@ -216,6 +214,14 @@ void TestDatapath::packet_in(const openflow::PacketForController& in) {
 
 OpenFlowEvents TestDatapath::take_events() {
   const std::lock_guard guard(lock_);
+  for (uint32_t number = 0; number < entry_counters_.reserved(); ++number) {
+    const openflow::Count count = entry_counters_.sum(number);
+    if (count.packets == 0) continue;
+    auto& [packets, bytes] = events_.entries[number];
+    packets += count.packets;
+    bytes += count.bytes;
+    entry_counters_.clear(number);
+  }
   return std::exchange(events_, {});
 }
 

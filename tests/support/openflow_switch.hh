@@ -90,7 +90,9 @@ class TestDatapath final : public openflow::Datapath {
   bool wants_invalid_ttl() const override { return invalid_ttl; }
   bool floods(uint32_t port) const override { return port != quiet_port; }
   bool may_change_frames() const override { return edits; }
-  void count(const Results<openflow::Visits>& visits, int n) override;
+  openflow::EntryCounters& entry_counters() override { return entry_counters_; }
+  int64_t now() const override { return 0; }
+  void count_more(const openflow::Visits& met) override;
   Verdict meter(uint32_t place, uint32_t) override { return verdicts.at(place); }
   void packet_in(const openflow::PacketForController& in) override;
   uint32_t normal(const Packet&, uint32_t) override { return normal_port; }
@@ -106,6 +108,7 @@ class TestDatapath final : public openflow::Datapath {
   std::map<int, std::unique_ptr<AclTable>> entries_;
   std::vector<uint32_t> words_, groups_, live_;
   openflow::OpenFlowTables tables_{};
+  openflow::EntryCounters entry_counters_;  // of the first entries that packets meet
   std::mutex lock_;
   OpenFlowEvents events_;
 };

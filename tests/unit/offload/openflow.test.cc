@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,11 +11,9 @@
 #include <set>
 #include <string>
 
+#include "changes_fixture.hh"
 #include "control/openflow/switch/switch_datapath.hh"
-#include "flow_elements.hh"
-#include "headrace/real_clock.hh"
 #include "headrace/worker.hh"
-#include "offload_fixture.hh"
 #include "unit/control/openflow/pipeline_messages.hh"
 
 namespace headrace::testing {
@@ -28,23 +27,21 @@ using openflow::GroupCommand;
 using openflow::GroupType;
 using openflow::SwitchDatapath;
 using openflow::Version;
-using Mode = OffloadOptions::Mode;
 
 /// What an entry's cookie says: how its packets are counted besides.
 enum Kind : uint64_t { kStays = 1, kComesAndGoes, kModified, kDrops, kMetered, kSelects, kFailsOver, kCopies, kGoesOn };
 
-class OffloadOpenFlow : public OffloadTest {
+class OffloadOpenFlow : public OffloadChanges {
  protected:
-  static constexpr int kWorkers = 3, kFlows = 20;  // flows of each worker
   /// Flows before this one may leave late, twice or not at all.
   static constexpr uint32_t kInOrder = 28;
   static constexpr uint32_t kPorts = 13;
   static constexpr uint64_t kBytes = 64;  // of a frame
-  /// Seconds of the switch in one.
-  static constexpr int64_t kHaste = 100;
+  /// Between two steps, in the switch's time: however long they take, the same entries expire after each of them.
+  static constexpr int64_t kStepNs = 100'000'000;
 
   static std::string flows(int first, int bits) { return fmt::format("udp,nw_src=10.0.0.{}/{}", first, bits); }
-  std::string text(const std::string& more) const {
+  std::string text(const std::string& more) const override {
     std::string text = fmt::format(
         "src :: FlowSource(FLOWS {}) -> {}Paint(0) -> t :: OpenFlowTables(counted); sink :: FlowSink;", kFlows, more);
     for (uint32_t i = 0; i < kPorts; ++i) text += fmt::format("t[{}] -> [{}] sink;", i, i);
@@ -74,11 +71,14 @@ class OffloadOpenFlow : public OffloadTest {
   }
 
   /// A switch with what stays.
-  void make_switch() {
+  void prepare() override {
+    counted_.clear();
+    expired_ = 0;
+    time_ = kStepNs;
     // Counters have a part for each thread of the runtime, which comes after the switch here.
     detail::g_thread_count = kWorkers + 1;
     datapath_ = std::make_shared<SwitchDatapath>(
-        0x16, [] { return now_ns() * kHaste; }, openflow::PacketInQueue::Options{});
+        0x16, [this] { return time_.load(); }, openflow::PacketInQueue::Options{});
     ASSERT_TRUE(openflow::publish_datapath("counted", datapath_));
     const std::lock_guard guard(datapath_->lock());
     std::vector<uint32_t> ports;
@@ -105,7 +105,7 @@ class OffloadOpenFlow : public OffloadTest {
   }
 
   /// Some messages: entries come and go, at once or in time, and others are modified; a port dies and lives.
-  void change(std::mt19937& random) {
+  void change_tables(std::mt19937& random) {
     for (int i = 0; i < 12; ++i) {
       const uint32_t what = random() % 10;
       if (what == 0) {
@@ -117,7 +117,7 @@ class OffloadOpenFlow : public OffloadTest {
         const auto source = static_cast<int>(random() % (kWorkers * kFlows));
         const auto priority = static_cast<uint16_t>(1 + random() % 1000);
         const bool one = random() % 3 != 0;
-        // Those of the last sources are not deleted, so that some expire however fast steps are.
+        // Those of the last sources are not deleted, so that some expire in any case.
         const auto timeout = static_cast<uint16_t>(source < 56 ? random() % 4 : 1 + random() % 3);
         add(kComesAndGoes, flows(one ? source : source & ~7, one ? 32 : 29), priority, {apply({output(3)})}, 0,
             timeout);
@@ -129,11 +129,13 @@ class OffloadOpenFlow : public OffloadTest {
       }
     }
   }
+  void begin(LiveRouter& r) override { r.router().first<FlowSink>()->look_at_order_from(kInOrder); }
   /// What the control thread of a switch does.
-  void step(LiveRouter& r, std::mt19937& random) {
+  void change(LiveRouter& r, std::mt19937& random) override {
     {
       const std::lock_guard guard(datapath_->lock());
-      change(random);
+      time_ += kStepNs;
+      change_tables(random);
       pipeline().expire(datapath_->now());
       pipeline().commit();
     }
@@ -153,46 +155,10 @@ class OffloadOpenFlow : public OffloadTest {
     counted_[{kind, table}] += packets;
   }
 
-  /// Changes tables by so many steps, and the configuration if there is `second`, and then compares.
-  void run(const OffloadOptions& options, int least_steps, const std::string& second = "", uint64_t least_late = 0) {
-    counted_.clear();
-    expired_ = 0;
-    if (has_controls())
-      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
-    ASSERT_NO_FATAL_FAILURE(make_switch());
-    LiveRouter r(text(""), options, kWorkers, compile(CompileOptions::Mode::kAuto));
-    ASSERT_TRUE(r.ok()) << r.errors();
-    r.router().first<FlowSink>()->look_at_order_from(kInOrder);
-    std::mt19937 random(5);
-    const int64_t begin = now_ns() / 1'000'000;
-    int steps = 0, swaps = 0;
-    uint64_t late = 0, jobs = 0;
-    r.run([&] {
-      for (int i = 0; i < 5; ++i, ++steps) step(r, random);
-      if (!second.empty() && steps % (least_steps / 5) == 0) {
-        if (r.engine()) late += r.engine()->event(offload::kLateJobs), jobs += r.engine()->event(offload::kJobs);
-        EXPECT_TRUE(r.swap(++swaps % 2 ? text(second) : text(""))) << r.errors();
-      }
-      const int64_t time = now_ns() / 1'000'000 - begin;
-      const uint64_t so_far = late + (r.engine() ? r.engine()->event(offload::kLateJobs) : 0);
-      // Fewer steps on a busy machine, or under a sanitizer.
-      const bool enough = (steps >= least_steps || (time > 3000 && steps >= 30)) && so_far >= least_late &&
-                          expired_ > 0 && r.router().first<FlowSink>()->received() > 5000;
-      return !::testing::Test::HasFailure() && ((!enough || time < 100) && time < 30000);
-    });
-    if (r.engine()) late += r.engine()->event(offload::kLateJobs), jobs += r.engine()->event(offload::kJobs);
-    EXPECT_GE(late, least_late);
-    if (!on_cpu()) {
-      EXPECT_GT(jobs, 0u);
-    }
-    compare(*r.router().first<FlowSource>(), *r.router().first<FlowSink>());
-  }
-
-  /// What was counted, and what was sent and came.
-  void compare(const FlowSource& source, const FlowSink& sink) {
-    EXPECT_EQ(sink.late(), 0u);
-    EXPECT_EQ(sink.missing(), 0u);
-    EXPECT_EQ(sink.damaged(), 0u);
+  bool enough(LiveRouter&) override { return counted_[{kComesAndGoes, 0}] > 0; }
+  void compare(LiveRouter& r, int) override {
+    const FlowSource& source = *r.router().first<FlowSource>();
+    const FlowSink& sink = *r.router().first<FlowSink>();
     EXPECT_GT(expired_, 0u);
     take_removed();
     EXPECT_EQ(pipeline().unsettled(), 0u);
@@ -261,63 +227,16 @@ class OffloadOpenFlow : public OffloadTest {
   std::shared_ptr<SwitchDatapath> datapath_;
   std::map<std::pair<uint64_t, uint8_t>, uint64_t> counted_;  // packets by kind and table
   uint64_t expired_ = 0;
+  std::atomic<int64_t> time_{0};
 };
 HEADRACE_OFFLOAD_CARRIERS(OffloadOpenFlow);
 
-TEST_P(OffloadOpenFlow, CountWhatCameWhileTablesChange) {
-  OffloadOptions o = options(Mode::kDevice);
-  o.job = 64;
-  o.reference.delay_us = 50;
-  run(o, 500);
-  if (on_cpu()) return;
-  o.mode = Mode::kFixed;
-  o.fraction = 0.5;
-  run(o, 200);
-}
-
-TEST_P(OffloadOpenFlow, CountWhatCameFromLateJobs) {
-  if (!has_controls()) GTEST_SKIP() << "needs a device that is late when told";
-  devices(2);
-  OffloadOptions o = options(Mode::kDevice);
-  o.devices = 2;
-  o.job = 64;
-  o.deadline_ms = 5;
-  o.reference.late_every = 20;
-  o.reference.late_ms = 30;
-  (*devices_)[0].lose = 3;
-  run(o, 60, "", 3);
-}
-
+TEST_P(OffloadOpenFlow, CountWhatCameWhileTablesChange) { count_while_it_changes(); }
+TEST_P(OffloadOpenFlow, CountWhatCameFromLateJobs) { count_from_late_jobs(); }
 TEST_P(OffloadOpenFlow, CountWhatCameFromADeviceThatHangsAndOneThatFails) {
-  if (!has_controls()) GTEST_SKIP() << "needs devices that hang and fail when told";
-  for (const bool fails : {false, true}) {
-    devices(1);
-    OffloadOptions o = options(Mode::kDevice);
-    o.job = 64;
-    o.deadline_ms = 5;
-    if (fails) {
-      o.reference.fail_at = 30;
-    } else {
-      o.reference.hang_at = 30;
-      o.reference.hang_ms = 100;
-    }
-    run(o, 200, "", fails ? 0 : 1);
-  }
+  count_from_a_device_that_hangs_and_one_that_fails();
 }
-
-TEST_P(OffloadOpenFlow, CountWhatCameBeforeAndAfterSwaps) {
-  OffloadOptions o = options(Mode::kDevice);
-  o.job = 64;
-  o.reference.delay_us = 50;
-  run(o, 60, "n :: Counter -> ");
-  if (!has_controls()) return;
-  devices(2);
-  o.devices = 2;
-  o.deadline_ms = 5;
-  o.reference.late_every = 20;
-  o.reference.late_ms = 30;
-  run(o, 50, "Paint(2) -> ", 2);
-}
+TEST_P(OffloadOpenFlow, CountWhatCameBeforeAndAfterSwaps) { count_before_and_after_swaps(); }
 
 }  // namespace
 }  // namespace headrace::testing

@@ -9,9 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "flow_elements.hh"
+#include "changes_fixture.hh"
 #include "headrace/real_clock.hh"
-#include "offload_fixture.hh"
 #include "queue_fixture.hh"
 
 namespace headrace::testing {
@@ -105,10 +104,8 @@ TEST_F(OffloadQueue, ANumberOfARuleDoesNotWaitForADeviceThatHangs) {
   EXPECT_EQ(r().read("f.removed_counts"), "4\t200");
 }
 
-class OffloadRules : public OffloadTest {
+class OffloadRules : public OffloadChanges {
  protected:
-  static constexpr int kWorkers = 3, kFlows = 20;
-  /// Flows of each worker.
   static std::string address(int flow) { return fmt::format("10.0.{}.{}", flow / 256, flow % 256); }
 
   /// Flows before this one meet a rule that is modified.
@@ -120,7 +117,7 @@ class OffloadRules : public OffloadTest {
            "actions=3\npriority=200000,udp,nw_src=" +
            address(7) + " actions=drop";
   }
-  std::string text(const std::string& more) const {
+  std::string text(const std::string& more) const override {
     return "src :: FlowSource(FLOWS " + std::to_string(kFlows) + ") -> " + more +
            "Strip(14) -> check :: CheckIPHeader -> flows :: FlowClassifier(FIELDS ip);"
            "sink :: FlowSink; flows[0] -> [0] sink; flows[1] -> Paint(4) -> [1] sink; flows[2] -> [2] sink;"
@@ -149,46 +146,24 @@ class OffloadRules : public OffloadTest {
     return call;
   }
 
-  /// Changes rules by so many calls, and the configuration if there is `second`, and then compares.
-  void run(const OffloadOptions& options, int least_calls, const std::string& second = "", uint64_t least_late = 0) {
+  void begin(LiveRouter& r) override {
     known_.clear();
-    if (has_controls())
-      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
-    LiveRouter r(text(""), options, kWorkers, compile(CompileOptions::Mode::kAuto));
-    ASSERT_TRUE(r.ok()) << r.errors();
     ASSERT_TRUE(r.write("flows.add", first_rules())) << r.errors();
     // An output changes between two packets of a batch on the CPU, which may then leave by the new one and by the old one.
     r.router().first<FlowSink>()->look_at_order_from(kNotModified);
-    std::mt19937 random(5);
-    const int64_t begin = now_ns() / 1'000'000;
-    int calls = 0, swaps = 0;
-    uint64_t late = 0, jobs = 0;
-    r.run([&] {
-      for (int i = 0; i < 5; ++i) {
-        EXPECT_TRUE(r.write("flows.ctrl", changes(random))) << r.errors();
-        ++calls;
-      }
-      if (!second.empty() && calls % (least_calls / 5) == 0) {
-        if (r.engine()) late += r.engine()->event(offload::kLateJobs), jobs += r.engine()->event(offload::kJobs);
-        EXPECT_TRUE(r.swap(++swaps % 2 ? text(second) : text(""))) << r.errors();
-      }
-      const int64_t time = now_ns() / 1'000'000 - begin;
-      const uint64_t so_far = late + (r.engine() ? r.engine()->event(offload::kLateJobs) : 0);
-      // Fewer calls on a busy machine, or under a sanitizer.
-      const bool enough = (calls >= least_calls || (time > 3000 && calls >= 30)) && so_far >= least_late &&
-                          r.router().first<FlowSink>()->received() > 2000;
-      return !::testing::Test::HasFailure() && ((!enough || time < 100) && time < 30000);
-    });
+  }
+  void change(LiveRouter& r, std::mt19937& random) override {
+    EXPECT_TRUE(r.write("flows.ctrl", changes(random))) << r.errors();
+  }
+
+  static uint64_t removed_packets(LiveRouter& r) {
+    const std::string removed = r.read("flows.removed_counts");
+    return std::stoull(removed.substr(0, removed.find('\t')));
+  }
+  bool enough(LiveRouter& r) override { return removed_packets(r) > 0; }
+  void compare(LiveRouter& r, int swaps) override {
     const auto& source = *r.router().first<FlowSource>();
     const auto& sink = *r.router().first<FlowSink>();
-    EXPECT_EQ(sink.late(), 0u);
-    EXPECT_EQ(sink.missing(), 0u);
-    if (r.engine()) late += r.engine()->event(offload::kLateJobs), jobs += r.engine()->event(offload::kJobs);
-    EXPECT_GE(late, least_late);
-    if (!on_cpu()) {
-      EXPECT_GT(jobs, 0u);
-    }
-
     // By output: what rules counted, and what came.
     std::map<std::string, uint64_t> counted;
     std::istringstream counts(r.read("flows.counts"));
@@ -196,8 +171,7 @@ class OffloadRules : public OffloadTest {
       const size_t end = line.find('\t');
       counted[line.substr(line.rfind('=') + 1)] += std::stoull(line.substr(0, end));
     }
-    const std::string removed = r.read("flows.removed_counts");
-    const uint64_t gone = std::stoull(removed.substr(0, removed.find('\t')));
+    const uint64_t gone = removed_packets(r);
     EXPECT_GT(gone, 0u);
     uint64_t all = gone;
     for (const auto& [action, n] : counted) all += n;
@@ -217,60 +191,12 @@ class OffloadRules : public OffloadTest {
 };
 HEADRACE_OFFLOAD_CARRIERS(OffloadRules);
 
-TEST_P(OffloadRules, CountWhatCameWhileTheyChange) {
-  OffloadOptions o = options(Mode::kDevice);
-  o.job = 64;
-  o.reference.delay_us = 50;
-  run(o, 500);
-  if (on_cpu()) return;
-  o.mode = Mode::kFixed;
-  o.fraction = 0.5;
-  run(o, 200);
-}
-
-TEST_P(OffloadRules, CountWhatCameFromLateJobs) {
-  if (!has_controls()) GTEST_SKIP() << "needs a device that is late when told";
-  devices(2);
-  OffloadOptions o = options(Mode::kDevice);
-  o.devices = 2;
-  o.job = 64;
-  o.deadline_ms = 5;
-  o.reference.late_every = 20;
-  o.reference.late_ms = 30;
-  (*devices_)[0].lose = 3;
-  run(o, 60, "", 3);
-}
-
+TEST_P(OffloadRules, CountWhatCameWhileTheyChange) { count_while_it_changes(); }
+TEST_P(OffloadRules, CountWhatCameFromLateJobs) { count_from_late_jobs(); }
 TEST_P(OffloadRules, CountWhatCameFromADeviceThatHangsAndOneThatFails) {
-  if (!has_controls()) GTEST_SKIP() << "needs devices that hang and fail when told";
-  for (const bool fails : {false, true}) {
-    devices(1);
-    OffloadOptions o = options(Mode::kDevice);
-    o.job = 64;
-    o.deadline_ms = 5;
-    if (fails) {
-      o.reference.fail_at = 30;
-    } else {
-      o.reference.hang_at = 30;
-      o.reference.hang_ms = 100;
-    }
-    run(o, 200, "", fails ? 0 : 1);
-  }
+  count_from_a_device_that_hangs_and_one_that_fails();
 }
-
-TEST_P(OffloadRules, CountWhatCameBeforeAndAfterSwaps) {
-  OffloadOptions o = options(Mode::kDevice);
-  o.job = 64;
-  o.reference.delay_us = 50;
-  run(o, 60, "n :: Counter -> ");
-  if (!has_controls()) return;
-  devices(2);
-  o.devices = 2;
-  o.deadline_ms = 5;
-  o.reference.late_every = 20;
-  o.reference.late_ms = 30;
-  run(o, 50, "Paint(2) -> ", 2);
-}
+TEST_P(OffloadRules, CountWhatCameBeforeAndAfterSwaps) { count_before_and_after_swaps(); }
 
 }  // namespace
 }  // namespace headrace::testing

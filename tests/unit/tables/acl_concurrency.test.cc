@@ -138,5 +138,59 @@ TEST(AclTable, AnswersABatchAsOfOneCommitWhileThreadsLookUp) {
   EXPECT_GT(batches, 100u);
 }
 
+/// Wherever memory runs out in an insertion or a commit, readers find what was there, also in what they take anew.
+TEST(AclTable, StaysAsItWasWhereMemoryRunsOut) {
+  constexpr uint32_t kEntries = 5000;
+  AclTable table(AclOptions{});
+  rcu::Reader reader;
+  const auto key_of = [](uint32_t i) { return std::array<uint32_t, 4>{i * 0x9e3779b1u, i, 0, 0}; };
+  const auto rule_of = [&](uint32_t i) {
+    AclRule rule;
+    const auto key = key_of(i);
+    for (uint32_t w = 0; w < 2; ++w) {
+      rule.value[w] = key[w];
+      rule.mask[w] = ~0u;
+    }
+    return rule;
+  };
+  uint32_t there = 0;
+  const auto look_at_all = [&] {
+    // What was retired is freed, and what is found is not part of it.
+    reader.quiescent();
+    rcu::reclaim();
+    const AclView view = table.view();
+    for (uint32_t i = 0; i < there; ++i) ASSERT_EQ(view.find(key_of(i).data()).number, i);
+  };
+  int failed_insertions = 0, failed_commits = 0, most_spared = 0;
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    // With the memory for one array more each time, until it is enough.
+    for (int spared = 0, done = false; !done; ++spared) {
+      try {
+        const AllocationFailures failures(spared);
+        table.insert(i, rule_of(i));
+        done = true;
+      } catch (const std::bad_alloc&) {
+        ++failed_insertions;
+        most_spared = std::max(most_spared, spared);
+        ASSERT_NO_FATAL_FAILURE(look_at_all());
+      }
+    }
+    if (i % 8 != 7) continue;
+    there = i + 1;
+    try {
+      // A table that has doubled is made anew: at least that it is published then.
+      const AllocationFailures failures(static_cast<int>(i) / 8 % 5);
+      reader.quiescent();
+      table.commit();
+    } catch (const std::bad_alloc&) {
+      ++failed_commits;
+    }
+    ASSERT_NO_FATAL_FAILURE(look_at_all());
+  }
+  EXPECT_GT(failed_insertions, 5);
+  EXPECT_GE(most_spared, 2) << "no failure behind the first array";
+  EXPECT_GT(failed_commits, 0);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -13,8 +13,10 @@
 #include "device_compile.hh"
 #include "headrace/rcu.hh"
 #include "host_mirror.hh"
+#include "tables/openflow/entry_counters.hh"
 #include "tables/openflow/meter.hh"
 #include "tables/openflow/openflow_view.hh"
+#include "tables/openflow/port_counters.hh"
 #include "tables/openflow/word_store.hh"
 
 namespace headrace::openflow {
@@ -70,6 +72,74 @@ TEST(WordStore, WaitsForReaders) {
   EXPECT_EQ(store.data()[index], 7u);
   reader.quiescent();
   EXPECT_EQ(*store.add(other), index);
+}
+
+TEST(PortCounters, PacketsThatLeaveTogetherAddUp) {
+  PortCounters counters;
+  std::mt19937 random(3);
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> naive;
+  for (int burst = 0; burst < 300; ++burst) {
+    PortCounters::Leaving leaving(counters);
+    const uint32_t places = burst % 3 == 0 ? PortCounters::kPlaces : 4;
+    for (int i = static_cast<int>(random() % 300); i > 0; --i) {
+      const uint64_t bytes = random() % 50 == 0 ? (1u << 18) - 1 : 60 + random() % 1400;
+      const uint32_t to = random() % (places + 1);  // 0: nowhere
+      leaving.add(to, bytes);
+      if (to == 0) continue;
+      ++naive[to - 1].first;
+      naive[to - 1].second += bytes;
+    }
+    leaving.count(counters.mine());
+  }
+  for (uint32_t place = 0; place < PortCounters::kPlaces; ++place) {
+    const PortCounters::Count sum = counters.sum(place);
+    EXPECT_EQ(std::pair(sum.tx_packets, sum.tx_bytes), naive[place]) << place;
+  }
+}
+
+/// Times cost a worker a cache line, so they are kept from when somebody asks; counts do not change by that.
+TEST(OpenFlowEntryCounters, KeepTimesOnceTheyAreWanted) {
+  EntryCounters counters;
+  counters.reserve(10);
+  counters.add(3, 1, 60, 100);
+  EXPECT_EQ(counters.last(3), 0);
+  counters.keep_times();
+  counters.add(3, 2, 120, 200);
+  counters.reserve(10000);  // more parts, with times
+  counters.add(9999, 1, 60, 300);
+  EXPECT_EQ(counters.last(3), 200);
+  EXPECT_EQ(counters.last(4), 0);
+  EXPECT_EQ(counters.last(9999), 300);
+  EXPECT_EQ(counters.sum(3), (Count{3, 180}));
+  counters.clear(3);
+  EXPECT_EQ(counters.last(3), 0);
+  EXPECT_EQ(counters.sum(3), Count());
+}
+
+/// Every number is asked for once and before its visit; `none` has no count.
+TEST(OpenFlowEntryCounters, VisitsEachPacketInOrder) {
+  EntryCounters counters;
+  counters.reserve(5000);
+  std::mt19937 random(4);
+  std::map<uint32_t, Count> naive;
+  for (const int n : {0, 1, 15, 16, 17, 300}) {
+    std::vector<uint32_t> numbers;
+    for (int i = 0; i < n; ++i)
+      numbers.push_back(random() % 4 == 0 ? 0xffffffffu : random() % 2 == 0 ? random() % 3 : random() % 5000);
+    int next = 0;
+    counters.visit_ahead(
+        n, 0xffffffffu, [&](int i) { return numbers[static_cast<size_t>(i)]; },
+        [&](int i, Count* count) {
+          EXPECT_EQ(i, next++);
+          const uint32_t number = numbers[static_cast<size_t>(i)];
+          ASSERT_EQ(count == nullptr, number == 0xffffffffu);
+          if (count == nullptr) return;
+          EntryCounters::add(*count, 1, 64);
+          naive[number] += {1, 64};
+        });
+    EXPECT_EQ(next, n);
+  }
+  for (uint32_t number = 0; number < 5000; ++number) EXPECT_EQ(counters.sum(number), naive[number]) << number;
 }
 
 /// Packets, or bits, that pass a band of a meter in ten seconds; the rest of them meets it.

@@ -25,8 +25,9 @@ struct FlowEntry {
   uint16_t priority = 0;  ///< as it was written
   uint16_t idle_timeout = 0, hard_timeout = 0;
   uint32_t rank = 0;
-  uint32_t slot = 0;    ///< in its mask group
-  uint64_t serial = 0;  ///< of its addition: no two are the same
+  uint32_t slot = 0;      ///< in its mask group
+  uint64_t serial = 0;    ///< of its addition: no two are the same
+  uint64_t modified = 0;  ///< which modification was the last
   MaskGroup* masks = nullptr;
   Program* program = nullptr;
   uint64_t flags = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "control/openflow/consistency.hh"
 #include "control/openflow/pipeline/pipeline.hh"
@@ -34,8 +35,12 @@ ErrorCode OpenFlowPipeline::flow_mod(const FlowMod& mod, Version version, Time n
       case FlowCommand::kAdd:
         return add(mod, version, now);
       case FlowCommand::kModify:
-      case FlowCommand::kModifyStrict:
-        return modify(mod, version, mod.command == FlowCommand::kModifyStrict, now);
+      case FlowCommand::kModifyStrict: {
+        Modification modification;
+        const ErrorCode error = begin_modification(mod, version, now, modification);
+        while (!modification.done()) go_on(modification);
+        return error;
+      }
       case FlowCommand::kDelete:
       case FlowCommand::kDeleteStrict: {
         Removal removal;
@@ -115,6 +120,8 @@ ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
   const uint32_t same = find(table, mod, version);
   if (same == FlowTable::kNone && table.size() >= configs_.most_entries(table_number))
     return ErrorCode::kFlowModTableFull;
+  // Before a packet can meet it.
+  if (mod.idle_timeout != 0) entry_counters_.keep_times();
   const bool is_miss = !is_1_0(version) && mod.priority == 0 && match == KeyMatch();
   Program* program = nullptr;
   if (const ErrorCode error = programs_.take(mod.instructions, is_miss ? ProgramUser::kTableMiss : ProgramUser::kEntry,
@@ -179,32 +186,54 @@ ErrorCode OpenFlowPipeline::add(const FlowMod& mod, Version version, Time now) {
   return ErrorCode::kNone;
 }
 
-ErrorCode OpenFlowPipeline::modify(const FlowMod& mod, Version version, bool strict, Time now) {
+ErrorCode OpenFlowPipeline::begin_modification(const FlowMod& mod, Version version, Time now,
+                                               Modification& modification) {
   if (const ErrorCode error = check(mod, version); error != ErrorCode::kNone) return error;
-  std::vector<uint32_t> named;
-  each_named(mod, version, strict, [&](uint32_t number) { named.push_back(number); });
+  std::vector<std::pair<uint32_t, uint64_t>> named;
+  bool any_entry = false, any_miss = false;
+  each_named(mod, version, mod.command == FlowCommand::kModifyStrict, [&](uint32_t number) {
+    named.emplace_back(number, entries_[number].serial);
+    const bool is_miss = entries_[number].program->user == ProgramUser::kTableMiss;
+    any_miss |= is_miss;
+    any_entry |= !is_miss;
+  });
   if (named.empty()) return is_1_0(version) ? add(mod, version, now) : ErrorCode::kNone;
-  // One for each kind of user first: with them there, none can fail.
-  std::vector<Program*> kept;
+  // With these there, nothing can fail.
   ErrorCode error = ErrorCode::kNone;
-  for (const ProgramUser user : {ProgramUser::kEntry, ProgramUser::kTableMiss}) {
-    const bool wanted = std::any_of(named.begin(), named.end(),
-                                    [&](uint32_t number) { return entries_[number].program->user == user; });
-    Program* program = nullptr;
-    if (wanted && error == ErrorCode::kNone) error = programs_.take(mod.instructions, user, program_names_, program);
-    if (program != nullptr) kept.push_back(program);
+  if (any_entry)
+    error = programs_.take(mod.instructions, ProgramUser::kEntry, program_names_, modification.for_entries_);
+  if (any_miss && error == ErrorCode::kNone)
+    error = programs_.take(mod.instructions, ProgramUser::kTableMiss, program_names_, modification.for_misses_);
+  if (error != ErrorCode::kNone) {
+    release_programs(modification);
+    return error;
   }
-  if (error == ErrorCode::kNone)
-    for (const uint32_t number : named) {
-      FlowEntry& entry = entries_[number];
-      Program* program = nullptr;
-      (void)programs_.take(mod.instructions, entry.program->user, program_names_, program);
-      set_program(number, program);
-      if (is_1_0(version)) entry.cookie = mod.cookie;
-      if ((mod.flags & flow_flag::kResetCounts) != 0) entry.base = entry_counters_.sum(number);
-    }
-  for (Program* const program : kept) programs_.release(program);
-  return error;
+  modification.order_ = ++modifications_;
+  if (is_1_0(version)) modification.cookie_ = mod.cookie;
+  modification.resets_counts_ = (mod.flags & flow_flag::kResetCounts) != 0;
+  modification.entries_ = std::move(named);
+  return ErrorCode::kNone;
+}
+
+void OpenFlowPipeline::go_on(Modification& modification) {
+  const size_t end = std::min(modification.next_ + kPiece, modification.entries_.size());
+  for (; modification.next_ < end; ++modification.next_) {
+    const auto [number, serial] = modification.entries_[modification.next_];
+    FlowEntry& entry = entries_[number];
+    if (entry.state != FlowEntry::State::kThere || entry.serial != serial || entry.modified > modification.order_)
+      continue;
+    const bool is_miss = entry.program->user == ProgramUser::kTableMiss;
+    set_program(number, Programs::take_again(is_miss ? modification.for_misses_ : modification.for_entries_));
+    entry.modified = modification.order_;
+    if (modification.cookie_) entry.cookie = *modification.cookie_;
+    if (modification.resets_counts_) entry.base = entry_counters_.sum(number);
+  }
+  if (modification.done()) release_programs(modification);
+}
+
+void OpenFlowPipeline::release_programs(Modification& modification) {
+  for (Program** const program : {&modification.for_entries_, &modification.for_misses_})
+    if (*program != nullptr) programs_.release(std::exchange(*program, nullptr));
 }
 
 ErrorCode OpenFlowPipeline::begin_removal(const FlowMod& mod, Version version, Removal& removal) const {

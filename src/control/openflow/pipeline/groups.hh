@@ -30,6 +30,7 @@ struct Group {
   Time created = 0;
   std::unordered_set<uint32_t> entries{};  ///< flow entries that name it, by number
   std::set<uint32_t> named_by{};           ///< groups that name or watch it
+  bool leaving = false;                    ///< its entries are being removed, then it is
 };
 
 class Groups {

@@ -36,6 +36,9 @@ class Meters {
 
   bool has(uint32_t number) const { return meters_.contains(number); }
   uint32_t place_of(uint32_t number) const { return meters_.at(number).place; }
+  /// Its entries are being removed, then it is.
+  void leave(uint32_t number) { meters_.at(number).leaving = true; }
+  bool is_leaving(uint32_t number) const { return meters_.at(number).leaving; }
   std::unordered_set<uint32_t>& entries(uint32_t number) { return meters_.at(number).entries; }
   std::vector<uint32_t> numbers() const;
 
@@ -58,6 +61,7 @@ class Meters {
     Time created = 0;
     std::vector<Count> band_base;  // what had been counted before the bands were changed
     std::unordered_set<uint32_t> entries;
+    bool leaving = false;
   };
 
   static ErrorCode check(const MeterMod& mod);

@@ -27,8 +27,8 @@ OpenFlowPipeline::OpenFlowPipeline(PipelineOptions options)
       store_(options_.most_words),
       configs_(options_.most_entries) {
   switch_names_.has_port = [this](uint32_t port) { return ports_.contains(port); };
-  switch_names_.has_group = [this](uint32_t group) { return groups_.has(group); };
-  switch_names_.has_meter = [this](uint32_t meter) { return meters_.has(meter); };
+  switch_names_.has_group = [this](uint32_t group) { return groups_.has(group) && !groups_.find(group)->leaving; };
+  switch_names_.has_meter = [this](uint32_t meter) { return meters_.has(meter) && !meters_.is_leaving(meter); };
   switch_names_.has_table = [this](uint8_t table) { return configs_.has(table); };
   program_names_.slot_of_group = [this](uint32_t group) { return groups_.slot_of(group); };
   program_names_.place_of_meter = [this](uint32_t meter) { return meters_.place_of(meter); };
@@ -203,7 +203,7 @@ void OpenFlowPipeline::expire(Time now) {
       remove_entry(number, FlowRemovedReason::kHardTimeout, now);
       continue;
     }
-    const Time used = std::max(entry.created, entry_counters_.sum(number).last);
+    const Time used = std::max(entry.created, entry_counters_.last(number));
     if (now >= used + entry.idle_timeout * kSecond) {
       remove_entry(number, FlowRemovedReason::kIdleTimeout, now);
     } else {
@@ -238,8 +238,11 @@ void OpenFlowPipeline::remove_entry(uint32_t number, FlowRemovedReason reason, T
   --size_;
 }
 
-void OpenFlowPipeline::remove_all(const std::vector<uint32_t>& numbers, FlowRemovedReason reason, Time now) {
-  for (const uint32_t number : numbers) remove_entry(number, reason, now);
+size_t OpenFlowPipeline::remove_some(const std::unordered_set<uint32_t>& numbers, size_t most, FlowRemovedReason reason,
+                                     Time now) {
+  size_t removed = 0;
+  for (; removed < most && !numbers.empty(); ++removed) remove_entry(*numbers.begin(), reason, now);
+  return removed;
 }
 
 ErrorCode OpenFlowPipeline::group_mod(const GroupMod& mod, Time now) {
@@ -250,11 +253,33 @@ ErrorCode OpenFlowPipeline::group_mod(const GroupMod& mod, Time now) {
     case GroupCommand::kModify:
       before_change(nullptr);
       return groups_.modify(mod, switch_names_, program_names_);
-    case GroupCommand::kDelete:
-      break;
-    default:
-      return ErrorCode::kGroupModBadCommand;
+    case GroupCommand::kDelete: {
+      Departure departure;
+      const ErrorCode error = begin_departure(mod, departure);
+      while (!departure.done()) go_on(departure, now);
+      return error;
+    }
   }
+  return ErrorCode::kGroupModBadCommand;
+}
+
+ErrorCode OpenFlowPipeline::meter_mod(const MeterMod& mod, Time now) {
+  switch (mod.command) {
+    case MeterCommand::kAdd:
+      return meters_.add(mod, now);
+    case MeterCommand::kModify:
+      return meters_.modify(mod);
+    case MeterCommand::kDelete: {
+      Departure departure;
+      const ErrorCode error = begin_departure(mod, departure);
+      while (!departure.done()) go_on(departure, now);
+      return error;
+    }
+  }
+  return ErrorCode::kMeterModBadCommand;
+}
+
+ErrorCode OpenFlowPipeline::begin_departure(const GroupMod& mod, Departure& departure) {
   std::vector<uint32_t> leaving;
   if (mod.group == group::kAll) {
     for (const auto& [number, group] : groups_.all()) leaving.push_back(number);
@@ -264,27 +289,12 @@ ErrorCode OpenFlowPipeline::group_mod(const GroupMod& mod, Time now) {
     if (const ErrorCode error = groups_.check_remove(mod.group); error != ErrorCode::kNone) return error;
     leaving.push_back(mod.group);
   }
-  for (const uint32_t number : leaving) {
-    const auto& users = groups_.find(number)->entries;
-    remove_all({users.begin(), users.end()}, FlowRemovedReason::kGroupDelete, now);
-  }
-  // No reader finds an entry that names a group that is not there.
-  before_change(nullptr);
-  for (const uint32_t number : leaving) groups_.remove(number);
+  for (const uint32_t number : leaving) groups_.find(number)->leaving = true;
+  departure.groups_ = std::move(leaving);
   return ErrorCode::kNone;
 }
 
-ErrorCode OpenFlowPipeline::meter_mod(const MeterMod& mod, Time now) {
-  switch (mod.command) {
-    case MeterCommand::kAdd:
-      return meters_.add(mod, now);
-    case MeterCommand::kModify:
-      return meters_.modify(mod);
-    case MeterCommand::kDelete:
-      break;
-    default:
-      return ErrorCode::kMeterModBadCommand;
-  }
+ErrorCode OpenFlowPipeline::begin_departure(const MeterMod& mod, Departure& departure) {
   std::vector<uint32_t> leaving;
   if (mod.meter == Meters::kAll) {
     leaving = meters_.numbers();
@@ -293,14 +303,28 @@ ErrorCode OpenFlowPipeline::meter_mod(const MeterMod& mod, Time now) {
   } else if (meters_.has(mod.meter)) {
     leaving.push_back(mod.meter);
   }
-  for (const uint32_t number : leaving) {
-    const auto& users = meters_.entries(number);
-    // 1.3 has no reason of its own for this.
-    remove_all({users.begin(), users.end()}, FlowRemovedReason::kDelete, now);
-  }
-  before_change(nullptr);
-  for (const uint32_t number : leaving) meters_.remove(number);
+  for (const uint32_t number : leaving) meters_.leave(number);
+  departure.meters_ = std::move(leaving);
   return ErrorCode::kNone;
+}
+
+void OpenFlowPipeline::go_on(Departure& departure, Time now) {
+  const std::vector<uint32_t>& groups = departure.groups_;
+  const std::vector<uint32_t>& meters = departure.meters_;
+  const size_t all = groups.size() + meters.size();
+  for (size_t left = kPiece; departure.next_ < all; ++departure.next_) {
+    const size_t next = departure.next_;
+    const bool is_group = next < groups.size();
+    const std::unordered_set<uint32_t>& users =
+        is_group ? groups_.find(groups[next])->entries : meters_.entries(meters[next - groups.size()]);
+    // 1.3 has no reason of its own for meters.
+    left -= remove_some(users, left, is_group ? FlowRemovedReason::kGroupDelete : FlowRemovedReason::kDelete, now);
+    if (!users.empty()) return;
+  }
+  // No reader finds an entry that names a group that is not there.
+  before_change(nullptr);
+  for (const uint32_t number : std::exchange(departure.groups_, {})) groups_.remove(number);
+  for (const uint32_t number : std::exchange(departure.meters_, {})) meters_.remove(number);
 }
 
 }  // namespace headrace::openflow

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,40 @@ class OpenFlowPipeline {
   /// piece at a time. What is added meanwhile stays. Both throw std::bad_alloc, and go_on() can be called again then.
   ErrorCode begin_removal(const FlowMod& mod, Version version, Removal& removal) const;
   void go_on(Removal& removal, Time now);
+  /// A modification of many entries, in pieces as a Removal.
+  class Modification {
+   public:
+    bool done() const { return next_ == entries_.size(); }
+
+   private:
+    friend OpenFlowPipeline;
+    std::vector<std::pair<uint32_t, uint64_t>> entries_;  // numbers, and which addition they were
+    size_t next_ = 0;
+    Program *for_entries_ = nullptr, *for_misses_ = nullptr;  // taken as long as it is not done
+    uint64_t order_ = 0;                                      // among modifications
+    std::optional<uint64_t> cookie_;                          // of 1.0
+    bool resets_counts_ = false;
+  };
+  /// As flow_mod() for a modification, which is over when `modification` is done. An entry that is added or modified anew
+  /// meanwhile stays as it is then. Until it is done no group and no meter may be deleted. Memory as with a removal.
+  ErrorCode begin_modification(const FlowMod& mod, Version version, Time now, Modification& modification);
+  void go_on(Modification& modification);
+  /// Groups or meters that are deleted together with the entries that use them, in pieces as a Removal.
+  class Departure {
+   public:
+    bool done() const { return groups_.empty() && meters_.empty(); }
+
+   private:
+    friend OpenFlowPipeline;
+    std::vector<uint32_t> groups_, meters_;
+    size_t next_ = 0;  // those before it have no users any more
+  };
+  /// As group_mod() and meter_mod() for a deletion, which is over when `departure` is done. From the beginning no message
+  /// can name what leaves; packets find it until no entry uses it. Meanwhile groups and meters may not change otherwise. Memory as
+  /// with a removal.
+  ErrorCode begin_departure(const GroupMod& mod, Departure& departure);
+  ErrorCode begin_departure(const MeterMod& mod, Departure& departure);
+  void go_on(Departure& departure, Time now);
   ErrorCode group_mod(const GroupMod& mod, Time now);
   ErrorCode meter_mod(const MeterMod& mod, Time now);
   ErrorCode table_mod(const TableMod& mod) { return configs_.table_mod(mod); }
@@ -158,7 +194,7 @@ class OpenFlowPipeline {
   void settle_entry(uint32_t number);
 
   ErrorCode add(const FlowMod& mod, Version version, Time now);
-  ErrorCode modify(const FlowMod& mod, Version version, bool strict, Time now);
+  void release_programs(Modification& modification);
   ErrorCode check(const FlowMod& mod, Version version) const;
   /// The tables that a message is for; false if there is no such one.
   bool tables_of(uint8_t table, Version version, uint32_t& first, uint32_t& last) const;
@@ -178,8 +214,8 @@ class OpenFlowPipeline {
   /// Of an entry, however often they have been reset.
   uint64_t matches_of(uint32_t number) const { return entry_counters_.sum(number).packets; }
   FlowStats stats_of(uint32_t number, Time now) const;
-  /// Removes entries that no table's change names.
-  void remove_all(const std::vector<uint32_t>& numbers, FlowRemovedReason reason, Time now);
+  /// Removes `most` of the entries with these numbers, of which each removal takes its own away. Returns how many.
+  size_t remove_some(const std::unordered_set<uint32_t>& numbers, size_t most, FlowRemovedReason reason, Time now);
 
   const PipelineOptions options_;
   std::set<uint32_t> ports_;
@@ -197,7 +233,7 @@ class OpenFlowPipeline {
   std::array<std::unique_ptr<FlowTable>, kMostTables> flow_tables_;
   FlowTable* changing_ = nullptr;  // the table with changes that are not visible yet
   size_t size_ = 0;
-  uint64_t additions_ = 0;
+  uint64_t additions_ = 0, modifications_ = 0;
   std::vector<uint32_t> free_numbers_;
   std::set<std::pair<Time, uint32_t>> due_;
   std::unordered_map<uint32_t, FlowRemoved> removing_;  // by number, of entries that may still count

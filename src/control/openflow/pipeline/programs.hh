@@ -38,6 +38,11 @@ class Programs {
   /// Takes a program for one more user. On an error, TABLE_FULL or TOO_MANY, `program` stays as it was.
   ErrorCode take(const std::vector<Instruction>& instructions, ProgramUser user, const ProgramNames& names,
                  Program*& program);
+  /// The same program for one more user.
+  static Program* take_again(Program* program) {
+    ++program->users;
+    return program;
+  }
   ErrorCode take_for_bucket(const std::vector<Action>& actions, const ProgramNames& names, Program*& program);
   /// Nothing that is published from now on has this user's program.
   void release(Program* program);

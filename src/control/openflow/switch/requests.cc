@@ -61,30 +61,92 @@ void Switch::handle(Request& request, SetConfig& body) {
   datapath_->set_drops_fragments(fragments_ == kFragmentsDrop);
 }
 
-void Switch::handle(Request& request, FlowMod& body) {
-  ErrorCode error;
-  if (body.command == FlowCommand::kDelete || body.command == FlowCommand::kDeleteStrict) {
-    Leaving leaving{request.connection.id(), {}};
+bool Switch::excludes() const {
+  return !postponed_.empty() ||
+         std::any_of(underway_.begin(), underway_.end(), [](const Underway& one) { return excludes(one.change); });
+}
+
+bool Switch::must_wait(const FlowMod& body) const {
+  return body.command == FlowCommand::kModify && !postponed_.empty();
+}
+
+template <typename Mod>
+void Switch::obey_or_postpone(Request& request, Mod& body) {
+  if (!must_wait(body)) return obey(request, body);
+  request.connection.hold();
+  postponed_.push_back(
+      {request.connection.id(), request.xid, std::move(body), {request.bytes.begin(), request.bytes.end()}});
+}
+
+void Switch::handle(Request& request, FlowMod& body) { obey_or_postpone(request, body); }
+void Switch::handle(Request& request, GroupMod& body) { obey_or_postpone(request, body); }
+void Switch::handle(Request& request, MeterMod& body) { obey_or_postpone(request, body); }
+
+bool Switch::go_on(Change& change) {
+  changed_ = true;
+  const std::lock_guard guard(datapath_->lock());
+  try {
+    std::visit(
+        [&](auto& one) {
+          if constexpr (requires { pipeline_.go_on(one, Time()); }) {
+            pipeline_.go_on(one, datapath_->now());
+          } else {
+            pipeline_.go_on(one);
+          }
+        },
+        change);
+  } catch (const std::bad_alloc&) {
+    return false;  // later there may be memory
+  }
+  return true;
+}
+
+bool Switch::is_done(const Change& change) {
+  return std::visit([](const auto& one) { return one.done(); }, change);
+}
+
+void Switch::begin(Request& request, Change change, uint32_t buffer) {
+  if (!is_done(change)) (void)go_on(change);
+  if (is_done(change)) {
+    if (buffer != kNoBuffer) request.refuse(release_buffer(buffer));
+    return;
+  }
+  request.connection.hold();
+  underway_.push_back(
+      {request.connection.id(), std::move(change), buffer, {request.bytes.begin(), request.bytes.end()}});
+}
+
+void Switch::obey(Request& request, FlowMod& body) {
+  ErrorCode error = ErrorCode::kNone;
+  // As with Open vSwitch a change stays if only the buffer is wrong.
+  uint32_t buffer = kNoBuffer;
+  Change change;
+  {
     const std::lock_guard guard(datapath_->lock());
     try {
-      error = pipeline_.begin_removal(body, request.version(), leaving.removal);
-      if (!leaving.removal.done()) pipeline_.go_on(leaving.removal, datapath_->now());
+      switch (body.command) {
+        case FlowCommand::kDelete:
+        case FlowCommand::kDeleteStrict:
+          error = pipeline_.begin_removal(body, request.version(), change.emplace<OpenFlowPipeline::Removal>());
+          break;
+        case FlowCommand::kModify:
+        case FlowCommand::kModifyStrict:
+          error = pipeline_.begin_modification(body, request.version(), datapath_->now(),
+                                               change.emplace<OpenFlowPipeline::Modification>());
+          buffer = body.buffer;
+          break;
+        default:
+          error = pipeline_.flow_mod(body, request.version(), datapath_->now());
+          buffer = body.buffer;
+          break;
+      }
     } catch (const std::bad_alloc&) {
       error = ErrorCode::kFlowModTableFull;
     }
-    if (error == ErrorCode::kNone && !leaving.removal.done()) {
-      request.connection.hold();
-      removals_.push_back(std::move(leaving));
-    }
-  } else {
-    const std::lock_guard guard(datapath_->lock());
-    error = pipeline_.flow_mod(body, request.version(), datapath_->now());
   }
-  changed_ |= error == ErrorCode::kNone;
-  // As with Open vSwitch the change stays if only the buffer is wrong.
-  if (error == ErrorCode::kNone && body.buffer != kNoBuffer && body.command <= FlowCommand::kModifyStrict)
-    error = release_buffer(body.buffer);
-  request.refuse(error);
+  if (error != ErrorCode::kNone) return request.refuse(error);
+  changed_ = true;
+  begin(request, std::move(change), buffer);
 }
 
 ErrorCode Switch::release_buffer(uint32_t buffer) {
@@ -102,18 +164,30 @@ ErrorCode Switch::release_buffer(uint32_t buffer) {
   return ErrorCode::kNone;
 }
 
-void Switch::handle(Request& request, GroupMod& body) {
-  const std::lock_guard guard(datapath_->lock());
-  const ErrorCode error = pipeline_.group_mod(body, datapath_->now());
-  changed_ |= error == ErrorCode::kNone;
-  request.refuse(error);
+void Switch::obey(Request& request, GroupMod& body) {
+  OpenFlowPipeline::Departure departure;
+  ErrorCode error;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    error = body.command == GroupCommand::kDelete ? pipeline_.begin_departure(body, departure)
+                                                  : pipeline_.group_mod(body, datapath_->now());
+  }
+  if (error != ErrorCode::kNone) return request.refuse(error);
+  changed_ = true;
+  begin(request, std::move(departure), kNoBuffer);
 }
 
-void Switch::handle(Request& request, MeterMod& body) {
-  const std::lock_guard guard(datapath_->lock());
-  const ErrorCode error = pipeline_.meter_mod(body, datapath_->now());
-  changed_ |= error == ErrorCode::kNone;
-  request.refuse(error);
+void Switch::obey(Request& request, MeterMod& body) {
+  OpenFlowPipeline::Departure departure;
+  ErrorCode error;
+  {
+    const std::lock_guard guard(datapath_->lock());
+    error = body.command == MeterCommand::kDelete ? pipeline_.begin_departure(body, departure)
+                                                  : pipeline_.meter_mod(body, datapath_->now());
+  }
+  if (error != ErrorCode::kNone) return request.refuse(error);
+  changed_ = true;
+  begin(request, std::move(departure), kNoBuffer);
 }
 
 void Switch::handle(Request& request, TableMod& body) {

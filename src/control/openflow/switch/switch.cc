@@ -203,19 +203,29 @@ void Switch::continue_dumps() {
   });
 }
 
-void Switch::continue_removals() {
-  std::erase_if(removals_, [this](Leaving& leaving) {
-    changed_ = true;
-    try {
-      const std::lock_guard guard(datapath_->lock());
-      pipeline_.go_on(leaving.removal, datapath_->now());
-    } catch (const std::bad_alloc&) {
-      return false;  // later there may be memory
+void Switch::continue_changes() {
+  std::erase_if(underway_, [this](Underway& one) {
+    if (!go_on(one.change) || !is_done(one.change)) return false;
+    if (Connection* const connection = channel_->find(one.connection)) {
+      Request request{*connection, 0, one.bytes};
+      if (one.buffer != kNoBuffer) request.refuse(release_buffer(one.buffer));
+      connection->release();
     }
-    if (!leaving.removal.done()) return false;
-    if (Connection* const connection = channel_->find(leaving.connection)) connection->release();
     return true;
   });
+  // Until one of them is made in pieces itself.
+  const auto free = [this] {
+    return std::none_of(underway_.begin(), underway_.end(), [](const Underway& one) { return excludes(one.change); });
+  };
+  while (!postponed_.empty() && free()) {
+    Postponed next = std::move(postponed_.front());
+    postponed_.pop_front();
+    Connection* const connection = channel_->find(next.connection);
+    if (connection == nullptr) continue;
+    Request request{*connection, next.xid, next.bytes};
+    std::visit([&](auto& body) { obey(request, body); }, next.body);
+    connection->release();
+  }
 }
 
 void Switch::look_at_controllers() {
@@ -238,7 +248,7 @@ void Switch::look_at_controllers() {
 void Switch::step() {
   if (!channel_) return;
   look_at_controllers();
-  continue_removals();
+  continue_changes();
   commit();
   buffers_.expire(datapath_->now());
   (void)datapath_->packet_ins().drain(kPacketInBurst, [this](const QueuedPacketIn& in) { send_packet_in(in); });
@@ -264,7 +274,7 @@ void Switch::arm() {
   const Time expiry = pipeline_.next_expiry();
   int64_t wait = expiry == kNoTime ? -1 : std::max<int64_t>(expiry - now, 0);
   const auto at_most = [&wait](int64_t ns) { wait = wait < 0 ? ns : std::min(wait, ns); };
-  if (!removals_.empty() || pipeline_.behind()) at_most(0);
+  if (!underway_.empty() || pipeline_.behind()) at_most(0);
   if (pipeline_.unsettled() > 0 || !dumps_.empty()) at_most(kSettlePoll);
   if (!barriers_.empty()) at_most(kBarrierPoll);
   if (!datapath_->packet_ins().empty()) at_most(0);

@@ -108,10 +108,20 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
     FlowRequest<MultipartType::kFlow> request;
     uint32_t cursor = 0;
   };
-  /// A removal of many entries. The connection goes on behind it.
-  struct Leaving {
+  using Change = std::variant<OpenFlowPipeline::Removal, OpenFlowPipeline::Modification, OpenFlowPipeline::Departure>;
+  /// A change of many entries. The connection goes on behind it.
+  struct Underway {
     uint64_t connection;
-    OpenFlowPipeline::Removal removal;
+    Change change;
+    uint32_t buffer;  ///< that it names, or kNoBuffer
+    std::vector<uint8_t> bytes;
+  };
+  /// A request that waits for changes of others to be over. The connection goes on behind it.
+  struct Postponed {
+    uint64_t connection;
+    uint32_t xid;
+    std::variant<FlowMod, GroupMod, MeterMod> body;
+    std::vector<uint8_t> bytes;
   };
   /// Statistics that are made in pieces, between which other messages have their turns.
   struct Dump {
@@ -139,6 +149,23 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   void handle(Request& request, MultipartRequest& body);
   void handle(Request& request, BarrierRequest& body);
   void handle(Request& request, QueueGetConfigRequest& body);
+  /// A change of groups or meters waits for those that use them in pieces. So does a modification behind one that waits, which
+  /// else might wait for ever.
+  bool must_wait(const FlowMod& body) const;
+  bool must_wait(const GroupMod&) const { return excludes(); }
+  bool must_wait(const MeterMod&) const { return excludes(); }
+  bool excludes() const;
+  static bool excludes(const Change& change) { return !std::holds_alternative<OpenFlowPipeline::Removal>(change); }
+  template <typename Mod>
+  void obey_or_postpone(Request& request, Mod& body);
+  void obey(Request& request, FlowMod& body);
+  void obey(Request& request, GroupMod& body);
+  void obey(Request& request, MeterMod& body);
+  /// Makes the first piece of a change, and the next ones when others had their turns.
+  void begin(Request& request, Change change, uint32_t buffer);
+  /// Makes a piece. False: there was no memory for it.
+  bool go_on(Change& change);
+  static bool is_done(const Change& change);
   bool has_port(uint32_t number) const;
   /// False: the queue is full.
   bool inject(Packet* packet, uint32_t in_port, std::vector<uint32_t>&& program);
@@ -175,7 +202,7 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   void commit();
   void answer_barriers(std::list<Barrier>::iterator end);
   void continue_dumps();
-  void continue_removals();
+  void continue_changes();
   void look_at_controllers();
   void arm();
 
@@ -197,7 +224,8 @@ class Switch final : private Handler, public std::enable_shared_from_this<Switch
   std::list<Barrier> barriers_;
   uint64_t injections_lost_ = 0;
   std::list<Dump> dumps_;
-  std::list<Leaving> removals_;
+  std::list<Underway> underway_;
+  std::list<Postponed> postponed_;
   std::unique_ptr<DeviceChangeListener> devices_;
 };
 

@@ -22,21 +22,9 @@ void SwitchDatapath::publish_port(uint32_t port, uint32_t word, bool alive) {
       std::memory_order_release);
 }
 
-void SwitchDatapath::count(const Results<Visits>& visits, int n) {
-  const Time now = clock_();
-  EntryCounters& entries = pipeline_.entry_counters();
-  entries.visit_together(
-      n, Visits::kNone, [&](int i) { return visits[i].entry(0); },
-      [&](int i, Count* count) {
-        const Visits& met = visits[i];
-        if (count != nullptr) EntryCounters::add(*count, 1, met.length(), now);
-        if (!met.is_simple()) [[unlikely]]
-          count_more(met, now);
-      });
-}
-
-void SwitchDatapath::count_more(const Visits& met, Time now) {
+void SwitchDatapath::count_more(const Visits& met) {
   const uint32_t length = met.length();
+  const Time now = pipeline_.entry_counters().keeps_times() ? clock_() : 0;
   for (uint32_t k = 1; k < Visits::kMost; ++k) {
     const uint32_t entry = met.entry(k);
     if (entry == Visits::kNone) break;

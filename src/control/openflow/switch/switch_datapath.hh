@@ -51,7 +51,9 @@ class SwitchDatapath final : public Datapath {
   ClosedPorts closed_ports() const override;
   bool wants_invalid_ttl() const override { return wants_invalid_ttl_.load(std::memory_order_relaxed); }
   bool floods(uint32_t port) const override { return ports_.floods(port); }
-  void count(const Results<Visits>& visits, int n) override;
+  EntryCounters& entry_counters() override { return pipeline_.entry_counters(); }
+  Time now() const override { return clock_(); }
+  void count_more(const Visits& met) override;
   Verdict meter(uint32_t place, uint32_t length) override;
   void packet_in(const PacketForController& in) override;
   uint32_t normal(const Packet& frame, uint32_t in_port) override;
@@ -71,7 +73,6 @@ class SwitchDatapath final : public Datapath {
   InjectionQueue& injections() { return injections_; }
   PacketInQueue& packet_ins() { return packet_ins_; }
   MacTable& addresses() { return addresses_; }
-  Time now() const { return clock_(); }
   /// The time of addresses().
   uint32_t seconds() const { return static_cast<uint32_t>(clock_() / Timestamp::kSecond); }
 
@@ -80,8 +81,6 @@ class SwitchDatapath final : public Datapath {
   void set_wants_invalid_ttl(bool on) { wants_invalid_ttl_.store(on, std::memory_order_relaxed); }
 
  private:
-  /// What a packet has met besides its first entry.
-  void count_more(const Visits& met, Time now);
   void publish_port(uint32_t port, uint32_t word, bool alive);
 
   const Clock clock_;

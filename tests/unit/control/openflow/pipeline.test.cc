@@ -263,6 +263,59 @@ TEST_F(PipelineTest, RemovesManyInPieces) {
   EXPECT_FALSE(cookies.contains(first));
 }
 
+/// What is added or modified while many entries are modified stays as it is then.
+TEST_F(PipelineTest, ModifiesManyInPieces) {
+  constexpr uint32_t kEntries = 2 * OpenFlowPipeline::kPiece + 10;
+  OpenFlowPipeline many({{1, 2, 3}});
+  const auto entry = [](FlowCommand command, uint32_t i, uint32_t port) {
+    FlowMod mod = flow(command, "", 1, {apply({output(port)})});
+    mod.match.key.value[key_word::kIp4Dst] = i;
+    mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+    mod.cookie = i;
+    return mod;
+  };
+  for (uint32_t i = 0; i < kEntries; ++i)
+    ASSERT_EQ(many.flow_mod(entry(kAdd, i, 1), Version::k1_3, 0), ErrorCode::kNone);
+  ASSERT_EQ(many.flow_mod(flow(kAdd, "", 0, {apply({output(1)})}), Version::k1_3, 0), ErrorCode::kNone);  // for misses
+  for (uint32_t i = 0; i < kEntries; ++i) many.entry_counters().add(i, 1, 60, 0);
+  const auto port_of = [](const FlowStats& flow) { return flow.instructions.at(0).actions.back().value; };
+  const auto of_port = [&](uint32_t port) {
+    std::vector<uint32_t> cookies;
+    for (const FlowStats& one : all_flows(many))
+      if (port_of(one) == port) cookies.push_back(static_cast<uint32_t>(one.cookie));
+    return cookies;
+  };
+  OpenFlowPipeline::Modification modification;
+  FlowMod all = flow(kModify, "", 0, {apply({action(ActionType::kPushVlan, 0x8100), output(2)})});
+  all.flags = flow_flag::kResetCounts;
+  ASSERT_EQ(many.begin_modification(all, Version::k1_3, 0, modification), ErrorCode::kNone);
+  EXPECT_TRUE(of_port(2).empty());
+  many.go_on(modification);
+  EXPECT_EQ(of_port(2).size(), OpenFlowPipeline::kPiece);
+  EXPECT_FALSE(modification.done());
+  // Of those before it and behind it: one goes, one comes again, one is modified.
+  for (const std::vector<uint32_t>& side : {of_port(2), of_port(1)}) {
+    ASSERT_EQ(many.flow_mod(entry(kDeleteStrict, side[0], 0), Version::k1_3, 0), ErrorCode::kNone);
+    ASSERT_EQ(many.flow_mod(entry(kAdd, side[1], 3), Version::k1_3, 0), ErrorCode::kNone);
+    ASSERT_EQ(many.flow_mod(entry(kModifyStrict, side[2], 3), Version::k1_3, 0), ErrorCode::kNone);
+  }
+  while (!modification.done()) many.go_on(modification);
+  EXPECT_TRUE(of_port(1).empty());
+  EXPECT_EQ(of_port(3).size(), 4u);
+  EXPECT_EQ(of_port(2).size(), kEntries + 1 - 2 - 4);
+  for (const FlowStats& one : all_flows(many)) {
+    if (port_of(one) == 2) {
+      ASSERT_EQ(one.packets, 0u);
+    }
+  }
+  // It keeps no program.
+  ASSERT_EQ(many.flow_mod(flow(kDelete, "", 0), Version::k1_3, 0), ErrorCode::kNone);
+  many.commit();
+  (void)many.settle();
+  EXPECT_EQ(many.size(), 0u);
+  EXPECT_FALSE(many.changes_frames());
+}
+
 TEST_F(PipelineTest, ExpiresInPieces) {
   constexpr uint32_t kEntries = OpenFlowPipeline::kPiece + 10;
   OpenFlowPipeline many({{1, 2, 3}});

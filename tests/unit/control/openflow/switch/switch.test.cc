@@ -378,6 +378,163 @@ TEST_F(SwitchTest, AnswersOthersWhileItSums) {
   }
 }
 
+/// A controller that changes many entries, groups or meters with one message, and another one.
+struct ManyEntriesTest : SwitchTest {
+  static constexpr uint32_t kPieces = 16, kEntries = kPieces * OpenFlowPipeline::kPiece;
+  static constexpr uint32_t kGroup = 1, kMeter = 1;
+
+  OpenFlowPipeline& pipeline() { return under_test->datapath()->pipeline(); }
+  /// The first controller is `fd`.
+  void start_with(std::vector<Instruction> instructions) {
+    start();
+    other = std::exchange(fd, -1);
+    greet();
+    std::swap(fd, other);
+    const std::lock_guard guard(under_test->datapath()->lock());
+    ASSERT_EQ(pipeline().group_mod(change_group(GroupCommand::kAdd, kGroup, GroupType::kIndirect, {{output(2)}}), time),
+              ErrorCode::kNone);
+    ASSERT_EQ(pipeline().meter_mod(change_meter(MeterCommand::kAdd, kMeter), time), ErrorCode::kNone);
+    FlowMod mod = flow(kAdd, "", 1, std::move(instructions));
+    for (uint32_t i = 0; i < kEntries; ++i) {
+      mod.match.key.value[key_word::kIp4Dst] = i;
+      mod.match.key.mask[key_word::kIp4Dst] = ~0u;
+      ASSERT_EQ(pipeline().flow_mod(mod, Version::k1_3, time), ErrorCode::kNone);
+    }
+  }
+  uint32_t users_of_group() { return pipeline().group_stats(kGroup, time).at(0).references; }
+  /// Sends the message and a barrier, and asks the other connection for echoes until the barrier is answered. `left` says how
+  /// many entries are to change.
+  void change_beside_echoes(Body change, const std::function<uint32_t()>& left) {
+    // What is ready at once in a round, each with a step behind it: the channel, and the timer.
+    constexpr uint32_t kMostPieces = 2;
+    send(std::move(change));
+    send(BarrierRequest{}, 2);
+    uint32_t echoes = 0, most = 0;
+    for (uint32_t before = kEntries; before > 0; ++echoes) {
+      std::swap(fd, other);
+      send(EchoRequest{}, echoes);
+      round();
+      const std::optional<Message> echo = next();
+      std::swap(fd, other);
+      ASSERT_TRUE(echo) << "no echo after one round, " << left() << " entries are left";
+      EXPECT_EQ(echo->type(), MessageType::kEchoReply);
+      EXPECT_EQ(echo->xid, echoes);
+      most = std::max(most, before - left());
+      before = left();
+      if (before > 0) {
+        ASSERT_FALSE(next()) << "answered with " << before << " entries left";
+      }
+      ASSERT_LT(echoes, 100 * kPieces);
+    }
+    EXPECT_LE(most, kMostPieces * OpenFlowPipeline::kPiece);
+    EXPECT_GE(echoes, kPieces / kMostPieces);
+    EXPECT_EQ(receive().xid, 2u);
+  }
+  void TearDown() override {
+    if (other >= 0) close(other);
+    SwitchTest::TearDown();
+  }
+  int other = -1;
+};
+
+TEST_F(ManyEntriesTest, AnswersOthersWhileItDeletes) {
+  start_with({apply({output(2)})});
+  change_beside_echoes(flow(kDelete, "", 0), [this] { return static_cast<uint32_t>(pipeline().size()); });
+}
+
+TEST_F(ManyEntriesTest, AnswersOthersWhileItDeletesTheirGroup) {
+  start_with({apply({to_group(kGroup)})});
+  change_beside_echoes(change_group(GroupCommand::kDelete, kGroup),
+                       [this] { return static_cast<uint32_t>(pipeline().size()); });
+  EXPECT_TRUE(pipeline().group_stats(kGroup, time).empty());
+}
+
+TEST_F(ManyEntriesTest, AnswersOthersWhileItDeletesTheirMeter) {
+  start_with({through_meter(kMeter), apply({output(2)})});
+  change_beside_echoes(change_meter(MeterCommand::kDelete, Meters::kAll),
+                       [this] { return static_cast<uint32_t>(pipeline().size()); });
+  std::vector<MeterStats> stats;
+  EXPECT_EQ(pipeline().meter_stats(kMeter, time, stats), ErrorCode::kMeterModUnknownMeter);
+}
+
+TEST_F(ManyEntriesTest, AnswersOthersWhileItModifies) {
+  start_with({apply({output(2)})});
+  change_beside_echoes(flow(kModify, "", 0, {apply({to_group(kGroup)})}),
+                       [this] { return kEntries - users_of_group(); });
+  EXPECT_EQ(pipeline().size(), kEntries);
+}
+
+/// What others want of a group that goes happens as if it had gone, or when it has.
+TEST_F(ManyEntriesTest, OthersMeetNoGroupThatGoes) {
+  start_with({apply({to_group(kGroup)})});
+  send(change_group(GroupCommand::kDelete, kGroup));
+  send(BarrierRequest{}, 2);
+  round();
+  ASSERT_GT(pipeline().size(), 0u);
+  std::swap(fd, other);
+  send(flow(kAdd, "in_port=2", 9, {apply({to_group(kGroup)})}));
+  PacketOut out;
+  out.data.assign(60, 0);
+  out.actions = {to_group(kGroup)};
+  send(out);
+  send(flow(kAdd, "in_port=2", 9, {apply({output(3)})}));
+  send(BarrierRequest{}, 3);
+  send(change_group(GroupCommand::kAdd, kGroup, GroupType::kIndirect, {{output(3)}}), 4);
+  send(flow(kAdd, "in_port=3", 9, {apply({to_group(kGroup)})}));
+  send(BarrierRequest{}, 5);
+  EXPECT_EQ(receive_error(), "BAD_ACTION/BAD_OUT_GROUP");
+  EXPECT_EQ(receive_error(), "BAD_ACTION/BAD_OUT_GROUP");
+  EXPECT_EQ(receive().xid, 3u);  // an entry waits for no change of many
+  ASSERT_GT(pipeline().size(), 1u) << "the group has gone too early to say something";
+  std::swap(fd, other);
+  EXPECT_EQ(receive().xid, 2u);
+  std::swap(fd, other);
+  EXPECT_EQ(receive().xid, 5u);
+  EXPECT_EQ(users_of_group(), 1u);
+  EXPECT_EQ(pipeline().size(), 2u);
+}
+
+/// A group that a modification names goes when that is over, with all its entries; and modifications behind wait for that.
+TEST_F(ManyEntriesTest, AGroupGoesBehindAModificationThatNamesIt) {
+  start_with({apply({output(2)})});
+  send(flow(kModify, "", 0, {apply({to_group(kGroup)})}));
+  send(BarrierRequest{}, 2);
+  round();
+  ASSERT_LT(users_of_group(), kEntries);
+  std::swap(fd, other);
+  send(change_group(GroupCommand::kDelete, kGroup));
+  send(flow(kModify, "", 0, {apply({output(3)})}));
+  send(BarrierRequest{}, 3);
+  ASSERT_LT(users_of_group(), kEntries) << "the modification is over too early to say something";
+  EXPECT_EQ(receive().xid, 3u);
+  EXPECT_EQ(pipeline().size(), 0u);
+  std::swap(fd, other);
+  EXPECT_EQ(receive().xid, 2u);
+}
+
+/// A buffered packet goes through the tables when all entries have changed.
+TEST_F(ManyEntriesTest, APacketWaitsForAModification) {
+  start_with({apply({output(2)})});
+  send(SetConfig{});
+  send(flow(kAdd, "in_port=1", 5, {apply({output(port::kController, 20)})}));
+  send(BarrierRequest{});
+  EXPECT_EQ(receive().type(), MessageType::kBarrierReply);
+  (void)meet(60);
+  FlowMod mod = flow(kModify, "", 0, {apply({to_group(kGroup)})});
+  mod.buffer = receive_body<PacketIn>().buffer;
+  ASSERT_NE(mod.buffer, kNoBuffer);
+  send(mod);
+  for (bool there = false; !there; round()) {
+    const bool all = users_of_group() == kEntries + 1;
+    there = !under_test->datapath()->injections().empty();
+    EXPECT_EQ(there, there && all);
+  }
+  EXPECT_EQ(work().sent, std::vector<uint32_t>{2});
+  send(mod);
+  EXPECT_EQ(receive_error(), "BAD_REQUEST/BUFFER_EMPTY");
+  EXPECT_EQ(users_of_group(), kEntries + 1);
+}
+
 /// Of packets that no entry matches only controllers of 1.0 hear.
 TEST_F(SwitchTest, TellsOfMissesByVersion) {
   start();
