@@ -38,7 +38,7 @@ struct OffloadOptions {
   std::string backend = "auto";    ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
   bool resident = true;            ///< if false, a copy and a launch for each job
   int job = 0;                     ///< maximum packets per job; 0: see job_size()
-  int jobs = 8;                    ///< jobs that a worker may have in flight
+  int jobs = 0;                    ///< jobs that a worker may have in flight; 0: see job_count()
   int max_wait_us = 20;            ///< a job is submitted when its first packet has waited this long
   int deadline_ms = 0;             ///< a job that takes longer runs again on the CPU; 0: the device's default
   int devices = 0;                 ///< how many devices to use; 0: all
@@ -52,6 +52,8 @@ struct OffloadOptions {
   /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs
   /// keep more of it busy; headers, and jobs that need a launch each, are best sent in bulk.
   int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && resident ? 64 : 1024; }
+  /// `jobs`, or a suitable default: more where jobs are small and each takes long.
+  int job_count(bool scans_payload) const { return jobs > 0 ? jobs : scans_payload && resident ? 16 : 8; }
   /// Accepts "auto", "cpu", "device" and "fixed=0.4"; returns false for any other text.
   bool set_mode(std::string_view text);
   /// Accepts "50us", "0.05ms" and "5e-5s", or 0 for no bound; returns false for any other text.

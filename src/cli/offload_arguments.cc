@@ -54,8 +54,11 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
                         "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
              ->check(CLI::Range(1, 65536)),
          "N");
-  device(app.add_option("--jobs", options.jobs, "Jobs that a worker may have under way")->check(CLI::Range(1, 256)),
-         "N");
+  device(
+      app.add_option("--jobs", options.jobs,
+                     "Jobs that a worker may have under way; default: 8, or 16 where a resident chain scans payloads")
+          ->check(CLI::Range(1, 256)),
+      "N");
   device(app.add_option("--maxwait", options.max_wait_us, "Microseconds that a packet waits at most for others")
              ->check(CLI::Range(0, 1000000)),
          "US");
@@ -88,7 +91,7 @@ void size_packet_pool(int workers, const OffloadOptions& options, const lang::Co
                       (options.mode == Mode::kAuto && offload::may_have_devices(options)) ||
                       std::any_of(configuration.elements.begin(), configuration.elements.end(),
                                   [](const lang::ElementDecl& e) { return e.class_name == "Offload"; });
-  const int64_t under_way = device ? int64_t{options.job_size(false)} * options.jobs : 0;
+  const int64_t under_way = device ? int64_t{options.job_size(false)} * options.job_count(false) : 0;
   // What a source cycles through, what caches of free buffers hold, what is on a device, and output buffers there.
   const int64_t wanted = int64_t{workers} * (16384 + 2 * under_way);
   constexpr int64_t kMost = 4 << 20;

@@ -113,6 +113,9 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
   }
+  engine->options_.jobs = engine->options_.job_count(std::any_of(
+      engine->entries_.begin(), engine->entries_.end(),
+      [&](const ChainEntry* e) { return engine->plans_[static_cast<size_t>(e->plan())].reads_payloads(); }));
   const std::vector<uint64_t> gates = gates_of_nodes(engine->plans_, edges, resolved);
   for (size_t i = 0; i < elements.size(); ++i)
     if (gates[i] != 0) engine->feeders_.emplace_back(elements[i], gates[i]);

@@ -163,6 +163,30 @@ TEST_P(OffloadIPsec, NumbersLeaveInOrderWhileConfigurationsChange) {
   run(o, offload::kJobs, on_cpu() ? 0 : 10, "n :: Counter -> ");
 }
 
+/// Of an association that is removed, no copy of a device's tables keeps the keys for more than 20 ms.
+TEST_P(OffloadIPsec, KeysLeaveTheDeviceWithTheirAssociation) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device with memory of its own";
+  std::string key;  // of the cipher, as it begins the round keys
+  for (int i = 0; i < 16; ++i) key += static_cast<char>(0xa0 + (i * 7 + 77 * 11) % 96);
+  const TemporaryFile config(tunnel_line("out", 51999, "aead_algo aes-128-gcm aead_key " + key_text(20, 77)));
+  const auto r =
+      make(fmt::format("db :: IPsecDatabase(CONFIG {}); Idle -> first :: Strip(0) -> IPsecAES(db, true)"
+                       " -> Discard; script :: DriverManager(wait 100ms, stop);",
+                       config.path()));
+  ASSERT_TRUE(r->ok());
+  const auto copies = [&] {
+    const std::string memory = (*devices_)[0].memory();
+    EXPECT_FALSE(memory.empty());
+    int n = 0;
+    for (size_t at = memory.find(key); at != std::string::npos; at = memory.find(key, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_GT(copies(), 0);
+  ASSERT_TRUE(r->write("db.remove", "out 51999")) << r->errors();
+  r->run();
+  EXPECT_EQ(copies(), 0);
+}
+
 TEST_P(OffloadIPsec, ADeviceIsLate) {
   if (!has_controls()) GTEST_SKIP() << "needs a device that is late when told";
   devices(2);

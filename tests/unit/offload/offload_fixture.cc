@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "backend/cuda/cuda_backend.hh"
+#include "backend/cuda/device.hh"
 #include "backend/devices.hh"
 #include "backend/reference/reference_backend.hh"
 #include "headrace/real_clock.hh"
@@ -96,16 +99,39 @@ class ControlledLane final : public offload::Lane {
   std::vector<Job> jobs_;
 };
 
+/// Copies bytes from a device; empty: it cannot be read.
+using ReadDevice = std::function<std::string(uint64_t from, size_t bytes)>;
+
 class ControlledMemory final : public offload::DeviceMemory {
  public:
-  ControlledMemory(offload::DeviceMemory& memory, DeviceControls& controls) : memory_(memory), controls_(controls) {}
+  ControlledMemory(offload::DeviceMemory& memory, DeviceControls& controls, ReadDevice read)
+      : memory_(memory), controls_(controls), read_(std::move(read)) {
+    controls_.memory = [this] {
+      const std::lock_guard hold(lock_);
+      std::string all;
+      for (const auto& [address, bytes] : allocated_) all += read_(address, bytes);
+      return all;
+    };
+  }
+  ~ControlledMemory() override { controls_.memory = {}; }
+  ControlledMemory(const ControlledMemory&) = delete;
+  ControlledMemory& operator=(const ControlledMemory&) = delete;
 
   uint64_t allocate(size_t bytes) override {
     if (controls_.refuse) return 0;
     ++controls_.allocations;
-    return memory_.allocate(bytes);
+    const uint64_t address = memory_.allocate(bytes);
+    const std::lock_guard hold(lock_);
+    if (address != 0) allocated_[address] = bytes;
+    return address;
   }
-  void release(uint64_t address) override { memory_.release(address); }
+  void release(uint64_t address) override {
+    {
+      const std::lock_guard hold(lock_);
+      allocated_.erase(address);
+    }
+    memory_.release(address);
+  }
   Status send(uint64_t to, const void* from, size_t bytes) override {
     if (controls_.refuse) return Status::failed();
     controls_.sent_bytes += bytes;
@@ -118,19 +144,36 @@ class ControlledMemory final : public offload::DeviceMemory {
  private:
   offload::DeviceMemory& memory_;
   DeviceControls& controls_;
+  const ReadDevice read_;
+  std::mutex lock_;
+  std::map<uint64_t, size_t> allocated_;
 };
+
+/// Reads while kernels stay.
+std::string read_cuda(int ordinal, uint64_t from, size_t bytes) {
+  Errors errors;
+  const std::shared_ptr<cuda::Device> device = cuda::Device::open(ordinal, errors);
+  cuda::Stream stream;
+  std::string to(bytes, '\0');
+  if (!device || (device->use(), !stream.create(device)) ||
+      !device->check(device->driver().cuMemcpyDtoHAsync(to.data(), from, bytes, stream.get()), "reading tables") ||
+      !stream.synchronize())
+    return {};
+  return to;
+}
+std::string read_here(uint64_t from, size_t bytes) { return {reinterpret_cast<const char*>(from), bytes}; }
 
 class ControlledBackend final : public offload::Backend {
  public:
   /// \param reference `inner`, if generated programs are to be run by it
   /// \param faults those that `inner` does not play itself
   ControlledBackend(std::unique_ptr<offload::Backend> inner, offload::ReferenceBackend* reference,
-                    std::shared_ptr<DeviceControls> controls, const ReferenceOptions& faults)
+                    std::shared_ptr<DeviceControls> controls, const ReferenceOptions& faults, ReadDevice read)
       : inner_(std::move(inner)),
         reference_(reference),
         controls_(std::move(controls)),
         faults_(faults),
-        memory_(inner_->memory(), *controls_) {}
+        memory_(inner_->memory(), *controls_, std::move(read)) {}
 
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const offload::Program& program, const offload::LaneOptions& options, Errors& errors) override {
@@ -199,17 +242,19 @@ TestDevices::TestDevices(int count, Carrier carrier, size_t memory_limit) {
             // A machine with one device plays several with it.
             Errors errors;
             const int there = std::max(cuda::cuda_device_count(&why_not), 1);
-            if (auto device = cuda::make_cuda_backend(static_cast<int>(i) % there, errors))
-              found.push_back(
-                  std::make_unique<ControlledBackend>(std::move(device), nullptr, controls[i], options.reference));
+            const int ordinal = static_cast<int>(i) % there;
+            if (auto device = cuda::make_cuda_backend(ordinal, errors))
+              found.push_back(std::make_unique<ControlledBackend>(
+                  std::move(device), nullptr, controls[i], options.reference,
+                  [ordinal](uint64_t from, size_t bytes) { return read_cuda(ordinal, from, bytes); }));
             continue;
           }
           OffloadOptions without_threads = options;
           if (!controls[i]->threads) without_threads.reference.threads = 0;
           auto device = std::make_unique<offload::ReferenceBackend>(without_threads, memory_limit);
           offload::ReferenceBackend* const runs_programs = carrier == Carrier::kProgram ? device.get() : nullptr;
-          found.push_back(
-              std::make_unique<ControlledBackend>(std::move(device), runs_programs, controls[i], ReferenceOptions()));
+          found.push_back(std::make_unique<ControlledBackend>(std::move(device), runs_programs, controls[i],
+                                                              ReferenceOptions(), read_here));
         }
         return found;
       });

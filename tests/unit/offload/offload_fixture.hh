@@ -41,6 +41,7 @@ struct DeviceControls {
   std::atomic<int> last_size{0};        ///< slots of the job handed over last
   std::atomic<int> allocations{0};      ///< of memory for tables
   std::atomic<size_t> sent_bytes{0};    ///< of tables
+  std::function<std::string()> memory;  ///< reads all that the device has of tables
 };
 
 /// Puts devices that obey DeviceControls in the place of the machine's, as long as it lives.
