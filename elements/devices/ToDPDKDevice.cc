@@ -69,6 +69,7 @@ Status ToDPDKDevice::initialize(Errors& errors) {
   }
   if (!port_) return {};
   const int workers = router().worker_count();
+  own_queues_ = workers <= port_->settings().transmit_queues;
   // Scheduled, for what a configuration before this one left to be sent.
   for (int w = 0; w < workers; ++w) {
     flush_tasks_.push_back(std::make_unique<Task>(this, [this](Task& task) { return flush(task); }));
@@ -84,7 +85,16 @@ Status ToDPDKDevice::initialize(Errors& errors) {
   return {};
 }
 
-int ToDPDKDevice::queue() const { return thread_id() % port_->settings().transmit_queues; }
+int ToDPDKDevice::queue() const {
+  const int queues = port_->settings().transmit_queues;
+  return thread_id() < queues ? thread_id() : thread_id() % queues;
+}
+
+DpdkPort::Sender ToDPDKDevice::sender() const {
+  if (!own_queues_) return DpdkPort::Sender::kAny;
+  // Other threads, such as the control thread, use the queue of some worker.
+  return thread_id() < static_cast<int>(flush_tasks_.size()) ? DpdkPort::Sender::kOwner : DpdkPort::Sender::kGuest;
+}
 
 void ToDPDKDevice::count(const DpdkPort::Transmitted& done) {
   uint64_t* counts = counts_.local();
@@ -98,8 +108,8 @@ bool ToDPDKDevice::wait_for_room(int queue, Packet** packets, int& n) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point end = Clock::now() + kRingPatience;
   for (int attempts = 0; port_->link_up() && !stuck_.load(std::memory_order_relaxed); ++attempts) {
-    const bool any = port_->flush(queue);
-    const DpdkPort::Transmitted done = port_->transmit(queue, packets, n);
+    const bool any = port_->flush(queue, sender());
+    const DpdkPort::Transmitted done = port_->transmit(queue, packets, n, sender());
     count(done);
     n = done.left;
     if (n == 0) return true;
@@ -119,15 +129,17 @@ bool ToDPDKDevice::wait_for_room(int queue, Packet** packets, int& n) {
 void ToDPDKDevice::send(Packet** packets, int n) {
   io::dpdk::attach_thread();
   const int q = queue();
-  const DpdkPort::Transmitted done = port_->transmit(q, packets, n);
+  const DpdkPort::Sender self = sender();
+  const DpdkPort::Transmitted done = port_->transmit(q, packets, n, self);
   count(done);
   int left = done.left;
   if (left == 0) {
     if (stuck_.load(std::memory_order_relaxed)) stuck_ = false;
-  } else if (!blocking_ || !wait_for_room(q, packets, left)) {
+  } else if (!blocking_ || self == DpdkPort::Sender::kGuest || !wait_for_room(q, packets, left)) {
     for (int i = 0; i < left; ++i) drop(packets[i], kNoRoom);
   }
-  const size_t worker = static_cast<size_t>(thread_id());
+  // What a guest has left is for the worker whose queue it is.
+  const auto worker = static_cast<size_t>(self == DpdkPort::Sender::kGuest ? q : thread_id());
   if (port_->waiting(q) && worker < flush_tasks_.size()) flush_tasks_[worker]->reschedule();
 }
 
@@ -159,7 +171,7 @@ void ToDPDKDevice::send_gathered() {
 
 bool ToDPDKDevice::flush(Task& task) {
   io::dpdk::attach_thread();
-  const bool any = port_->flush(queue());
+  const bool any = port_->flush(queue(), sender());
   if (port_->waiting(queue())) task.fast_reschedule();
   return any;
 }

@@ -74,6 +74,8 @@ class ToDPDKDevice final : public Element, public DevicePort, public HasDevice, 
   void count(const io::dpdk::Port::Transmitted& done);
   bool flush(Task& task);
   int queue() const;
+  /// What the running thread is to its queue.
+  io::dpdk::Port::Sender sender() const;
 
   std::string device_;
   io::dpdk::SendWants wants_;
@@ -85,6 +87,7 @@ class ToDPDKDevice final : public Element, public DevicePort, public HasDevice, 
   std::shared_ptr<io::dpdk::Plan> plan_;
   int number_ = -1;
   std::shared_ptr<io::dpdk::Port> port_;
+  bool own_queues_ = false;  // each worker has a queue of its own
   std::atomic<bool> stuck_{false};
   ThreadCounters counts_{kCounters};
   std::unique_ptr<PerThread<Gathered>> gathered_;

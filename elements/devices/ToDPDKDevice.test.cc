@@ -1,5 +1,6 @@
 #include "elements/devices/ToDPDKDevice.hh"
 
+#include <atomic>
 #include <thread>
 
 #include "headrace/packet_pool.hh"
@@ -217,35 +218,39 @@ TEST(ToDPDKDevice, ChecksumsBehindTagsAndExtensionHeaders) {
   for (size_t i = 0; i < right.size(); ++i) EXPECT_EQ(came[i], plain_hex(right[i])) << i;
 }
 
-TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {
-  // More threads than transmit queues: one queue, four senders, one receiver.
+/// One queue, four senders, one receiver. With an owner, the first sender is that, and the others are guests.
+void share_a_queue(const char* device, bool owned) {
+  using Sender = io::dpdk::Port::Sender;
   constexpr int kSenders = 4;
   constexpr int kEach = 20000;
   Errors errors;
   ASSERT_TRUE(io::dpdk::start_eal(errors)) << errors.str();
   const uint32_t before = PacketPool::instance().in_use();
   {
-    const std::shared_ptr<io::dpdk::Port> port = io::dpdk::Port::open("net_ring9", errors);
+    const std::shared_ptr<io::dpdk::Port> port = io::dpdk::Port::open(device, errors);
     ASSERT_NE(port, nullptr) << errors.str();
     ASSERT_TRUE(port->start({}, nullptr, errors)) << errors.str();
     std::vector<std::thread> senders;
+    std::atomic<bool> arrived{false};
     for (int s = 0; s < kSenders; ++s)
       senders.emplace_back([&, s] {
+        const Sender self = !owned ? Sender::kAny : s == 0 ? Sender::kOwner : Sender::kGuest;
         detail::t_thread_id = 1 + s;  // each its own cache of buffers
         io::dpdk::attach_thread();
         for (uint32_t i = 0; i < kEach;) {
           const uint32_t words[8] = {0, 0, 0, static_cast<uint32_t>(s), i};
           Packet* p = Packet::make(words, sizeof words);
           if (!p) continue;
-          while (port->transmit(0, &p, 1).left > 0) std::this_thread::yield();
+          while (port->transmit(0, &p, 1, self).left > 0) std::this_thread::yield();
           ++i;
         }
+        while (self == Sender::kOwner && !arrived.load()) port->flush(0, self);
       });
     uint32_t next[kSenders] = {}, wrong = 0, got = 0;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (got < kSenders * kEach && std::chrono::steady_clock::now() < end) {
       Packet* packets[32];
-      port->flush(0);
+      if (!owned) port->flush(0);
       const auto r = port->receive(0, packets, 32, nullptr);
       for (int i = 0; i < r.packets; ++i) {
         uint32_t words[8];
@@ -255,12 +260,17 @@ TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) {
       }
       got += static_cast<uint32_t>(r.packets);
     }
+    arrived = true;
     for (std::thread& t : senders) t.join();
     EXPECT_EQ(got, static_cast<uint32_t>(kSenders * kEach));
     EXPECT_EQ(wrong, 0u);
   }
   EXPECT_EQ(PacketPool::instance().in_use(), before);
 }
+
+TEST(ToDPDKDevice, ThreadsShareAQueueWithoutLoss) { share_a_queue("net_ring9", false); }
+
+TEST(ToDPDKDevice, GuestsLeaveTheirPacketsToTheOwnerOfAQueue) { share_a_queue("net_ring22", true); }
 
 TEST(ToDPDKDevice, MistakesAreNamed) {
   const auto errors = [](const std::string& text) {

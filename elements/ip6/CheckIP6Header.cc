@@ -1,5 +1,7 @@
 #include "elements/ip6/CheckIP6Header.hh"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "elements/ip6/check_ip6_header_owner.hh"
@@ -38,6 +40,11 @@ Status CheckIP6Header::configure(Args& args, CheckIP6HeaderOwner& owner) {
 
 void CheckIP6Header::add_handlers(Handlers& handlers, CheckIP6HeaderOwner& owner, ShaderElementBase& element) {
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
+}
+
+ShaderCode CheckIP6Header::specialize(const CheckIP6HeaderOwner&) const {
+  return {fmt::format("  HEADRACE_SHADER void fix() {{\n    offset = {};\n    bad_sources.filter = {:#x};\n  }}\n",
+                      offset, bad_sources.filter)};
 }
 
 void CheckIP6Header::refresh(const CheckIP6HeaderOwner& owner) { renew(tells, owner.tells()); }

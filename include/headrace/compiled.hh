@@ -78,6 +78,38 @@ HEADRACE_SHADER const S& in_place(const uint8_t* bytes) {
   return *reinterpret_cast<const S*>(bytes);
 }
 
+/// The counters of one of several shaders that take turns from packet to packet.
+struct WayCounters {
+  const ChainRun& run;
+  const uint16_t* steps;  ///< by way
+  uint32_t way;
+};
+
+/// What such a shader sees: who counts looks for the counters, and nobody else.
+template <typename S, typename P>
+class WayView : public CpuView<S, P> {
+ public:
+  template <typename State>
+  HEADRACE_SHADER WayView(const State& state, const WayCounters& counters)
+      : CpuView<S, P>(state, nullptr), counters_(counters) {}
+  HEADRACE_SHADER void count(int index, uint64_t n = 1) {
+    counters_.run.counters[counters_.steps[counters_.way]][index] += n;
+  }
+
+ private:
+  WayCounters counters_;
+};
+
+template <typename S, typename State>
+HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counters) {
+  if (!detail::has_headers<S>(at)) [[unlikely]]
+    return kDrop;
+  WayView<S, HeldPacket<State>> view(at, counters);
+  const Next next = shader.shade(view);
+  at = view.packet().state();
+  return next;
+}
+
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, uint64_t* counters) {
   if (!detail::has_headers<S>(at)) [[unlikely]]

@@ -212,16 +212,26 @@ class Writer {
                        as_comment(steps_[s].element->configuration()));
   }
 
+  /// True if the step's shader is brought up to date when a packet comes to it, which few do, and not by each loop.
+  bool refreshes_late(size_t s) const {
+    return by_packet(s) && !usual_[s] && !starts_[s] && steps_[s].element->refreshes();
+  }
+  void write_refresh(std::string& out, size_t s, const char* indent) const {
+    for (const size_t m : ways_.members[s]) out += fmt::format("{}run.refresh(run.host, {});\n", indent, m);
+  }
   /// \param refreshed the loop in front has done so
   void write_shader(std::string& out, size_t s, bool refreshed) const {
-    if (steps_[s].element->refreshes() && !refreshed)
-      for (const size_t m : ways_.members[s]) out += fmt::format("  run.refresh(run.host, {});\n", m);
+    if (refreshes_late(s)) {
+      out += fmt::format("  bool fresh_{} = false;\n", s);
+      return;
+    }
+    if (steps_[s].element->refreshes() && !refreshed) write_refresh(out, s, "  ");
     if (is_shared(s)) return;
     write_object(out, s);
   }
   /// Declares the step's shader and its counters. If the step stands for several ways, those of the packet's way.
   void write_object(std::string& out, size_t s) const {
-    const char* const indent = is_shared(s) ? "      " : "  ";
+    const char* const indent = is_shared(s) || refreshes_late(s) ? "      " : "  ";
     if (varies(s))
       out += fmt::format("{0}const auto& {1} = compiled::in_place<{2}>({3}_{1}[way]);\n", indent, name(s), type(s),
                          is_constant(s) ? "k" : "run.images + images");
@@ -230,7 +240,10 @@ class Writer {
     else
       out += fmt::format("{}const auto {} = compiled::shader_at<{}>(run, {});\n", indent, name(s), type(s),
                          steps_[s].image);
-    out += fmt::format("{}uint64_t* const counters_{} = run.counters[{}];\n", indent, s, number(s));
+    if (is_shared(s))
+      out += fmt::format("{}const compiled::WayCounters counters_{}{{run, steps_{}, way}};\n", indent, s, name(s));
+    else
+      out += fmt::format("{}uint64_t* const counters_{} = run.counters[{}];\n", indent, s, s);
   }
 
   void write_entry(std::string& out, size_t e) const {
@@ -365,7 +378,12 @@ class Writer {
     if (is_shared(first)) out += "    const uint32_t way = ways[i];\n";
     for (const size_t s : mine) {
       out += fmt::format("  {}:\n    {{  {}", name(s), comment(s));
-      if (is_shared(s)) write_object(out, s);
+      if (refreshes_late(s)) {
+        out += fmt::format("      if (!fresh_{}) {{\n", s);
+        write_refresh(out, s, "        ");
+        out += fmt::format("        fresh_{} = true;\n      }}\n", s);
+      }
+      if (is_shared(s) || refreshes_late(s)) write_object(out, s);
       if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
       write_ways(out, s, by_packet(s) ? fmt::format("compiled::shade({}, p, counters_{})", name(s), s) : "nexts[i]");
       out += "    }\n";

@@ -54,6 +54,48 @@ std::vector<Element::DropCount> Element::drop_counts() const {
   return counts;
 }
 
+namespace {
+
+/// Outputs with counts that fit into a register together.
+constexpr int kFewWays = 4;
+
+/// As push_split(), for few outputs, to all of which packets can go: two passes without a branch, and without a count that one
+/// packet stores and the next one waits for. Ways are pushed to in the order in which they first come.
+void deal(const Element& element, Batch& batch, const Next* nexts) {
+  constexpr unsigned kBits = 16, kMask = (1u << kBits) - 1;
+  const int n = batch.size();
+  uint64_t counts = 0;
+  for (int i = 0; i < n; ++i) counts += uint64_t{1} << (kBits * nexts[i]);
+  unsigned order[kFewWays], ways = 0, known = 0, at = 0;
+  uint64_t places = 0;
+  for (int i = 0; at < static_cast<unsigned>(n); ++i) {
+    const unsigned way = nexts[i];
+    if (known >> way & 1) continue;
+    known |= 1u << way;
+    order[ways++] = way;
+    places |= uint64_t{at} << (kBits * way);
+    at += counts >> (kBits * way) & kMask;
+  }
+  Packet* dealt[Batch::kCapacity];
+  for (int i = 0; i < n; ++i) {
+    const unsigned shift = kBits * nexts[i];
+    dealt[places >> shift & kMask] = batch[i];
+    places += uint64_t{1} << shift;
+  }
+  batch.clear();
+  Packet* const* from = dealt;
+  for (unsigned w = 0; w < ways; ++w) {
+    const auto count = static_cast<int>(counts >> (kBits * order[w]) & kMask);
+    std::copy_n(from, count, batch.begin());
+    batch.resize(count);
+    from += count;
+    element.output(static_cast<int>(order[w])).push(batch);
+  }
+  batch.clear();
+}
+
+}  // namespace
+
 void Element::push_split(Batch& batch, Next* nexts) {
   int left = batch.size();
   // Mostly all go the same way; without a branch a packet, this is a few comparisons of vectors.
@@ -66,6 +108,12 @@ void Element::push_split(Batch& batch, Next* nexts) {
   }
   Packet** slots = batch.begin();
   Batch out;
+  Next last = 0;
+  for (int i = 0; i < left; ++i) last = std::max(last, nexts[i]);
+  if (left > 0 && last < std::min(noutputs(), kFewWays)) {
+    deal(*this, batch, nexts);
+    return;
+  }
   while (left > 0) {
     const Next next = nexts[0];
     // One pass takes the packets with the same next as the first one, and moves the rest together.

@@ -14,8 +14,11 @@ namespace {
 constexpr uint32_t kGroupSize = 256;
 /// 16-bit entries hold 15 bits of next hop plus one, or of group.
 constexpr uint32_t kNarrowLimit = 32767;
-/// Next hops plus one that a byte of `answers` holds are below this.
-constexpr uint32_t kAnswerLimit = Lpm4Generation::kAsk;
+/// What is in front of the entries of a table with these next hops: see Lpm4Generation::ask. 0: nothing.
+uint32_t ask_for(uint32_t largest_next_hop) {
+  if (largest_next_hop + 1 < Lpm4Generation::kAskHalf) return Lpm4Generation::kAskHalf;
+  return largest_next_hop + 1 < Lpm4Generation::kAskByte ? Lpm4Generation::kAskByte : 0;
+}
 
 template <typename Entry>
 constexpr Entry kGroupFlag = static_cast<Entry>(Entry{1} << (8 * sizeof(Entry) - 1));
@@ -35,18 +38,19 @@ uint32_t clean(uint32_t prefix, int length) { return prefix & Lpm4Rules::mask_of
 
 /// A generation and the memory that it points to.
 struct Lpm4::Table {
-  /// \param has_answers it has the array `answers`
-  Table(bool wide, uint32_t capacity, bool has_answers)
+  /// \param ask Lpm4Generation::ask; 0: it has no array `answers`
+  Table(bool wide, uint32_t capacity, uint32_t ask)
       : first(kBlocks * entry_size(wide)),
         groups(size_t{capacity} * kGroupSize * entry_size(wide)),
-        answers(has_answers ? kBlocks : 0),
+        answers(ask == 0 ? 0 : kBlocks >> halves_of(ask)),
         group_capacity(capacity),
         first_changes(first.bytes()),
         group_changes(groups.bytes()),
         answer_changes(answers.bytes()),
-        generation{first.data(), groups.data(), answers.data(), wide ? 1u : 0u} {}
+        generation{first.data(), groups.data(), answers.data(), wide ? 1u : 0u, halves_of(ask), ask} {}
 
   static size_t entry_size(bool wide) { return wide ? sizeof(uint32_t) : sizeof(uint16_t); }
+  static uint32_t halves_of(uint32_t ask) { return ask == Lpm4Generation::kAskHalf ? 1 : 0; }
 
   template <typename Entry>
   Entry* first_as() {
@@ -57,21 +61,36 @@ struct Lpm4::Table {
     return reinterpret_cast<Entry*>(groups.data()) + size_t{group} * kGroupSize;
   }
 
-  template <typename Entry>
-  static uint8_t answer_of(Entry entry) {
-    return static_cast<uint8_t>(std::min<uint32_t>(entry, Lpm4Generation::kAsk));
+  /// Sets what is in front of an entry of the first level.
+  void store_answer(size_t block, uint32_t entry) {
+    if (answers.size() == 0) return;
+    const uint32_t halves = generation.halves, ask = generation.ask;
+    const auto shift = static_cast<uint32_t>(block & halves) << 2;
+    uint8_t& byte = answers[block >> halves];
+    // Nobody else writes.
+    const uint32_t rest = byte & ~(ask << shift);
+    __atomic_store_n(&byte, static_cast<uint8_t>(rest | std::min(entry, ask) << shift), __ATOMIC_RELEASE);
   }
   /// Replaces an entry of the first level, and then what is in front of it: who is told to ask finds the new entry.
   template <typename Entry>
   void store_first(size_t block, Entry entry) {
     __atomic_store_n(&first_as<Entry>()[block], entry, __ATOMIC_RELEASE);
-    if (answers.size() > 0) __atomic_store_n(&answers[block], answer_of(entry), __ATOMIC_RELEASE);
+    store_answer(block, entry);
   }
   /// The same for many entries, before there are readers.
   template <typename Entry>
   void fill_first(size_t block, size_t count, Entry entry) {
     std::fill_n(&first_as<Entry>()[block], count, entry);
-    if (answers.size() > 0) std::fill_n(&answers[block], count, answer_of(entry));
+    fill_answers(block, count, entry);
+  }
+  void fill_answers(size_t block, size_t count, uint32_t entry) {
+    if (answers.size() == 0) return;
+    const uint32_t halves = generation.halves, ask = generation.ask, answer = std::min(entry, ask);
+    size_t end = block + count;
+    if (block & halves) store_answer(block++, entry);
+    if (end & halves && end > block) store_answer(--end, entry);
+    std::fill_n(answers.data() + (block >> halves), (end - block) >> halves,
+                static_cast<uint8_t>(answer | halves * (answer << 4)));
   }
   /// Readers no longer use `answers`. It stays as right as the rest, for those that are in it.
   void leave_answers() {
@@ -85,7 +104,8 @@ struct Lpm4::Table {
   template <typename Entry>
   void first_changed(size_t begin, size_t end) {
     first_changes.mark(begin * sizeof(Entry), end * sizeof(Entry));
-    if (answers.size() > 0) answer_changes.mark(begin, end);
+    const uint32_t halves = generation.halves;
+    if (answers.size() > 0) answer_changes.mark(begin >> halves, (end + halves) >> halves);
   }
   template <typename Entry>
   void group_changed(uint32_t group) {
@@ -97,7 +117,8 @@ struct Lpm4::Table {
   Lpm4Generation generation;
 };
 
-Lpm4::Lpm4() : table_(std::make_unique<Table>(false, kNarrowLimit, true)), current_(&table_->generation) {}
+Lpm4::Lpm4()
+    : table_(std::make_unique<Table>(false, kNarrowLimit, Lpm4Generation::kAskHalf)), current_(&table_->generation) {}
 
 Lpm4::~Lpm4() { discard(std::move(table_)); }
 
@@ -179,8 +200,16 @@ std::optional<uint32_t> Lpm4::group_of(uint32_t block) const {
 }
 
 void Lpm4::make_room_for(uint32_t next_hop) {
-  if (next_hop + 1 >= kAnswerLimit) table_->leave_answers();
-  if (!wide() && next_hop >= kNarrowLimit) enlarge();
+  const Lpm4Generation& g = table_->generation;
+  const bool to_wide = !wide() && next_hop >= kNarrowLimit;
+  // A table without answers gets none until the next build().
+  uint32_t ask = g.answers == nullptr ? 0 : g.ask;
+  if (ask != 0 && next_hop + 1 >= ask) ask = ask_for(next_hop);
+  if (to_wide || (ask != 0 && ask != g.ask)) {
+    replace(wide() || to_wide, to_wide ? wide_capacity(books_.groups_made) : table_->group_capacity, ask);
+  } else if (ask == 0 && g.answers != nullptr) {
+    table_->leave_answers();
+  }
 }
 
 void Lpm4::open_group(uint32_t block, uint32_t group) {
@@ -278,7 +307,9 @@ uint32_t Lpm4::take_group() {
     books_.free_groups.pop_back();
     return group;
   }
-  if (books_.groups_made == table_->group_capacity) enlarge();
+  if (books_.groups_made == table_->group_capacity)
+    replace(true, wide_capacity(books_.groups_made),
+            table_->generation.answers == nullptr ? 0 : table_->generation.ask);
   return books_.make_group();
 }
 
@@ -315,8 +346,8 @@ bool Lpm4::build(std::span<const Route> routes) {
   }
 
   const bool is_wide = largest_next_hop >= kNarrowLimit || groups > kNarrowLimit;
-  auto table = std::make_unique<Table>(is_wide, is_wide ? wide_capacity(groups) : kNarrowLimit,
-                                       largest_next_hop + 1 < kAnswerLimit);
+  auto table =
+      std::make_unique<Table>(is_wide, is_wide ? wide_capacity(groups) : kNarrowLimit, ask_for(largest_next_hop));
   Books books;
   books.group_depth.reserve(size_t{groups} * kGroupSize);
   books.group_routes.reserve(groups);
@@ -365,9 +396,9 @@ void Lpm4::fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Ro
   }
 }
 
-/// Copies the table into one with wide entries and room for more groups, and swaps.
-void Lpm4::enlarge() {
-  auto table = std::make_unique<Table>(true, wide_capacity(books_.groups_made), table_->generation.answers != nullptr);
+/// Copies the table into one of another form, and swaps. A wide table stays wide.
+void Lpm4::replace(bool is_wide, uint32_t capacity, uint32_t ask) {
+  auto table = std::make_unique<Table>(is_wide, capacity, ask);
   const auto widen = [](const uint16_t* from, uint32_t* to, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const uint32_t flag = from[i] & kGroupFlag<uint16_t>;
@@ -375,14 +406,21 @@ void Lpm4::enlarge() {
     }
   };
   const size_t group_entries = size_t{books_.groups_made} * kGroupSize;
-  if (wide()) {
-    std::copy_n(table_->first_as<uint32_t>(), kBlocks, table->first_as<uint32_t>());
-    std::copy_n(table_->group_as<uint32_t>(0), group_entries, table->group_as<uint32_t>(0));
+  if (wide() == is_wide) {
+    std::copy_n(table_->first.data(), table_->first.size(), table->first.data());
+    std::copy_n(table_->groups.data(), group_entries * Table::entry_size(is_wide), table->groups.data());
   } else {
     widen(table_->first_as<uint16_t>(), table->first_as<uint32_t>(), kBlocks);
     widen(table_->group_as<uint16_t>(0), table->group_as<uint32_t>(0), group_entries);
   }
-  std::copy_n(table_->answers.data(), table->answers.size(), table->answers.data());
+  if (ask == table_->generation.ask) {
+    std::copy_n(table_->answers.data(), table->answers.size(), table->answers.data());
+  } else if (ask != 0) {
+    for (uint32_t block = 0; block < kBlocks; ++block) {
+      const uint32_t entry = is_wide ? table->first_as<uint32_t>()[block] : table->first_as<uint16_t>()[block];
+      if (entry != 0) table->store_answer(block, entry);
+    }
+  }
   publish(std::move(table));
 }
 
@@ -390,7 +428,7 @@ Lpm4View Lpm4::mirror(Mirror& mirror) const {
   Lpm4Generation g = table_->generation;
   g.first = mirror.bytes(g.first, table_->first.bytes(), &table_->first_changes);
   g.groups = mirror.bytes(g.groups, table_->groups.bytes(), &table_->group_changes);
-  if (g.answers) g.answers = mirror.array(g.answers, kBlocks, &table_->answer_changes);
+  if (g.answers) g.answers = mirror.array(g.answers, table_->answers.size(), &table_->answer_changes);
   return Lpm4View(mirror.object(g));
 }
 

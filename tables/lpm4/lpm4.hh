@@ -22,12 +22,12 @@ namespace headrace {
 /// A routing table for IPv4. One thread at a time changes it, while readers go on with views.
 ///
 /// A lookup that overlaps a change gives the old or the new answer. A change of one route is written in place, entry by
-/// entry. build(), clear() and the change from 16-bit to 32-bit entries make a new generation and swap one pointer; the
-/// old one lives until every rcu::Reader that is online has passed a quiescent state.
+/// entry. build(), clear() and changes of form make a new generation and swap one pointer; the old one lives until every
+/// rcu::Reader that is online has passed a quiescent state.
 ///
 /// Entries have 16 bits while next hops are below 32,767 and at most 32,767 blocks of 256 addresses hold a route longer
-/// than 24 bits; after that 32, until the next build() or clear() that needs less. While all next hops are below 254, a
-/// byte in front of each entry of the first level holds its answer.
+/// than 24 bits; after that 32, until the next build() or clear() that needs less. While all next hops are below 14, half
+/// a byte in front of each entry of the first level holds its answer; while they are below 254, a byte.
 ///
 /// Addresses and prefixes are in host byte order; bits of a prefix beyond its length are ignored. Functions that need
 /// memory throw std::bad_alloc and leave the table as it was.
@@ -126,7 +126,7 @@ class Lpm4 {
   uint32_t take_group();
   template <typename Entry>
   static void fill(Table& table, Books& books, Lpm4Rules& rules, std::span<const Route> by_length);
-  void enlarge();
+  void replace(bool is_wide, uint32_t capacity, uint32_t ask);
   void publish(std::unique_ptr<Table> table);
   static void discard(std::unique_ptr<Table> table);
 

@@ -14,16 +14,24 @@ namespace headrace {
 /// of 256 such answers in `groups`, one for each value of the lower 8 bits. Entries are 16 bits wide, or 32 when
 /// `wide`.
 ///
-/// `answers`, unless null, has one byte in front of each entry of `first`: the entry, if it is an answer below kAsk, else
-/// kAsk. Most routers have few next hops, and then most lookups read this array only, of 16 MB, of which caches hold
-/// twice as much as of one of 32 MB.
+/// `answers`, unless null, has a half or a whole byte in front of each entry of `first`: the entry, if it is an answer
+/// below `ask`, else `ask`. Most routers have few next hops, and then most lookups read this array only, of 8 or 16 MB, of
+/// which caches hold four times or twice as much as of one of 32 MB.
 struct Lpm4Generation {
-  static constexpr uint8_t kAsk = 255;
+  /// The largest number in a half and in a whole byte: to ask `first`.
+  static constexpr uint32_t kAskHalf = 15, kAskByte = 255;
 
   const void* first = nullptr;
   const void* groups = nullptr;
   const uint8_t* answers = nullptr;  ///< its writer may set it to null at any time
   uint32_t wide = 0;
+  uint32_t halves = 0;  ///< 1: a byte of `answers` belongs to two entries, its lower half to the first of them
+  uint32_t ask = kAskByte;
+
+  /// What is in front of the entry of `block`.
+  HEADRACE_SHADER static uint32_t answer(const uint8_t* answers, uint32_t block, uint32_t halves, uint32_t ask) {
+    return static_cast<uint32_t>(load_shared(answers + (block >> halves))) >> ((block & halves) << 2) & ask;
+  }
 };
 
 /// Looks up addresses. Trivially copyable, one pointer; valid until the reader's next quiescent state
@@ -40,9 +48,10 @@ class Lpm4View {
   /// The next hop of the longest prefix that holds `address` (host byte order), or kMiss.
   HEADRACE_SHADER uint32_t lookup(uint32_t address) const {
     if (const uint8_t* const answers = load_shared(&generation_->answers)) {
-      const uint8_t answer = load_shared(answers + (address >> 8));
-      if (answer != Lpm4Generation::kAsk) [[likely]]
-        return uint32_t(answer) - 1;
+      const uint32_t ask = generation_->ask;
+      const uint32_t answer = Lpm4Generation::answer(answers, address >> 8, generation_->halves, ask);
+      if (answer != ask) [[likely]]
+        return answer - 1;
     }
     return lookup_first(address);
   }
@@ -51,7 +60,7 @@ class Lpm4View {
   HEADRACE_SHADER void prefetch(uint32_t address) const {
     const size_t index = address >> 8;
     if (const uint8_t* const answers = load_shared(&generation_->answers))
-      prefetch_line(answers + index);
+      prefetch_line(answers + (index >> generation_->halves));
     else if (generation_->wide)
       prefetch_line(static_cast<const uint32_t*>(generation_->first) + index);
     else
@@ -130,16 +139,18 @@ class Lpm4View {
   HEADRACE_SHADER void find_each(const uint8_t* answers, const uint32_t* addresses, uint32_t* next_hops,
                                  size_t count) const {
     constexpr size_t kRun = 64;
+    const uint32_t halves = generation_->halves, ask = generation_->ask;
     for (; count >= kRun; count -= kRun, addresses += kRun, next_hops += kRun) {
       uint8_t run[kRun];
-      for (size_t j = 0; j < kRun; ++j) run[j] = load_shared(answers + (addresses[j] >> 8));
-      bool ask = false;
-      for (size_t j = 0; j < kRun; ++j) ask |= run[j] == Lpm4Generation::kAsk;
+      for (size_t j = 0; j < kRun; ++j)
+        run[j] = static_cast<uint8_t>(Lpm4Generation::answer(answers, addresses[j] >> 8, halves, ask));
+      bool any = false;
+      for (size_t j = 0; j < kRun; ++j) any |= run[j] == ask;
       for (size_t j = 0; j < kRun; ++j) next_hops[j] = uint32_t(run[j]) - 1;
-      if (!ask) [[likely]]
+      if (!any) [[likely]]
         continue;
       for (size_t j = 0; j < kRun; ++j)
-        if (run[j] == Lpm4Generation::kAsk) next_hops[j] = lookup_first(addresses[j]);
+        if (run[j] == ask) next_hops[j] = lookup_first(addresses[j]);
     }
     for (size_t i = 0; i < count; ++i) next_hops[i] = lookup(addresses[i]);
   }

@@ -51,6 +51,7 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   const auto began = std::chrono::steady_clock::now();
   database_.reset();
   spaces_.reset();
+  short_ = ShortFilter();
   padded_ = false;
   begins_.clear();
   numbers_.resize(set.size());
@@ -99,6 +100,7 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   }
   hs_scratch_size((*spaces)[0].scratch.get(), &scratch_bytes_);
   spaces_ = std::move(spaces);
+  short_.build(set);
   if (forgets_tails(set)) {
     for (int thread = 0; thread < spaces_->size(); ++thread) {
       (*spaces_)[thread].padded = std::make_unique<uint8_t[]>(kLargestPayload + kPadding);

@@ -13,6 +13,7 @@
 #include "headrace/worker.hh"
 #include "tables/pattern/match_view.hh"
 #include "tables/pattern/pattern_set.hh"
+#include "tables/pattern/short_filter.hh"
 
 struct hs_database;
 struct hs_scratch;
@@ -39,6 +40,7 @@ class LiteralScanner {
   /// kLargestPayload. Not for recursion: `on_match` must not scan.
   template <typename F>
   bool scan(const PayloadBytes& bytes, F&& on_match) const {
+    if (short_.excludes(bytes)) return true;
     const auto call = [](void* context, uint32_t pattern, uint32_t end) {
       auto& function = *static_cast<std::remove_reference_t<F>*>(context);
       if constexpr (std::is_void_v<decltype(function(pattern, end))>) {
@@ -78,6 +80,7 @@ class LiteralScanner {
   static int on_report(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void* context);
 
   std::unique_ptr<hs_database, FreeDatabase> database_;
+  ShortFilter short_;
   std::unique_ptr<PerThread<Space>> spaces_;
   bool padded_ = false;  // payloads are scanned with a tail behind them, see forgets_tails()
   // Equal patterns are one expression of the library; its numbers are [begins_[id], begins_[id + 1]) of numbers_.

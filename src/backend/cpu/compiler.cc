@@ -168,8 +168,8 @@ std::string processor() {
 }
 
 Arguments options_for(const std::string& machine) {
-  return {"-std=c++20",      "-O2",       "-march=" + machine,   "-fPIC",    "-shared",
-          "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fno-plt", "-w"};
+  return {"-std=c++20",      "-O2",       "-march=" + machine,   "-falign-loops=32", "-fPIC", "-shared",
+          "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fno-plt",         "-w"};
 }
 
 /// Compiles in `folder`; the result is program.so there.

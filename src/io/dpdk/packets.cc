@@ -49,8 +49,20 @@ void restore_tag(Packet& p, uint16_t tci) {
   d[15] = static_cast<uint8_t>(tci);
 }
 
-/// The packet of a frame that is copied, or lacks its VLAN tag, with its MAC header set; null without a buffer.
-[[gnu::noinline, gnu::cold]] Packet* receive_unusual(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool) {
+/// Whom a frame is for; `address` is the port's, as the six bytes lie in memory.
+PacketType type_of(const uint8_t* frame, uint64_t address) {
+  uint64_t destination;
+  std::memcpy(&destination, frame, sizeof destination);
+  constexpr uint64_t kMask = 0xffffffffffff;
+  destination &= kMask;
+  if (destination == address) return PacketType::kHost;
+  if (!(destination & 1)) return PacketType::kOtherHost;
+  return destination == kMask ? PacketType::kBroadcast : PacketType::kMulticast;
+}
+
+/// The packet of a frame that is copied, or lacks its VLAN tag; null without a buffer.
+[[gnu::noinline, gnu::cold]] Packet* receive_unusual(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool,
+                                                     uint64_t address) {
   const uint16_t tci = m->vlan_tci;
   Packet* p = packet_of(m);
   if (m->nb_segs == 1 && m->pool == mempool && !(flags & kForeign)) {
@@ -62,18 +74,8 @@ void restore_tag(Packet& p, uint16_t tci) {
   if (!p) return nullptr;
   if (flags & RTE_MBUF_F_RX_VLAN_STRIPPED) restore_tag(*p, tci);
   p->set_mac_header();
+  p->set_packet_type(type_of(p->data(), address));
   return p;
-}
-
-/// Whom a frame is for; `address` is the port's, as the six bytes lie in memory.
-PacketType type_of(const uint8_t* frame, uint64_t address) {
-  uint64_t destination;
-  std::memcpy(&destination, frame, sizeof destination);
-  constexpr uint64_t kMask = 0xffffffffffff;
-  destination &= kMask;
-  if (destination == address) return PacketType::kHost;
-  if (!(destination & 1)) return PacketType::kOtherHost;
-  return destination == kMask ? PacketType::kBroadcast : PacketType::kMulticast;
 }
 
 bool found_wrong(uint64_t flags) {
@@ -107,21 +109,21 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
     const uint64_t flags = m->ol_flags;
     const uint32_t hash = m->hash.rss;
     Packet* p = packet_of(m);
-    uint32_t length = m->data_len, begin = m->data_off;
+    uint32_t length = m->data_len;
     if (m->nb_segs == 1 && m->pool == mempool && !(flags & kUnusual)) [[likely]] {
+      const uint16_t begin = m->data_off;
+      const PacketType type = type_of(p->buffer() + begin, address);
       p->reset(length, begin);
       p->set_mac_header();
+      p->set_packet_type(type);
     } else {
-      p = receive_unusual(m, flags, mempool);
+      p = receive_unusual(m, flags, mempool, address);
       if (!p) {
         ++result.lost;
         continue;
       }
       length = p->length();
-      begin = p->headroom();
     }
-    // By `begin`: what has just been stored comes back late.
-    p->set_packet_type(type_of(p->buffer() + begin, address));
     if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
     if (bad) bad[packets] = found_wrong(flags);
     bytes += length;
@@ -202,7 +204,7 @@ bool Port::drain(TransmitQueue& queue) {
   return any;
 }
 
-Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
+Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender sender) {
   Transmitted result;
   TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
   const bool checksums = settings_.ip_checksums || settings_.l4_checksums;
@@ -225,7 +227,10 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   }
 
   int taken = 0;
-  if (!queue.waiting() && queue.enter()) {
+  if (sender == Sender::kOwner) {
+    if (!queue.waiting()) [[likely]]
+      taken = send_burst(queue, mbufs, ready);
+  } else if (sender == Sender::kAny && !queue.waiting() && queue.enter()) {
     // Again: other threads may have queued packets meanwhile, which come first.
     if (!queue.waiting()) taken = send_burst(queue, mbufs, ready);
     queue.leave();
@@ -234,7 +239,8 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
     taken += static_cast<int>(
         queue.backlog.enqueue(reinterpret_cast<rte_mbuf**>(mbufs) + taken, static_cast<uint32_t>(ready - taken)));
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
-  if (queue.waiting()) flush(queue_id);
+  if (sender != Sender::kGuest && queue.waiting()) [[unlikely]]
+    flush(queue_id, sender);
 
   result.packets = taken;
   for (int i = taken; i < ready; ++i) {
@@ -248,12 +254,12 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n) {
   return result;
 }
 
-bool Port::flush(int queue_id) {
+bool Port::flush(int queue_id, Sender sender) {
   TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
   bool any = false;
-  while (queue.waiting() && queue.enter()) {
+  while (queue.waiting() && (sender == Sender::kOwner || queue.enter())) {
     const bool sent = drain(queue);
-    queue.leave();
+    if (sender != Sender::kOwner) queue.leave();
     any |= sent;
     if (!sent) break;
   }

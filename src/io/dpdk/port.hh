@@ -100,11 +100,13 @@ class Port {
     int unfit = 0;  // longer than the port's MTU, or shorter than a header; killed
     int left = 0;   // without room; they are the first of the array now
   };
-  /// Sends packets in order behind those that wait in the queue. Any number of threads may use a queue: none waits for
-  /// another.
-  Transmitted transmit(int queue, Packet** packets, int n);
-  /// Sends what waits, as far as the driver takes it; true if it took anything.
-  bool flush(int queue);
+  /// Who uses a transmit queue: any number of threads, of which none waits for another; or one owner, which spares it
+  /// atomic operations, and guests, which leave their packets for the owner to send.
+  enum class Sender { kAny, kOwner, kGuest };
+  /// Sends packets in order behind those that wait in the queue.
+  Transmitted transmit(int queue, Packet** packets, int n, Sender sender = Sender::kAny);
+  /// Sends what waits, as far as the driver takes it; true if it took anything. Not for guests.
+  bool flush(int queue, Sender sender = Sender::kAny);
   bool waiting(int queue) const;
   /// As was seen last: an interface of Linux tells of changes, other ports are looked at every 20 ms.
   bool link_up() const { return link_up_.load(std::memory_order_relaxed); }

@@ -17,6 +17,11 @@ constexpr uint32_t kMiss = Lpm4::kMiss;
 
 constexpr uint32_t ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d) { return a << 24 | b << 16 | c << 8 | d; }
 
+/// What is in front of the entry of an address, in an array of generation `g`.
+uint32_t answer_of(const Lpm4Generation& g, const uint8_t* answers, uint32_t address) {
+  return Lpm4Generation::answer(answers, address >> 8, g.halves, g.ask);
+}
+
 static_assert(std::is_trivially_copyable_v<Lpm4View> && sizeof(Lpm4View) == sizeof(void*));
 
 TEST(Lpm4, AnEmptyTableMisses) {
@@ -171,12 +176,13 @@ TEST(Lpm4, ABatchGetsTheAnswersOfSingleLookups) {
   std::mt19937 random(3);
   table.add(ip(10, 0, 0, 0), 9, 7);
   for (int i = 0; i < 300; ++i) {
-    table.set(ip(10, 0, 0, 0) | (random() & 0xffff), 24 + static_cast<int>(random() % 9), random() % 200);
+    table.set(ip(10, 0, 0, 0) | (random() & 0xffff), 24 + static_cast<int>(random() % 9), random() % 14);
   }
-  for (const uint32_t next_hop : {3u, 1000u, 1000000u}) {
+  for (const uint32_t next_hop : {3u, 200u, 1000u, 1000000u}) {
     table.add(ip(11, 0, 0, 0), 8, 0);
     table.set(ip(11, 0, 0, 0), 8, next_hop);
-    ASSERT_EQ(table.view().generation()->answers != nullptr, next_hop == 3);
+    ASSERT_EQ(table.view().generation()->answers != nullptr, next_hop <= 200);
+    ASSERT_EQ(table.view().generation()->halves != 0, next_hop == 3);
     ASSERT_EQ(table.wide(), next_hop == 1000000);
     for (const size_t count : {0, 1, 63, 64, 65, 127, 256, 1000}) {
       std::vector<uint32_t> addresses(count), answers(count + 1, 12345);
@@ -285,14 +291,16 @@ TEST(Lpm4, ManyGroupsWidenTheEntriesAndThenGrow) {
   EXPECT_FALSE(bulk.wide());
   check(bulk, 32767);
 
-  // With few next hops the answers of a byte go along.
+  // With few next hops the answers in front go along.
   Lpm4 few;
   few.add(0, 0, 9);
   for (uint32_t i = 0; i <= 32767; ++i) ASSERT_TRUE(few.add(host(i), 32, i % 8));
   EXPECT_TRUE(few.wide());
   ASSERT_NE(few.view().generation()->answers, nullptr);
-  EXPECT_EQ(few.view().generation()->answers[ip(9, 0, 0, 0) >> 8], 9 + 1);
-  EXPECT_EQ(few.view().generation()->answers[host(32767) >> 8], Lpm4Generation::kAsk);
+  const Lpm4Generation& form = *few.view().generation();
+  EXPECT_EQ(form.ask, Lpm4Generation::kAskHalf);
+  EXPECT_EQ(answer_of(form, form.answers, ip(9, 0, 0, 0)), 9u + 1);
+  EXPECT_EQ(answer_of(form, form.answers, host(32767)), form.ask);
   EXPECT_EQ(count_wrong(few.view(), segments(few.routes())), 0u);
 }
 
@@ -324,8 +332,8 @@ TEST(Lpm4, AGroupIsNotReusedBeforeReadersHaveLeftIt) {
 TEST(Lpm4, MemoryIsCounted) {
   Lpm4 table;
   const size_t empty = table.memory_bytes();
-  EXPECT_GE(empty, size_t{64} << 20);
-  EXPECT_LT(empty, size_t{66} << 20);
+  EXPECT_GE(empty, size_t{56} << 20);
+  EXPECT_LT(empty, size_t{58} << 20);
   table.add(ip(1, 1, 1, 1), 32, 1);
   EXPECT_GT(table.memory_bytes(), empty);
   table.set(ip(1, 1, 1, 1), 32, 100000);
@@ -339,7 +347,7 @@ TEST(Lpm4, AnswersOfAByteAreThereWhileNextHopsAreFew) {
   ASSERT_NE(answers, nullptr);
   EXPECT_EQ(answers[ip(9, 0, 0, 0) >> 8], 0 + 1);
   EXPECT_EQ(answers[ip(10, 1, 0, 0) >> 8], 253 + 1);
-  EXPECT_EQ(answers[ip(10, 0, 0, 0) >> 8], Lpm4Generation::kAsk) << "a route longer than 24 bits";
+  EXPECT_EQ(answers[ip(10, 0, 0, 0) >> 8], Lpm4Generation::kAskByte) << "a route longer than 24 bits";
   EXPECT_EQ(table.lookup(ip(10, 0, 0, 5)), 7u);
   EXPECT_EQ(table.lookup(ip(10, 0, 0, 6)), 253u);
 
@@ -348,7 +356,7 @@ TEST(Lpm4, AnswersOfAByteAreThereWhileNextHopsAreFew) {
   ASSERT_TRUE(table.set(ip(20, 0, 0, 0), 8, 254));
   EXPECT_EQ(table.generation(), before);
   EXPECT_EQ(table.view().generation()->answers, nullptr);
-  EXPECT_EQ(answers[ip(20, 1, 0, 0) >> 8], Lpm4Generation::kAsk);
+  EXPECT_EQ(answers[ip(20, 1, 0, 0) >> 8], Lpm4Generation::kAskByte);
   EXPECT_EQ(table.lookup(ip(20, 1, 0, 0)), 254u);
   ASSERT_TRUE(table.set(ip(10, 0, 0, 0), 8, 9));
   EXPECT_EQ(answers[ip(10, 1, 0, 0) >> 8], 9 + 1);
@@ -363,14 +371,63 @@ TEST(Lpm4, AnswersOfAByteAreThereWhileNextHopsAreFew) {
   rcu::synchronize();
 }
 
+TEST(Lpm4, AnswersOfHalfAByteBecomeBytesWithTheFifteenthNextHop) {
+  Lpm4 table;
+  // Blocks with even and odd numbers, one and several, on both sides of a border.
+  ASSERT_TRUE(table.build(std::vector<Route>{{0, 0, 0},
+                                             {ip(10, 0, 1, 0), 24, 13},
+                                             {ip(10, 0, 2, 0), 24, 12},
+                                             {ip(10, 0, 5, 0), 32, 7},
+                                             {ip(10, 0, 8, 0), 23, 11}}));
+  const Lpm4View before = table.view();
+  const Lpm4Generation& halves = *before.generation();
+  ASSERT_EQ(halves.ask, Lpm4Generation::kAskHalf);
+  const auto expect = [&](const Lpm4Generation& form, uint32_t c, uint32_t answer) {
+    EXPECT_EQ(answer_of(form, form.answers, ip(10, 0, c, 0)), answer) << "10.0." << c << ".0";
+  };
+  const uint32_t answers[] = {1, 13 + 1, 12 + 1, 1, 1, halves.ask, 1, 1, 11 + 1, 11 + 1, 1};
+  for (uint32_t c = 0; c < std::size(answers); ++c) expect(halves, c, answers[c]);
+  // A neighbor in the same byte stays as it is.
+  ASSERT_TRUE(table.set(ip(10, 0, 3, 0), 24, 4));
+  expect(halves, 2, 12 + 1);
+  expect(halves, 3, 4 + 1);
+  ASSERT_TRUE(table.remove(ip(10, 0, 3, 0), 24));
+  expect(halves, 2, 12 + 1);
+  expect(halves, 3, 0 + 1);
+
+  rcu::synchronize();
+  rcu::Reader reader;
+  ASSERT_TRUE(table.set(ip(10, 0, 4, 0), 24, 14));
+  const Lpm4Generation& bytes = *table.view().generation();
+  ASSERT_EQ(bytes.ask, Lpm4Generation::kAskByte);
+  expect(bytes, 4, 14 + 1);
+  expect(halves, 4, 0 + 1);
+  EXPECT_EQ(before.lookup(ip(10, 0, 4, 1)), 0u) << "a reader keeps the old generation until it is quiescent";
+  EXPECT_EQ(before.lookup(ip(10, 0, 5, 0)), 7u);
+  expect(bytes, 5, Lpm4Generation::kAskByte);
+  expect(bytes, 1, 13 + 1);
+  EXPECT_EQ(count_wrong(table.view(), segments(table.routes())), 0u);
+  reader.quiescent();
+
+  // Straight to none.
+  Lpm4 other;
+  other.add(0, 0, 1);
+  const Lpm4Generation* const first = other.generation();
+  other.set(ip(10, 0, 0, 0), 8, 254);
+  EXPECT_EQ(other.generation(), first);
+  EXPECT_EQ(other.view().generation()->answers, nullptr);
+  EXPECT_EQ(count_wrong(other.view(), segments(other.routes())), 0u);
+  rcu::synchronize();
+}
+
 /// Random adds, replacements and removals on a small part of the address space, so that routes overlap a lot.
-enum class Lpm4Form { kBytes, kNarrow, kWide };
+enum class Lpm4Form { kHalves, kBytes, kNarrow, kWide };
 class Lpm4Churn : public ::testing::TestWithParam<Lpm4Form> {};
 
 TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
   constexpr int kChanges = 40000;
   const bool is_wide = GetParam() == Lpm4Form::kWide;
-  const uint32_t next_hops = GetParam() == Lpm4Form::kBytes ? 254 : 30000;
+  const uint32_t next_hops = GetParam() == Lpm4Form::kHalves ? 14 : GetParam() == Lpm4Form::kBytes ? 254 : 30000;
   std::mt19937 random(is_wide ? 11 : 10);
   Lpm4 table;
   NaiveLpm4 naive;
@@ -405,7 +462,10 @@ TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
     ASSERT_EQ(wrong, 0u) << "change " << change;
   }
   EXPECT_EQ(table.wide(), is_wide);
-  EXPECT_EQ(table.view().generation()->answers != nullptr, GetParam() == Lpm4Form::kBytes);
+  EXPECT_EQ(table.view().generation()->answers != nullptr, next_hops <= 254);
+  if (next_hops <= 254) {
+    EXPECT_EQ(table.view().generation()->halves != 0, next_hops == 14);
+  }
   EXPECT_EQ(table.routes(), naive.routes());
   EXPECT_EQ(count_wrong(table.view(), segments(table.routes())), 0u);
 
@@ -420,11 +480,13 @@ TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
   EXPECT_EQ(count_wrong(table.view(), segments({})), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Lpm4Churn, ::testing::Values(Lpm4Form::kBytes, Lpm4Form::kNarrow, Lpm4Form::kWide),
+INSTANTIATE_TEST_SUITE_P(Forms, Lpm4Churn,
+                         ::testing::Values(Lpm4Form::kHalves, Lpm4Form::kBytes, Lpm4Form::kNarrow, Lpm4Form::kWide),
                          [](const auto& info) {
                            return info.param == Lpm4Form::kWide     ? "Wide"
                                   : info.param == Lpm4Form::kNarrow ? "Narrow"
-                                                                    : "Bytes";
+                                  : info.param == Lpm4Form::kBytes  ? "Bytes"
+                                                                    : "Halves";
                          });
 
 TEST(Lpm4, TheSweepAndTheDefinitionAgree) {
