@@ -74,11 +74,15 @@ class Network:
                                f"unix:{self.folder}/sw.mgmt", *arguments).stdout
 
     def pings(self, a, b, count=3):
-        """How many of the pings from host a to host b are answered. One is waited for 0.3 s; of several, as long as the machine
-        needs, and those that come too late for `ping` are sent again."""
-        patience = ("-W", 0.3) if count == 1 else ("-w", WAIT_S)
-        done = self.hosts[a - 1].run("ping", "-n", "-c", count, "-i", "0.05", *patience, f"10.0.0.{b}", check=False)
-        return int(re.search(r"(\d+) received", done.stdout)[1])
+        """How many of the pings from host a to host b are answered. One is waited for 0.3 s. Of several, those whose answers come
+        too late for `ping`, or for which there is no neighbor yet, are sent again, as long as the machine may need."""
+        answered, deadline = 0, time.monotonic() + WAIT_S
+        while True:
+            patience = ("-W", 0.3) if count == 1 else ("-w", 5)
+            done = self.hosts[a - 1].run("ping", "-n", "-c", count - answered, "-i", "0.05", *patience, f"10.0.0.{b}", check=False)
+            answered += int(re.search(r"(\d+) received", done.stdout)[1])
+            if count == 1 or answered >= count or time.monotonic() > deadline:
+                return min(answered, count)  # of those sent again some may be answered, too
 
 
 @pytest.fixture
