@@ -72,6 +72,11 @@ void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, uint32_t tag
   tags_changed.mark(index * sizeof(uint32_t), (index + 1) * sizeof(uint32_t));
 }
 
+void IPsecDatabase::Keys::renew() {
+  const std::lock_guard hold(lock);
+  keys_changed.mark(0, 1);
+}
+
 IPsecDatabase::Extra::~Extra() {
   wipe(host);
   ESPKeys none{};
@@ -258,7 +263,11 @@ void IPsecDatabase::add_handlers(Handlers& handlers) {
       Handler::kThreadSafe);
   // Devices get the second copy of what was erased.
   handlers.write(
-      "settle", [](const std::string&, Errors&) { return Status(); },
+      "settle",
+      [this](const std::string&, Errors&) {
+        keys_->renew();
+        return Status();
+      },
       Handler::kThreadSafe | Handler::kPrivate | Handler::kUncommon);
 }
 

@@ -61,6 +61,8 @@ class IPsecDatabase : public Element {
     explicit Keys(uint32_t capacity);
     ~Keys();
     void set(uint32_t index, const ESPKeys& keys, uint32_t tag);
+    /// Makes a device take a new generation, although nothing has changed: the one before gets what changed last.
+    void renew();
 
     mutable std::mutex lock;  // against mirrors
     DeviceArray<ESPKeys> keys;
