@@ -29,6 +29,17 @@ TEST(BalanceFollow, ADeviceWithEverythingIsJudgedByWaiting) {
       << "of packets that are ten times dearer on the CPU few are needed to fill 0.3 of the time";
 }
 
+TEST(BalanceFollow, DividingIsWorthWhileWhereTheCpuGainsByIt) {
+  // One worker of 1000 cycles a second, o = 40, c = 60, d = 20, on a device that takes B packets a second.
+  const double all = 1000, o = 40, c = 60, d = 20, dividing = 9;
+  for (double device = 1; device < all / (o + d); device += 0.1) {
+    const double waiting = 1 - device * (o + d) / all;
+    const double gained = (all - device * (o + d + dividing)) / (o + c + dividing);
+    EXPECT_EQ(waiting > worth_dividing(dividing, o + d), gained > 0) << device;
+  }
+  EXPECT_EQ(worth_dividing(0, 100), 0);
+}
+
 TEST(BalanceFollow, ADeviceThatIsOftenFullDoesNotGetEverything) {
   const Lean lean = lean_of(1000, 100);
   std::vector<double> shares{0.99};
