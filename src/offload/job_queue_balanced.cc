@@ -21,8 +21,8 @@ constexpr double kSpanUs = 5000;
 constexpr double kSame = 0.02;
 /// Shares move by so much before buckets do.
 constexpr double kWorthMoving = 0.01;
-/// All packets go to one device until the worker waits for it for this part of its time: to divide them costs as much.
-constexpr double kWorthDividing = 0.1;
+/// What it costs to divide packets among the sides, in cycles per packet.
+constexpr double kDividingCycles = 9;
 /// Steps through the buckets, so that neighbors do not move together.
 constexpr uint32_t kBucketStep = 617;
 
@@ -293,6 +293,10 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
   Balance& balance = of_plan.balance;
   const LoadMeter::Sum& time = meter_.sum();
   const double waiting = time.timed > 0 ? static_cast<double>(time.waiting) / static_cast<double>(time.timed) : 0;
+  uint64_t arrived = 0;
+  for (const OfPlan& any : of_plan_) arrived += any.balance.arrived;
+  const double spent = (1 - waiting) * static_cast<double>(LoadMeter::now() - span_began_);
+  const double per_packet = arrived > 0 ? spent / static_cast<double>(arrived) : 0;
   for (size_t d = 0; d < devices_.size(); ++d) {
     Measured& m = balance.devices[d];
     const auto full = static_cast<double>(m.full - std::exchange(m.full_before, m.full));
@@ -305,7 +309,8 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
     else if (balance.decision.shares[d] > 0)
       balance.shares[d] = std::max(balance.shares[d], balance::kNothing);
   }
-  balance::follow_shares(balance.shares, balance.followed, balance.lean, kWorthDividing, ms);
+  balance::follow_shares(balance.shares, balance.followed, balance.lean,
+                         balance::worth_dividing(kDividingCycles, per_packet), ms);
   bool moved = false;
   for (size_t d = 0; d < devices_.size(); ++d) {
     const double share = balance.shares[d];

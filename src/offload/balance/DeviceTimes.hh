@@ -39,10 +39,14 @@ class DeviceTimes {
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
     const double off = known_ ? part - used(per_second) : 0;
-    // Where a sample is but a few jobs long, it is off by one or the other.
-    double jobs = 0;
-    for (size_t k = 0; k < times_.size(); ++k) jobs += seen.spread[k] * times_[k] * times_[k];
-    const double wrong = std::max(std::abs(off) - 2 * std::sqrt(jobs), 0.0) / part;
+    // Where a sample is but a few jobs long, it is off by one or the other; and what is not known yet is no change.
+    double expected = 0;
+    for (size_t k = 0; k < times_.size(); ++k) {
+      expected += seen.spread[k] * times_[k] * times_[k];
+      for (size_t j = 0; j < times_.size(); ++j)
+        expected += per_second[k] * errors_[k * times_.size() + j] * per_second[j];
+    }
+    const double wrong = std::max(std::abs(off) - 2 * std::sqrt(std::max(expected, 0.0)), 0.0) / part;
     if (full && calm_ > hold_) {
       // Was it as fast as it was known to be before?
       const bool mistake = std::abs(part - used(per_second) / tried_) < 0.1 * part;
@@ -66,8 +70,12 @@ class DeviceTimes {
       forget();
       far_ = 0;
     }
+    ++seen_;
     if (full) {
       correct(seen, part);
+    } else if (used(per_second) > 1) {
+      // It cannot be used more than all the time: those that are least known are less.
+      correct(seen, 1);
     } else if (off < 0) {
       // That they cannot be more does not say whose is less; and workers look more often while there is nothing to do.
       for (double& t : times_) t *= std::max(part / (part - off), 0.95);
@@ -105,6 +113,8 @@ class DeviceTimes {
       supposed[k] = std::max(times_[k] - less * errors_[k * n + chain] / variance, kLeast * times_[k]);
     return supposed;
   }
+  /// Little was seen since packets or the device became other ones.
+  bool is_new() const { return seen_ < kNew; }
   /// What was supposed is tried.
   void guess() { --guesses_; }
 
@@ -116,7 +126,7 @@ class DeviceTimes {
   static constexpr double kFar = 0.25;
   static constexpr double kLeast = 0.1;  // of what a time was before
   static constexpr double kSure = 0.05, kBelievable = 1.5;
-  static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16;
+  static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16, kNew = 10;
 
   void correct(const Seen& seen, double part) {
     const size_t n = times_.size();
@@ -166,12 +176,14 @@ class DeviceTimes {
       errors_[k * n + k] = (kUnknown * times_[k]) * (kUnknown * times_[k]);
     }
     guesses_ = kGuesses;
+    seen_ = 0;
   }
 
   std::vector<double> times_;
   std::vector<double> errors_;  ///< the covariance of their errors
   bool known_ = false;
   double tried_ = 1;  ///< what calm() has made of the times
+  int seen_ = 0;      ///< samples since forget()
   int far_ = 0, calm_ = 0, hold_ = kLeastHold, guesses_ = 0;
 };
 

@@ -134,7 +134,8 @@ void Model::take(const WorkerSample& s) {
   w.sampled_ns = now_;
   w.sample_s = seconds;
   const bool idle = busy + static_cast<double>(s.waiting) < 0.8 * static_cast<double>(s.cycles);
-  w.judge.see(per_second, static_cast<double>(s.ns), now_, !idle && backlogged);
+  w.judge.see(per_second, static_cast<double>(s.ns), now_, !idle && backlogged,
+              static_cast<double>(s.waiting) > 0.2 * static_cast<double>(s.cycles));
 }
 
 double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds) {
@@ -165,7 +166,12 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         lane.cost.add(cycles, timed, now_);
         if (lane.cost.suspect() && lane.share > 0.01) changed_ns_[k] = now_;
         // The small jobs of a worker with few packets say nothing about those of others.
-        if (job >= 0.5 * std::min(pair.usual, 256.0)) pair.cost.add(cycles, timed, now_);
+        const bool few = v.jobs < 4;
+        if (few && job > 1.2 * pair.costed) pair.cost = Cost();
+        if (job >= (few ? 0.8 * pair.costed : 0.5 * std::min(pair.usual, 256.0))) {
+          pair.costed = few ? std::max(pair.costed, job) : std::min(job, 256.0);
+          pair.cost.add(cycles, timed, now_, few);
+        }
         // What was paid beyond the true cost comes back.
         const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
         w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
@@ -183,6 +189,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         // Jobs that take far longer than such jobs have taken wait for others.
         if (n >= 0.5 * pair.largest) {
           pair.least_ns = pair.least_ns > 0 ? std::min(1.01 * pair.least_ns, t) : t;
+          pair.alone_ns = pair.alone_ns > 0 ? std::min(1.0005 * pair.alone_ns, t) : t;
           lane.queued = v.starved == 0 && t > 3 * pair.least_ns + w.stretch_ns;
         }
       }
@@ -196,8 +203,10 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       lane.full = packets + full > 0 ? full / (packets + full) : 0;
       lane.starved = ratio(v.starved, v.polls);
       lane.per_second = packets / seconds;
-      lane.silent = packets == 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
-      if (lane.silent >= 3) devices_[d].pause.begin(now_);
+      // Packets that wait for a job to be full are no sign.
+      lane.owed = packets == 0 ? lane.owed + lane.share * static_cast<double>(c.arrived) : 0;
+      lane.silent = lane.owed > 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
+      if (lane.silent >= 3 && lane.owed > 3.0 * setup().chains[k].most_job) devices_[d].pause.begin(now_);
       // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
       // With a bound there are few places.
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
@@ -215,7 +224,11 @@ void Model::see_delay(size_t k, ChainState& chain, double p99) {
   chain.late = p99 > bound && (chain.late || chain.over >= 3);
   double share = 0;
   for (const LaneState& lane : chain.lanes) share += lane.share;
-  if (chain.foretold <= 0 || share < 0.05) return;
+  if (chain.foretold <= 0 || share < 0.05) {
+    // What was seen long ago says less and less.
+    chain.margin += 0.02 * (1 - chain.margin);
+    return;
+  }
   // Too long at once, too short slowly.
   const double seen = std::clamp(p99 / chain.foretold, 0.3, 8.0);
   chain.margin += (seen > chain.margin ? 0.5 : 0.05) * (seen - chain.margin);
@@ -223,18 +236,19 @@ void Model::see_delay(size_t k, ChainState& chain, double p99) {
 
 void Model::look_at_device(size_t d) {
   DeviceState& device = devices_[d];
-  // Of a worker whose sample is late, the last rates are the best guess, as long as nothing changes.
+  // Of a worker whose sample is late, the last rates are the best guess.
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;
-  bool fresh = true, queued = false;
+  bool any = false, queued = false;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
-    fresh &= w.sampled_ns >= now_;
+    any |= w.sampled_ns >= now_;
     for (size_t k = 0; k < pairs_.size(); ++k) {
       const LaneState& lane = w.chains[k].lanes[d];
       seen.per_second[k] += lane.per_second;
-      // A job more or less at either end.
-      const double jobs = 0.4 * lane.job / std::max(w.sample_s, 1e-4);
+      // A job more or less at either end. Of a worker whose sample is late, even more is unsure.
+      const double late = w.sampled_ns >= now_ ? 0 : now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1;
+      const double jobs = 0.4 * lane.job / std::max(w.sample_s, 1e-4) + late * lane.per_second;
       queued |= lane.queued && lane.share > 0.01 && w.sampled_ns >= now_;
       if (lane.per_second > 0) seen.spread[k] += jobs * jobs;
       all += lane.per_second;
@@ -243,12 +257,11 @@ void Model::look_at_device(size_t d) {
       most_full = std::max(most_full, lane.share > 0.01 ? lane.full : 0);
     }
   }
+  if (!any) return;
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
-  if (!fresh && now_ - device.moved_ns < 30 * kMs) {
-    // Rates of different times have no sum.
-  } else if (full || (queued && all > 0 && (pairs_.size() > 1 || devices_.size() > 1))) {
+  if (full || (queued && all > 0 && (pairs_.size() > 1 || devices_.size() > 1))) {
     device.times.busy(seen, 1, true, most_full > 0.1);
   } else if (device.times.known() && all > 0) {
     // Not more than the time in which it had something to do.
@@ -257,6 +270,7 @@ void Model::look_at_device(size_t d) {
     // What is never tried is never learnt.
     if (used > 0.92 && (used <= most || pairs_.size() == 1) && lacking_) device.times.calm(starved > 0.4 * all);
   }
+  if (!device.times.known() && all > 0 && device.in_use) device.ramp = std::min(2 * device.ramp, 1e6);
   if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
   for (size_t k = 0; k < pairs_.size(); ++k) {
     const PairState& pair = pairs_[k][d];

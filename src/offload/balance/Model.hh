@@ -28,18 +28,21 @@ class Model : public Balancer {
  private:
   static constexpr double kMs = 1e6;  // ns
 
-  /// Cycles per packet: a mean in which each sample counts 0.7 times as much as the one behind it. Two samples in a row
-  /// that lie far off begin it anew.
+  /// Cycles per packet: a mean in which each sample counts less than the one behind it. Two samples in a row that lie far
+  /// off begin it anew.
   class Cost {
    public:
+    /// \param few it is a sample of few packets, of which more are needed to know as much
     /// \returns true if it is another than before
-    bool add(double cycles, double packets, double at_ns) {
+    bool add(double cycles, double packets, double at_ns, bool few = false) {
       if (!(packets > 0) || !(cycles >= 0)) return false;
-      constexpr double kKeep = 0.7, kFar = 0.25;
+      constexpr double kFar = 0.25;
+      const double kept = few ? 0.9 : 0.7;
       const double here = cycles / packets;
       far_ = known() && std::abs(here - mean()) > kFar * mean() ? far_ + 1 : 0;
-      const double keep = far_ >= 2 ? 0 : kKeep;
-      if (far_ >= 2) far_ = 0;
+      const double keep = far_ >= 2 ? 0 : kept;
+      if (far_ >= 2) far_ = samples_ = 0;
+      ++samples_;
       cycles_ = cycles_ * keep + cycles;
       packets_ = packets_ * keep + packets;
       at_ns_ = at_ns;
@@ -53,13 +56,15 @@ class Model : public Balancer {
     bool known() const { return packets_ > 0; }
     double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
     double at_ns() const { return at_ns_; }
+    /// Since it last began anew.
+    int samples() const { return samples_; }
     /// The last sample was far off.
     bool suspect() const { return far_ > 0; }
 
    private:
     double cycles_ = 0, packets_ = 0, at_ns_ = 0;
     double before_ = 0;  ///< the mean when it last was another
-    int far_ = 0, off_ = 0;
+    int far_ = 0, off_ = 0, samples_ = 0;
   };
 
   /// One chain of one worker on one device.
@@ -72,6 +77,7 @@ class Model : public Balancer {
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
     bool queued = false;  ///< its jobs wait for others
+    double owed = 0;      ///< packets that went there since some came back
     int silent = 0;       ///< samples in a row in which nothing came back though packets went there
   };
 
@@ -82,11 +88,13 @@ class Model : public Balancer {
     std::vector<LaneState> lanes;
     double margin = 1;  ///< p99 seen by p99 foretold
     double foretold = 0;
-    double most_share = 1;  ///< beyond which the device's queue would break the bound
-    int over = 0;           ///< samples in a row with p99 over the bound
-    bool late = false;      ///< p99 is over the bound, and was for some time
-    bool broken = false;    ///< the CPU breaks the bound, too
+    int over = 0;         ///< samples in a row with p99 over the bound
+    bool late = false;    ///< p99 is over the bound, and was for some time
+    bool broken = false;  ///< the CPU breaks the bound, too
     Pause bound_pause;
+    int grown = 0;            ///< times that jobs were doubled beyond what was foretold to hold the bound
+    double grown_ns = -1e18;  ///< when it last changed
+    Pause grow_pause;
     double p99_ns = 0;
   };
 
@@ -111,9 +119,11 @@ class Model : public Balancer {
     Cost cost;
     double packets_per_job = 0;
     double job_ns = 0;
+    double costed = 0;    ///< packets per job, of those whose cost is known
     double largest = 0;   ///< packets per job, of the largest that was measured
     double usual = 0;     ///< the same, of the last half a second or so
     double least_ns = 0;  ///< the shortest time of such jobs
+    double alone_ns = 0;  ///< the same, of a longer time: of jobs that waited for no others
     bool in_use = false;  ///< some worker sends packets there
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
@@ -124,6 +134,7 @@ class Model : public Balancer {
     bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
+    double ramp = 2;          ///< before it was ever busy: so many times what probes have shown is given to it
     double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
     double bound_ns = -1e18;  ///< when it was last seen busy
     double moved_ns = -1e18;  ///< when workers' shares of it last changed much
@@ -133,15 +144,17 @@ class Model : public Balancer {
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
   static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
   static constexpr double kUnknownJob = 3e4;     // cycles
+  static constexpr double kNear = 0.25;          // costs that differ by less must be known well
+  static constexpr int kWellKnown = 8;           // samples
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
-  static constexpr double kBusy = 0.95;                // the part of a device's time that chains with a bound use
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
-  static constexpr size_t kManyPairs = 128;     // of groups, chains and devices
-  static constexpr double kWorthTrying = 1.01;  // a plan that may be better must be so by this
-  static constexpr double kFarther = 1.02;      // a device that is not nearest, or new, must be better by this
+  static constexpr double kRoom = 0.85, kGrow = 20 * kMs;  // of the bound; between two doublings of jobs
+  static constexpr size_t kManyPairs = 128;                // of groups, chains and devices
+  static constexpr double kWorthTrying = 1.01;             // a plan that may be better must be so by this
+  static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }
@@ -156,6 +169,8 @@ class Model : public Balancer {
 
   /// Learns from what came back from the device how much of its time packets take.
   void look_at_device(size_t d);
+  /// A packet's time on the device that the plan counts with; 0: it has no limit that is known.
+  double planned_s(size_t k, size_t d) const;
 
   // --- Costs --------------------------------------------------------------------------------------------------------
 
@@ -199,6 +214,8 @@ class Model : public Balancer {
   /// While one mixture of chains uses a device, only the sum of their times shows. If another mixture could be better by
   /// all that is known, it is tried, and shows what it takes.
   void explore(const std::vector<WorkerGroup>& groups, std::vector<std::vector<double>>& device_s);
+  /// How far to go from the plan to the supposed one, 0 to 1, so that a try costs little if it is wrong.
+  double how_far(const std::vector<WorkerGroup>& groups, const Assignment& supposed) const;
   void decide(size_t number, std::vector<ChainDecision>& decisions);
 
   /// The devices that the plan has for it, the one that costs least cycles first.

@@ -18,10 +18,13 @@ class MoveJudge {
   explicit MoveJudge(size_t devices = 0) : used_(devices, false), moved_to_(devices, false), pauses_(devices) {}
 
   /// \param backlogged packets waited for the worker: its rate is all that it can do
-  void see(double rate, double ns, double now, bool backlogged) {
+  /// \param waits it waits for devices for much of its time: it gives them too much, as long as it is not known how
+  ///     much they take
+  void see(double rate, double ns, double now, bool backlogged, bool waits) {
     held_.add(rate, ns, kHold);
     last_ = rate;
     if (phase_ == Phase::kNone || now < since_ + kSettle) return;
+    if (waits && phase_ == Phase::kMoved && now < since_ + kLearn) return;
     if (backlogged) seen_.add(rate, ns, kWindow);
     const bool enough = seen_.ns >= kWindow;
     if (phase_ == Phase::kMoved) {
@@ -79,7 +82,7 @@ class MoveJudge {
     }
   };
   enum class Phase { kNone, kMoved, kBack };
-  static constexpr double kHold = 50e6, kSettle = 15e6, kWindow = 20e6, kTrial = 300e6, kTrust = 1e9;
+  static constexpr double kHold = 50e6, kSettle = 15e6, kLearn = 100e6, kWindow = 20e6, kTrial = 300e6, kTrust = 1e9;
   static constexpr double kLow = 0.8;
 
   void begin(Phase phase, double now) {

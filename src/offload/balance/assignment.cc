@@ -133,7 +133,10 @@ Assignment assign(const std::vector<WorkerGroup>& groups, const std::vector<std:
   }
   const std::vector<double> values = simplex.solve();
   const auto rate_of = [&](size_t g) { return groups[g].arrivals > 0 ? values[1 + g] : values[0] * groups[g].weight; };
-  for (size_t g = 0; g < groups.size(); ++g) result.rate += rate_of(g) * slowest;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    result.rates.push_back(rate_of(g) * slowest);
+    result.rate += result.rates.back();
+  }
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto& [g, k, d] = pairs[i];
     const double packets = rate_of(g) * groups[g].chains[k].part;

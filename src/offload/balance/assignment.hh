@@ -25,6 +25,7 @@ struct WorkerGroup {
 
 struct Assignment {
   double rate = 0;                                       ///< packets a second, of all groups
+  std::vector<double> rates;                             ///< by group
   std::vector<std::vector<std::vector<double>>> shares;  ///< by group, chain and device
 };
 

@@ -34,6 +34,16 @@ class Lean {
   double cpu_ = 0, device_ = 0;
 };
 
+/// The part of a worker's time that it may wait for a device before it is worth while to divide packets among the sides.
+/// A worker that waits for the part w of its time spends t = (1 - w) f / R cycles on each of R packets a second. If each
+/// costs `dividing` more, the CPU gains packets by it only if w f > R dividing, which is w > dividing / (t + dividing) for
+/// the t that is spent while it does not wait.
+/// \param dividing what it costs to find a packet's bucket, and to sort packets by side, in cycles per packet
+/// \param cycles that the worker spends on a packet otherwise; 0: not known
+inline double worth_dividing(double dividing, double cycles) {
+  return dividing > 0 ? dividing / (std::max(cycles, 0.0) + dividing) : 0;
+}
+
 /// What a worker has seen of one device and chain since it looked last.
 struct Followed {
   double full = 0;     ///< part of the packets for the device that found no place
@@ -47,8 +57,7 @@ struct Followed {
 /// CPU's; but where the CPU has none, a device without enough to do gets what another one has no place for.
 /// \param shares by device
 /// \param seen likewise
-/// \param dividing the part of the worker's time that dividing packets among the sides costs: to wait for less is
-///     better than to divide
+/// \param dividing the part of its time that a worker may wait before packets are divided: worth_dividing()
 inline void follow_shares(std::vector<double>& shares, const std::vector<Followed>& seen, const Lean& lean,
                           double dividing, double ms) {
   double cpu = 1;

@@ -43,7 +43,7 @@ double foretold_p99_ns(const DevicePath& p) {
   if (p.capacity > 0) {
     // Below its capacity a device has few jobs to do; above, the places are all taken.
     const double load = std::min(p.arrivals / p.capacity, 1.0);
-    queue = load * load * (p.places - 1) * p.job * 1e9 / p.capacity;
+    queue = load * load * std::max(1e9 * p.places * p.job / p.capacity - p.job_ns, 0.0);
   }
   return fill + queue + p.job_ns + p.stretch_ns;
 }

@@ -60,16 +60,14 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain
   // gets it, that is for the plan to say.
   decision.follow = alone && (devices.size() == 1 || sum < 0.999);
+  // It has found that the device takes more than is believed.
+  if (alone && devices.size() == 1 && seen > sum && chain.lanes[devices[0]].full < 0.01) near = true;
+  // What another device had is not the CPU's.
+  double had = 0;
+  for (const LaneState& lane : chain.lanes) had += lane.share;
+  near &= had < seen + 0.01;
   if (decision.follow && near && seen <= 1 && sum < 0.999)
     for (const size_t d : devices) decision.shares[d] = chain.lanes[d].share;
-  if (setup().chains[k].p99_us > 0 && chain.most_share < 1) {
-    decision.follow = false;
-    double left = chain.most_share;
-    for (const size_t d : devices) {
-      decision.shares[d] = std::min(decision.shares[d], left);
-      left -= decision.shares[d];
-    }
-  }
   for (size_t d = 0; d < devices_.size(); ++d) {
     if (std::abs(decision.shares[d] - chain.lanes[d].share) > 0.05) devices_[d].moved_ns = now_;
     chain.lanes[d].share = decision.shares[d];
@@ -117,22 +115,25 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   const PairState& pair = pairs_[k][devices[0]];
   DevicePath path;
   path.arrivals = w.per_second * state.part;
-  // A device that is busy all the time makes packets wait for all places. It is left some time, if its limit is known.
-  state.most_share = 1;
-  if (const double room = kBusy * capacity_for(w, devices[0]); room > 0 && path.arrivals > room) {
-    state.most_share = room / path.arrivals;
-    path.arrivals = room;
-  }
-  path.stretch_ns = w.stretch_ns;
+  path.capacity = capacity_for(w, devices[0]);
+  // Without a device there are no short slices.
+  path.stretch_ns = state.on_device ? w.stretch_ns : std::min(w.stretch_ns, bound / 8);
   path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
   decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
-  for (path.job = chain.most_job;; path.job = std::max(path.job / 2, 1)) {
-    const double n = std::max(pair.packets_per_job, 1.0);
-    path.job_ns = pair.job_ns * (0.4 + 0.6 * std::min(path.job / n, 4.0));
-    // As many as the packets that come while one is under way, and one to fill.
-    const double under_way = path.arrivals * 1e-9 * (path.job_ns + path.stretch_ns) / path.job;
+  const auto foretell = [&](int job) {
+    path.job = job;
+    // Of jobs that wait for no others: how long others wait here is for this decision to say.
+    const bool known = pair.alone_ns > 0;
+    const double n = std::max(known ? pair.largest : pair.packets_per_job, 1.0);
+    path.job_ns = (known ? pair.alone_ns : pair.job_ns) * (0.4 + 0.6 * std::min(path.job / n, 4.0));
+    // As many as the packets that the device takes while one is under way, and one to fill.
+    const double taken = path.capacity > 0 ? std::min(path.arrivals, path.capacity) : path.arrivals;
+    const double under_way = taken * 1e-9 * (path.job_ns + path.stretch_ns) / path.job;
     path.places = static_cast<int>(std::min<double>(chain.most_places, 2 + under_way));
     state.foretold = foretold_p99_ns(path);
+  };
+  for (int job = chain.most_job;; job = std::max(job / 2, 1)) {
+    foretell(job);
     if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
     if (path.job <= kLeastJob) break;
   }
@@ -143,9 +144,19 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
     path = more;
     state.foretold = foretold;
   }
+  // What is foretold is careful, and larger jobs cost a worker that takes all it can get less.
+  if (state.grown > 0 && state.over > 0) {
+    state.grown = state.over = 0;
+    state.grow_pause.begin(now_);
+  } else if (is_hungry(w) && state.on_device && state.p99_ns < kRoom * bound &&
+             path.job << state.grown < chain.most_job && state.grow_pause.over(now_) && now_ - state.grown_ns > kGrow) {
+    ++state.grown;
+    state.grown_ns = now_;
+  }
+  if (state.grown > 0) foretell(std::min(path.job << state.grown, chain.most_job));
   decision.job = path.job;
   decision.places = path.places;
-  return state.foretold * state.margin < bound || state.broken;
+  return state.foretold * state.margin < bound || state.broken || state.grown > 0;
 }
 
 }  // namespace headrace::balance

@@ -99,7 +99,7 @@ void Model::solve(const std::vector<WorkerGroup>& groups) {
   const size_t chains = pairs_.size();
   std::vector<std::vector<double>> device_s(chains, std::vector<double>(devices_.size(), 0.0));
   for (size_t k = 0; k < chains; ++k)
-    for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = devices_[d].times.seconds(k);
+    for (size_t d = 0; d < devices_.size(); ++d) device_s[k][d] = planned_s(k, d);
   plan_ = assign(groups, device_s);
   bool spills = false;
   for (size_t g = 0; g < groups.size(); ++g)
@@ -117,6 +117,18 @@ void Model::solve(const std::vector<WorkerGroup>& groups) {
   if (chains > 1 || devices_.size() > 1) explore(groups, device_s);
 }
 
+double Model::planned_s(size_t k, size_t d) const {
+  const DeviceState& device = devices_[d];
+  if (device.times.known()) return device.times.seconds(k);
+  // A job took its packets' time at least, and how much less each of them takes is found out step by step. Where there
+  // are several chains or devices, more is learnt in the same time from devices that are full.
+  if (pairs_.size() * devices_.size() > 1) return 0;
+  const PairState& pair = pairs_[k][d];
+  if (!(pair.packets_per_job > 0)) return 0;
+  const double most = setup().chains[k].most_job;
+  return 1e-9 * pair.job_ns * (0.4 + 0.6 * std::min(most / pair.packets_per_job, 4.0)) / most / device.ramp;
+}
+
 void Model::find_shared() {
   for (size_t d = 0; d < devices_.size(); ++d) {
     int users = 0;
@@ -129,11 +141,30 @@ void Model::find_shared() {
   }
 }
 
+double Model::how_far(const std::vector<WorkerGroup>& groups, const Assignment& supposed) const {
+  // Of a device's time, by what is believed: later, a try must not take much from the rate of some ten milliseconds.
+  constexpr double kBold = 1.6, kCareful = 1.08;
+  double part = 1;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    double now = 0, then = 0;
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (size_t k = 0; k < pairs_.size(); ++k) {
+        const double takes = plan_.rates[g] * groups[g].chains[k].part * devices_[d].times.seconds(k);
+        now += takes * plan_.shares[g][k][d];
+        then += takes * supposed.shares[g][k][d];
+      }
+    const double most = std::max(devices_[d].times.is_new() ? kBold : kCareful, now);
+    if (then > most) part = std::min(part, (most - now) / (then - now));
+  }
+  return part;
+}
+
 void Model::explore(const std::vector<WorkerGroup>& groups, std::vector<std::vector<double>>& device_s) {
   const size_t pairs = pairs_.size() * devices_.size();
   // Each takes a solution of the linear program: where that is large, they take turns.
   size_t turns = std::clamp<size_t>(kManyPairs / (groups.size() * pairs + 1), 1, pairs);
   double best = kWorthTrying * plan_.rate;
+  Assignment tried;
   size_t chosen = devices_.size();
   for (size_t i = 0; i < pairs && turns > 0; ++i) {
     supposed_ = (supposed_ + 1) % pairs;
@@ -143,14 +174,19 @@ void Model::explore(const std::vector<WorkerGroup>& groups, std::vector<std::vec
     --turns;
     for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = supposed[j];
     Assignment plan = assign(groups, device_s);
-    for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = devices_[d].times.seconds(j);
+    for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = planned_s(j, d);
     if (!(plan.rate > best)) continue;
     best = plan.rate;
-    plan_ = std::move(plan);
+    tried = std::move(plan);
     chosen = d;
   }
   if (chosen == devices_.size()) return;
   devices_[chosen].times.guess();
+  const double part = how_far(groups, tried);
+  for (size_t g = 0; g < plan_.shares.size(); ++g)
+    for (size_t k = 0; k < pairs_.size(); ++k)
+      for (size_t d = 0; d < devices_.size(); ++d)
+        plan_.shares[g][k][d] += part * (tried.shares[g][k][d] - plan_.shares[g][k][d]);
   find_shared();
 }
 

@@ -46,6 +46,11 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   double wait = pair.probed_ns < changed_ns_[k] || pair.cost.suspect() ? 0
                 : settled                                              ? std::min(pair.interval_ns, most)
                                                                        : 15 * kMs;
+  // Which of several sides is the best must not be left to the noise of one job.
+  double rival = c;
+  for (size_t other = 0; other < devices_.size(); ++other)
+    if (w.chains[k].lanes[other].share > 0.01) rival = std::min(rival, device_cost_of(w, k, other));
+  if (settled && pair.cost.samples() < kWellKnown && std::abs(pair.cost.mean() - rival) < kNear * rival) wait = 5 * kMs;
   // A job takes the device's time, too, from those who use it.
   if (known && devices_[d].in_use) wait = std::max(wait, pair.job_ns / kProbePart);
   if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;

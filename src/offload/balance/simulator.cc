@@ -115,8 +115,8 @@ struct ChainState {
 constexpr double kLook = 10;
 /// Jobs of one lane at one look, as in JobQueue.
 constexpr int kMostReleased = 8;
-/// To divide packets costs nothing here.
-constexpr double kDividing = 0;
+/// To divide packets costs nothing on these machines, in cycles per packet.
+constexpr double kDividingCycles = 0;
 /// A worker that has nothing to do looks again after so many nanoseconds.
 constexpr double kLeastWait = 50;
 
@@ -293,7 +293,7 @@ class Simulation {
         lane.ms_for = lane.ms_full = lane.ms_polls = lane.ms_starved = 0;
       }
       if (!decision_.workers[index(w)][k].follow) continue;
-      follow_shares(shares_, seen_, chain.lean, kDividing, ms);
+      follow_shares(shares_, seen_, chain.lean, worth_dividing(kDividingCycles, 0), ms);
       for (size_t d = 0; d < shares_.size(); ++d) chain.lanes[d].share = shares_[d];
     }
   }

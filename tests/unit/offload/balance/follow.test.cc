@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "offload/balance/DeviceTimes.hh"
+#include "offload/balance/MoveJudge.hh"
 
 namespace headrace::balance {
 namespace {
@@ -27,6 +28,17 @@ TEST(BalanceFollow, ADeviceWithEverythingIsJudgedByWaiting) {
   EXPECT_LT(shares[0], 1 - kNothing);
   EXPECT_GT(shares[0], 0.98)
       << "of packets that are ten times dearer on the CPU few are needed to fill 0.3 of the time";
+}
+
+TEST(BalanceFollow, DividingIsWorthWhileWhereTheCpuGainsByIt) {
+  // One worker of 1000 cycles a second, o = 40, c = 60, d = 20, on a device that takes B packets a second.
+  const double all = 1000, o = 40, c = 60, d = 20, dividing = 9;
+  for (double device = 1; device < all / (o + d); device += 0.1) {
+    const double waiting = 1 - device * (o + d) / all;
+    const double gained = (all - device * (o + d + dividing)) / (o + c + dividing);
+    EXPECT_EQ(waiting > worth_dividing(dividing, o + d), gained > 0) << device;
+  }
+  EXPECT_EQ(worth_dividing(0, 100), 0);
 }
 
 TEST(BalanceFollow, ADeviceThatIsOftenFullDoesNotGetEverything) {
@@ -55,6 +67,35 @@ TEST(BalanceFollow, SharesStayShares) {
     EXPECT_LE(std::accumulate(shares.begin(), shares.end(), 0.0), 1 + 1e-9);
     for (const double share : shares) EXPECT_TRUE(share >= 0 && share <= 1) << share;
   }
+}
+
+TEST(BalanceMoveJudge, WhatIsAsLowWithoutTheDeviceIsNoFaultOfIt) {
+  MoveJudge judge(1);
+  double now = 0;
+  const auto see = [&](double rate, int steps, bool waits) {
+    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, waits);
+  };
+  see(100, 20, false);
+  judge.decide({true}, 200, now);
+  see(40, 10, false);
+  EXPECT_TRUE(judge.refuses(0, now));
+  judge.decide({false}, 200, now);
+  see(40, 10, false);
+  EXPECT_FALSE(judge.refuses(0, now));
+}
+
+TEST(BalanceMoveJudge, AWorkerThatWaitsHasTimeToLearn) {
+  MoveJudge judge(1);
+  double now = 0;
+  const auto see = [&](double rate, int steps) {
+    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, true);
+  };
+  see(100, 20);
+  judge.decide({true}, 200, now);
+  see(40, 15);
+  EXPECT_FALSE(judge.refuses(0, now)) << "it gives the device too much, which shows soon";
+  see(40, 10);
+  EXPECT_TRUE(judge.refuses(0, now)) << "it does not";
 }
 
 TEST(BalanceDeviceTimes, ATimeAtItsLeastDoesNotHoldTheOthersBack) {

@@ -58,7 +58,7 @@ TEST(BalanceFormulas, ForetoldDelayGrowsWithJobsAndPlaces) {
   p.job = 64;
   p.places = 4;
   const double small = foretold_p99_ns(p);
-  EXPECT_NEAR(small, 64e9 / 5e6 + 12e3 + 5e3 + 3 * 64e9 / 6e6 * (25.0 / 36), 1);
+  EXPECT_NEAR(small, 64e9 / 5e6 + 12e3 + 5e3 + (4 * 64e9 / 6e6 - 12e3) * (25.0 / 36), 1);
   p.job = 1024;
   EXPECT_GT(foretold_p99_ns(p), small);
   EXPECT_LE(places_needed(p), 2);

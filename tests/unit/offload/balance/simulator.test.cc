@@ -110,18 +110,19 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
         part(s.soon_98), part(s.steady), s.worst);
     // Of the few machines in the build with sanitizers, one phase is half a percent and more.
     const double some = few ? 0.02 : 0;
-    EXPECT_GE(part(s.near), (one ? 0.999 : 0.995) - some);
-    EXPECT_GE(part(s.soon_95), (one ? 0.999 : 0.993) - some);
-    EXPECT_GE(part(s.soon_98), (one ? 0.997 : 0.982) - some);
-    EXPECT_GE(part(s.steady), (one ? 0.998 : 0.99) - some);
-    EXPECT_GE(s.least, one ? 0.975 : 0.85) << s.worst;
+    EXPECT_GE(part(s.near), (one ? 1 : 0.997) - some);
+    EXPECT_GE(part(s.soon_95), (one ? 1 : 0.994) - some);
+    EXPECT_GE(part(s.soon_98), (one ? 1 : 0.984) - some);
+    EXPECT_GE(part(s.steady), (one ? 1 : 0.991) - some);
+    EXPECT_GE(s.least, one ? 0.98 : 0.95) << s.worst;
   }
 }
 
 TEST(BalanceSimulator, MachinesThatWereMissed) {
   // Each for one reason: a clamped time that blocked the others, two devices of which one was full and the other
-  // starved, jobs that came back in ever longer bursts, a worker that needed what another one had.
-  for (const uint64_t seed : {81u, 306u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u})
+  // starved, jobs that came back in ever longer bursts, a worker that needed what another one had; a device
+  // of unknown speed that got everything at once.
+  for (const uint64_t seed : {81u, 138u, 337u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u})
     for (const uint64_t noise : {1u, 2u, 3u}) {
       const auto model = balancer_of("Model");
       const Simulated r = simulate(random_machine(seed, 0.4), *model, 0.8, noise);
@@ -134,22 +135,28 @@ TEST(BalanceSimulator, MachinesThatWereMissed) {
     }
 }
 
-/// One share for each chain, the same all the time.
-class Shares : public Balancer {
+/// One setting for each chain, the same all the time.
+class Settings : public Balancer {
  public:
-  explicit Shares(std::vector<double> shares) : shares_(std::move(shares)) {}
+  struct Setting {
+    double share = 0;
+    int job = 1024, places = 1024;  ///< or as many as the chain may have
+  };
+  explicit Settings(std::vector<Setting> settings) : settings_(std::move(settings)) {}
   BalanceDecision step(const BalanceSample&) override {
     BalanceDecision d = everything_on_cpu();
     for (auto& worker : d.workers)
       for (size_t k = 0; k < worker.size(); ++k) {
-        worker[k].shares[0] = shares_[k];
+        worker[k].shares[0] = settings_[k].share;
+        worker[k].job = std::min(worker[k].job, settings_[k].job);
+        worker[k].places = std::min(worker[k].places, settings_[k].places);
         worker[k].slice = 16;
       }
     return d;
   }
 
  private:
-  std::vector<double> shares_;
+  std::vector<Setting> settings_;
 };
 
 TEST(BalanceSimulator, TwoChainsAreAsGoodAsTheBestOfAGrid) {
@@ -157,7 +164,7 @@ TEST(BalanceSimulator, TwoChainsAreAsGoodAsTheBestOfAGrid) {
   double best = 0;
   for (int i = 0; i <= 10; ++i)
     for (int j = 0; j <= 10; ++j) {
-      Shares fixed({0.1 * i, 0.1 * j});
+      Settings fixed({{0.1 * i}, {0.1 * j}});
       best = std::max(best, simulate(phases, fixed, 0.05, 1).phases[0].mpps);
     }
   const auto model = balancer_of("Model");
@@ -272,7 +279,6 @@ TEST(BalanceSimulator, TrafficThatBecomesDearerIsNoFaultOfTheDevice) {
   // Just as workers have moved to the device, all packets cost four times as much on either side.
   std::vector<Phase> phases = machine("h100-ids");
   phases.resize(1);
-  bool doubted = false;
   // With steps of 10 ms, in which the rate falls before the new costs are known.
   phases[0].machine.step_ms = 10;
   for (const double at : {0.02, 0.03, 0.04, 0.05, 0.06, 0.08}) {
@@ -282,31 +288,65 @@ TEST(BalanceSimulator, TrafficThatBecomesDearerIsNoFaultOfTheDevice) {
     two[1].machine.chains[0].device = {4 * two[1].machine.chains[0].device[0]};
     const auto model = balancer_of("Model");
     const Simulated r = simulate(two, *model, at + 0.5, 1);
-    for (const SimulatedStep& s : r.steps) doubted |= s.why.find("lowered the rate") != std::string::npos;
     const SimulatedPhase& p = r.phases[1];
     EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << at << " s: " << p.at_98_ms << " ms, " << p.why;
   }
-  EXPECT_TRUE(doubted);
 }
 
-TEST(BalanceSimulator, BoundsAreHeldAtEveryLoad) {
+/// True if all that arrives is processed, and p99 stays below the bound: in all steps behind `from_s` but 5 %.
+bool holds(const Simulated& r, double from_s, double bound_us, double arrives_mpps) {
+  double steps = 0, over = 0, mpps = 0;
+  for (const SimulatedStep& s : r.steps) {
+    if (s.at_s <= from_s) continue;
+    steps += 1;
+    over += s.p99_us > bound_us;
+    mpps += s.mpps;
+  }
+  return over <= 0.05 * steps && mpps >= 0.98 * arrives_mpps * steps;
+}
+
+TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
   std::vector<Phase> phases = machine("h100-bound");
   phases.resize(1);
   Machine& m = phases[0].machine;
   m.mpps = {0};
-  const double all = m.optimum() * 1e-6 / m.workers;
-  for (const double bound : {50, 100, 200})
-    for (const double load : {0.25, 0.5, 0.7, 0.9, 0.95}) {
-      m.chains[0].p99_us = bound;
-      m.mpps = {load * all};
+  const double all = m.optimum() * 1e-6;
+  const std::vector<double> bounds{50, 100, 200}, loads{1, 0.975, 0.95, 0.925, 0.9, 0.7, 0.5, 0.25};
+  // The sweep, from the highest load down: what holds there holds below, too. The CPU alone does 0.46 of `all`.
+  std::vector<double> highest(bounds.size(), 0);
+  for (const double load : loads) {
+    m.mpps = {load * all / m.workers};
+    for (const double share : {1.0, 0.9, 0.8, 0.7, 0.5, 0.0})
+      for (const int job : {32, 64, 128, 256})
+        for (const int places : {3, 5, 8, 16}) {
+          Settings fixed({{share, job, places}});
+          if (highest.front() > 0) break;
+          const Simulated r = simulate(phases, fixed, 0.05, 1);
+          for (size_t b = 0; b < bounds.size(); ++b)
+            if (highest[b] == 0 && holds(r, 0.02, bounds[b], load * all)) highest[b] = load;
+        }
+  }
+  for (size_t b = 0; b < bounds.size(); ++b) {
+    // Fixed settings do hold it: otherwise nothing would be asked for below.
+    EXPECT_GE(highest[b], 0.7) << bounds[b] << " us";
+    // 50 us are held up to 0.7, though a fixed setting holds them up to 0.95: see docs/balancing.md.
+    const bool short_bound = bounds[b] < 100;
+    const double asked = short_bound ? 0.7 : std::min(highest[b], 0.9);
+    double highest_of_model = 0;
+    for (const double load : loads) {
+      m.chains[0].p99_us = bounds[b];
+      m.mpps = {load * all / m.workers};
       const auto model = balancer_of("Model");
-      const SimulatedPhase p = simulate(phases, *model, 0.3, 1).phases[0];
-      EXPECT_LE(p.over_bound, 0.05) << bound << " us at " << load << ": " << p.p99_us << " us, " << p.why;
-      // The optimum is that of full jobs. Those that 50 us leave room for cost workers a third more, so that more than
-      // 0.9 of it is beyond what they can do.
-      const double least = bound >= 100 || load <= 0.7 ? 0.98 : load <= 0.9 ? 0.8 : 0;
-      EXPECT_GE(share_of_optimum(p), least) << bound << " us at " << load << ": " << p.why;
+      const Simulated r = simulate(phases, *model, 0.3, 1);
+      const bool held = holds(r, 0.1, bounds[b], load * all);
+      if (held) highest_of_model = std::max(highest_of_model, load);
+      const SimulatedPhase& p = r.phases[0];
+      EXPECT_TRUE(held || load > asked) << bounds[b] << " us at " << load << ": " << share_of_optimum(p)
+                                        << " of what arrives, p99 " << p.p99_us << " us, over in " << p.over_bound
+                                        << " of the steps, " << p.why;
     }
+    EXPECT_GE(highest_of_model, short_bound ? 0.7 : 0.95 * highest[b]) << bounds[b] << " us";
+  }
 }
 
 TEST(BalanceSimulator, ABoundOutOfReachIsSaid) {
