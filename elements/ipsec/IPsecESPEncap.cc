@@ -1,5 +1,6 @@
 #include "elements/ipsec/IPsecESPEncap.hh"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 

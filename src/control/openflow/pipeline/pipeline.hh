@@ -52,8 +52,8 @@ class OpenFlowPipeline {
   /// Errors: FLOW_MOD_FAILED with its codes; those of check_instructions() and check_consistency(). The buffer is not looked
   /// at. In 1.0 a change or a removal is for all tables, and an addition for table 0.
   ErrorCode flow_mod(const FlowMod& mod, Version version, Time now);
-  /// A removal of many entries, in pieces between which others have their turns.
-  class Removal {
+  /// Many entries that a message is about, in pieces between which others have their turns.
+  class Pieces {
    public:
     bool done() const { return next_ == entries_.size(); }
 
@@ -62,21 +62,18 @@ class OpenFlowPipeline {
     std::vector<std::pair<uint32_t, uint64_t>> entries_;  // numbers, and which addition they were
     size_t next_ = 0;
   };
+  /// A removal of entries.
+  class Removal : public Pieces {};
   /// Entries of a piece. It takes milliseconds.
   static constexpr size_t kPiece = 4096;
   /// As flow_mod() for a deletion, which is over when `removal` is done: go_on() removes the entries that are there now, a
   /// piece at a time. What is added meanwhile stays. Both throw std::bad_alloc, and go_on() can be called again then.
   ErrorCode begin_removal(const FlowMod& mod, Version version, Removal& removal) const;
   void go_on(Removal& removal, Time now);
-  /// A modification of many entries, in pieces as a Removal.
-  class Modification {
-   public:
-    bool done() const { return next_ == entries_.size(); }
-
+  /// A modification of entries.
+  class Modification : public Pieces {
    private:
     friend OpenFlowPipeline;
-    std::vector<std::pair<uint32_t, uint64_t>> entries_;  // numbers, and which addition they were
-    size_t next_ = 0;
     Program *for_entries_ = nullptr, *for_misses_ = nullptr;  // taken as long as it is not done
     uint64_t order_ = 0;                                      // among modifications
     std::optional<uint64_t> cookie_;                          // of 1.0
