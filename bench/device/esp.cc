@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/cuda_backend.hh"
@@ -15,7 +16,7 @@
 #include "bench/device/esp_kernels.hh"
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
-#include "tables/sa/aes_view.hh"
+#include "tables/sa/aes_bitsliced_view.hh"
 #include "tables/sa/esp_library.hh"
 
 namespace headrace::device_bench {
@@ -28,7 +29,9 @@ constexpr unsigned kAssociations = 256;
 constexpr unsigned kStride = 2176;           // bytes from one packet to the next
 constexpr unsigned kComparedPackets = 1024;  // packets that are compared with what the CPU makes
 constexpr unsigned kESPThreads = 256;
-constexpr unsigned kTunnelHeader = 20;  // bytes of the outer IPv4 header, which are not encrypted
+constexpr unsigned kCipherBytes = 1024;  // of a packet, where the cipher is alone
+constexpr unsigned kCipherRounds = 11;   // keys of AES-128
+constexpr unsigned kTunnelHeader = 20;   // bytes of the outer IPv4 header, which are not encrypted
 
 struct Suite {
   const char* name;
@@ -58,6 +61,7 @@ class ESPBench : DeviceBench {
     if (!DeviceBench::open(kESPKernels, errors)) return Status::failed();
     if (!packets_.allocate(device_, size_t{kPackets} * kStride) ||
         !keys_.allocate(device_, kAssociations * sizeof(ESPKeys)) || !bad_.allocate(device_, sizeof(uint64_t)) ||
+        !slices_.allocate(device_, kAssociations * kCipherRounds * sizeof(AESSlices)) ||
         !order_.allocate(device_, kHostPackets * sizeof(uint32_t)) ||
         !from_.allocate(device_, size_t{kHostPackets} * kStride) ||
         !to_.allocate(device_, size_t{kHostPackets} * kStride))
@@ -81,6 +85,57 @@ class ESPBench : DeviceBench {
     return true;
   }
 
+  /// AES-128 in counter mode alone, by tables and in slices of bits.
+  bool measure_cipher() {
+    std::mt19937_64 random(1);
+    std::vector<ESPKeys> keys(kAssociations);
+    std::vector<AESSlices> slices;
+    for (ESPKeys& of_one : keys) {
+      ESPHostKeys host_keys;
+      Errors errors;
+      const std::vector<uint8_t> key = random_bytes(key_length(Cipher::kAES128CTR), random);
+      const std::vector<uint8_t> other = random_bytes(key_length(Integrity::kHMACSHA1), random);
+      if (!make_keys({Cipher::kAES128CTR, Integrity::kHMACSHA1, key, other, false}, of_one, host_keys, errors))
+        return false;
+      for (uint32_t round = 0; round < kCipherRounds; ++round) {
+        CipherBlock same[AESSlices::kBlocks];
+        for (CipherBlock& block : same) block = RoundKeys(of_one.round_keys, of_one.rounds)[round];
+        aes_slice(same, slices.emplace_back());
+      }
+    }
+    const std::vector<uint8_t> plain = random_bytes(size_t{kPackets} * kStride, random);
+    std::vector<uint8_t> wanted(plain.begin(), plain.begin() + size_t{kComparedPackets} * kStride);
+    for (uint32_t i = 0; i < kComparedPackets; ++i)
+      for (uint32_t b = 0; b < kCipherBytes / 16; ++b) {
+        CipherBlock stream[1] = {{{i, 0, 0, b}}};
+        const ESPKeys& mine = keys[i % kAssociations];
+        aes_encrypt(ConstantAESTable(), RoundKeys(mine.round_keys, mine.rounds), stream);
+        uint8_t* const at = &wanted[size_t{i} * kStride + b * 16];
+        const CipherBlock text = load_block(at, 16) ^ stream[0];
+        std::memcpy(at, text.w, 16);
+      }
+    if (!memory_.upload(keys_.address(), keys.data(), keys.size() * sizeof(ESPKeys)).ok() ||
+        !memory_.upload(slices_.address(), slices.data(), slices.size() * sizeof(AESSlices)).ok())
+      return false;
+    bool right = true;
+    for (const auto& [name, shared] : {std::pair("tables", kAESTableBytes), std::pair("slices", 0u)}) {
+      const cuda::CUfunction f = function(name);
+      const auto launch = [&, bytes = shared] {
+        run_on_all(f, bytes, packets_.address(), kStride, kPackets, kCipherBytes / 16, keys_.address(),
+                   slices_.address(), kAssociations);
+      };
+      if (!memory_.upload(packets_.address(), plain.data(), plain.size()).ok()) return false;
+      launch();
+      if (fetch(packets_, wanted.size()) != wanted) {
+        report_.note("AES-128-CTR alone", fmt::format("WRONG: {}", name));
+        right = false;
+      }
+      report_.figure("AES-128-CTR alone, device memory", fmt::format("{} B, {}", kCipherBytes, name),
+                     kCipherBytes * 8e-9 * kPackets / time(3, [&](int) { launch(); }), "Gbps");
+    }
+    return right;
+  }
+
   /// Seals and opens packets whose encrypted part has `size` bytes with its header, as in the tables of docs/ipsec.md.
   bool measure(const Suite& suite, size_t size) {
     std::mt19937_64 random(1);
@@ -98,12 +153,7 @@ class ESPBench : DeviceBench {
         !memory_.upload(keys_.address(), keys.data(), keys.size() * sizeof(ESPKeys)).ok())
       return false;
     const auto launch = [&](const char* name) {
-      const cuda::CUfunction f = function(name);
-      check(driver_.cuFuncSetAttribute(f, cuda::kFunctionMaxDynamicShared, kAESTableBytes), "asking for shared memory");
-      int fit = 0;
-      driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, kESPThreads, kAESTableBytes);
-      const auto blocks = static_cast<unsigned>(fit * device_->attribute(cuda::kMultiprocessorCount));
-      run_shared(f, blocks, kESPThreads, kAESTableBytes, packets_.address(), kStride, kPackets, length, keys_.address(),
+      run_on_all(function(name), kAESTableBytes, packets_.address(), kStride, kPackets, length, keys_.address(),
                  kAssociations, bad_.address());
     };
     check(driver_.cuMemsetD8Async(bad_.address(), 0, sizeof(uint64_t), stream_.get()), "clearing a count");
@@ -133,6 +183,16 @@ class ESPBench : DeviceBench {
   }
 
  private:
+  /// Runs a kernel on all multiprocessors. \param shared bytes of shared memory for a block
+  template <typename... A>
+  void run_on_all(cuda::CUfunction f, unsigned shared, A... arguments) {
+    check(driver_.cuFuncSetAttribute(f, cuda::kFunctionMaxDynamicShared, static_cast<int>(shared)),
+          "asking for shared memory");
+    int fit = 0;
+    driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, kESPThreads, shared);
+    const auto blocks = static_cast<unsigned>(fit * device_->attribute(cuda::kMultiprocessorCount));
+    run_shared(f, blocks, kESPThreads, shared, arguments...);
+  }
   std::vector<uint8_t> fetch(const cuda::DeviceBuffer& from, size_t n) {
     check(driver_.cuMemcpyDtoHAsync(to_.host(), from.address(), n, stream_.get()), "copying results");
     if (!stream_.synchronize()) return std::vector<uint8_t>(n);
@@ -156,7 +216,7 @@ class ESPBench : DeviceBench {
     return bytes == opened;
   }
 
-  cuda::DeviceBuffer packets_, keys_, bad_, order_;
+  cuda::DeviceBuffer packets_, keys_, slices_, bad_, order_;
   cuda::PinnedMemory from_, to_;
 };
 
@@ -186,9 +246,11 @@ int esp_command(int argc, char** argv) {
   if (!bench.open(errors)) return 1;
   bool ok = true;
   for (const size_t size : sizes) ok &= bench.measure_link(size + kTunnelHeader);
-  if (!link_only)
+  if (!link_only) {
+    ok &= bench.measure_cipher();
     for (const Suite& suite : kSuites)
       for (const size_t size : sizes) ok &= bench.measure(suite, size);
+  }
   if (json) cli::print("{}\n", report.json().dump(2));
   return ok ? 0 : 1;
 }

@@ -18,8 +18,8 @@ class ESPShaderOwner;
 /// GCM authenticates by itself, so the ICV is written and verified here; IPsecAuthHMACSHA1 lets such packets pass. The
 /// NULL cipher (RFC 2410) changes nothing.
 ///
-/// On the CPU, intel-ipsec-mb works on batches. On a device a warp divides the blocks of a packet. CBC mode is left
-/// to the CPU.
+/// On the CPU, intel-ipsec-mb works on batches. On a device a warp, or eight lanes of one, divide the blocks of a packet.
+/// CBC mode is left to the CPU.
 ///
 /// DATABASE: an IPsecDatabase. ENCRYPT true: encrypts; false: decrypts.
 struct IPsecAES : Shader<IPsecAES> {
@@ -56,7 +56,7 @@ struct IPsecAES : Shader<IPsecAES> {
   template <typename Team>
   HEADRACE_SHADER Found rewrite(const Team& team, PacketEdit& packet, const ESPAbout& about) const {
     if (about.keys == nullptr) return {{about.tag, 0}, ESPOutcome::kGone};
-    const TeamKeys<Team> team_keys(*about.keys);
+    const TeamKeys<Team> team_keys(team, *about.keys);
     const ESPKeys& keys = *team_keys;
     const ESPPlace esp = esp_place(packet.bytes());
     if (!keys.fits(esp.length)) return {{about.tag, 0}, ESPOutcome::kShort};

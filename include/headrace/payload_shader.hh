@@ -276,13 +276,54 @@ HEADRACE_SHADER constexpr bool has_homes() {
   }
 }
 
+/// Copies a run of pieces of 16 bytes for each lane of a warp. Lanes divide the runs of several lanes, because each load
+/// waits for the host's memory, and many can wait together. \param n up to 32 pieces for each lane, or 0
+__noinline__ __device__ void copy_runs(uint64_t to, uint64_t from, uint32_t n) {
+  const uint32_t all = __ballot_sync(~0u, n != 0), most = __reduce_max_sync(~0u, n);
+  const uint32_t width = most <= 8 ? 8 : most <= 16 ? 16 : 32;  // lanes for a run
+  const uint32_t steps = (most + width - 1) / width, lane = threadIdx.x & 31;
+  const uint32_t runs = 32 - static_cast<uint32_t>(__clz(static_cast<int>(all)));
+  const uint32_t turns = (runs * width + 31) / 32 * steps;
+  constexpr uint32_t kInFlight = 12;
+  for (uint32_t turn = 0; turn < turns; turn += kInFlight) {
+    uint4 v[kInFlight];
+    const auto each = [&](auto&& f) {
+#pragma unroll
+      for (uint32_t i = 0; i < kInFlight; ++i) {
+        if (turn + i >= turns) return;
+        const uint32_t piece = lane % width + (turn + i) % steps * width;
+        const int owner = static_cast<int>((turn + i) / steps * (32 / width) + lane / width) & 31;
+        const uint64_t theirs_from = from_lane(from, owner), theirs_to = from_lane(to, owner);
+        if (piece < __shfl_sync(~0u, n, owner))
+          f(v[i], theirs_from + size_t{16} * piece, theirs_to + size_t{16} * piece);
+      }
+    };
+    each([](uint4& piece, uint64_t piece_from, uint64_t) {
+      piece = device::load_fresh(reinterpret_cast<const void*>(piece_from));
+    });
+    each([](const uint4& piece, uint64_t, uint64_t piece_to) { *reinterpret_cast<uint4*>(piece_to) = piece; });
+  }
+  __syncwarp();
+}
+
+/// Brings the packets of the slots of a warp for which `go` holds to their homes, if they are not there.
+inline __device__ void bring_home(Slot& slot, bool go, const RowLayout& row) {
+  const uint32_t first = first_byte(slot.header), at = first & ~15u, end = slot.header.data + slot.header.length;
+  const bool comes = go && slot.home != nullptr && slot.home_from > first;
+  if (!__any_sync(~0u, comes)) return;
+  copy_runs(reinterpret_cast<uintptr_t>(slot.home) + at, comes ? address_of(slot, row) + at : 0,
+            comes && end > at ? (end - at + 15) / 16 : 0);
+  if (comes) note_at_home(slot, first);
+}
+
 /// Takes the packets of the slots of a warp for which `go` holds through the warp's stage, one after the other. With
 /// each in the stage, all lanes call `work(owner, header, window, window_at)`: the lane whose packet it is, its header,
 /// and its row's window, which belongs at offset `window_at` of the stage.
 template <typename Layout, typename Work>
-__device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout, Work&& work) {
+__device__ void for_each_packet(Slot& slot, bool go, const Layout& layout, Work&& work) {
   uint32_t todo = __ballot_sync(~0u, go);
   if (todo == 0) return;
+  if constexpr (has_homes<Layout>()) bring_home(slot, go, layout.row());
   // A packet may have been rewritten just now, by other lanes.
   if (!has_homes<Layout>() && __any_sync(~0u, go && slot.header.rewritten())) __threadfence();
   __syncwarp();
@@ -386,7 +427,7 @@ namespace detail {
 /// The same words as in another lane.
 template <typename T>
 __device__ T words_from_lane(const T& value, int lane) {
-  static_assert(sizeof(T) <= 32, "what rewrite knows about a packet is at most 32 bytes");
+  static_assert(sizeof(T) <= 32, "what rewrite knows of a packet, and what it finds, has at most 32 bytes");
   T theirs = value;
   if constexpr (!__is_empty(T)) {
     constexpr int kWords = (sizeof(T) + 3) / 4;
@@ -424,9 +465,8 @@ struct Destinations {
 
 /// A team rewrites one packet of the warp after the other, each in the stage.
 template <typename S, typename Layout>
-__device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, const Destinations& to,
-                                const Layout& layout, const typename AboutOf<S>::Type& about, FoundBy<S>& found,
-                                Rewritten& made) {
+__device__ void rewrite_as_team(const S* shader, Slot& slot, bool go, const Destinations& to, const Layout& layout,
+                                const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
   // The bytes that the output buffer is to have, although the packet may begin behind them now.
   const uint32_t promised =
       go && slot.header.rewritten() ? load_bytes<2>(slot.row + layout.row().written_from()) : RowHeader::kNone;
@@ -470,6 +510,89 @@ struct SerialWork {
   Rewritten made;
 };
 
+/// Each lane: writes to its row's window what it has made of its packet at home. Four words at a time, for each waits for
+/// memory.
+template <typename Layout>
+__device__ void update_window(const Slot& slot, const Layout& layout, const Rewritten& made) {
+  // What is the packet's; the rest of home is not.
+  uint8_t* const window = slot.row + layout.row().window();
+  const uint32_t first = made.first, end = made.data + made.length;
+  const uint32_t from = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
+  const uint32_t size = static_cast<uint32_t>(layout.row().window_size);
+  const uint32_t skip = from & 3;
+  const uint32_t* const words = reinterpret_cast<const uint32_t*>(slot.home) + from / 4;
+  for (uint32_t at = 0; at < size && from + at < end; at += 16) {
+    uint32_t v[5];
+    for (uint32_t i = 0; i < 5; ++i) v[i] = from + at + 4 * i < kStageBytes ? words[at / 4 + i] : 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t word = __funnelshift_r(v[i], v[i + 1], skip * 8), to = at + 4 * i;
+      if (to >= size) break;
+      if (from + to >= first && from + to + 4 <= end) {
+        *reinterpret_cast<uint32_t*>(window + to) = word;
+        continue;
+      }
+      for (uint32_t k = 0; k < 4; ++k)
+        if (from + to + k >= first && from + to + k < end) window[to + k] = static_cast<uint8_t>(word >> 8 * k);
+    }
+  }
+}
+
+/// Lanes of a team that has a part of a warp.
+constexpr uint32_t kFewLanes = 8;
+
+/// True if the packets that a warp is to rewrite keep several teams busy. Two long ones do not.
+inline __device__ bool divides(bool go, uint32_t length) {
+  constexpr uint32_t kLong = 256;  // bytes
+  const int n = __popc(static_cast<int>(__ballot_sync(~0u, go)));
+  return n > 2 || (n == 2 && !__any_sync(~0u, go && length > kLong));
+}
+
+/// Teams of kFewLanes lanes rewrite packets, one each, at home.
+template <typename S, typename Layout>
+__device__ void rewrite_as_teams(const S* shader, Slot& slot, bool go, const Layout& layout,
+                                 const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+  using Team = LaneTeam<kFewLanes>;
+  constexpr uint32_t kTeams = 32 / kFewLanes;
+  static_assert(kTeams * Team::memory_bytes() <= kStageBytes);
+  bring_home(slot, go, layout.row());
+  const uint32_t todo = __ballot_sync(~0u, go), lane = threadIdx.x & 31, team = lane / kFewLanes;
+  if (slot.newer) {
+    const uint32_t window_at = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
+    for (uint32_t left = todo; left != 0; left &= left - 1) {
+      const int owner = __ffs(static_cast<int>(left)) - 1;
+      const RowHeader h = words_from_lane(slot.header, owner);
+      uint8_t* const row = reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.row), owner));
+      uint8_t* const home = reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.home), owner));
+      move_window<Way::kToStage>(row + layout.row().window(), static_cast<uint32_t>(layout.row().window_size), home,
+                                 __shfl_sync(~0u, window_at, owner), first_byte(h), h.data + h.length);
+    }
+    __syncwarp();
+  }
+  for (uint32_t turn = 0; turn < kFewLanes && todo >> turn * kTeams != 0; ++turn) {
+    const int owner = static_cast<int>(turn * kTeams + team);
+    const S& theirs = *reinterpret_cast<const S*>(from_lane(reinterpret_cast<uintptr_t>(shader), owner));
+    uint8_t* const home = reinterpret_cast<uint8_t*>(from_lane(reinterpret_cast<uintptr_t>(slot.home), owner));
+    const RowHeader h = words_from_lane(slot.header, owner);
+    const typename AboutOf<S>::Type theirs_about = words_from_lane(about, owner);
+    FoundBy<S> theirs_found{};
+    Rewritten theirs_made{};
+    if ((todo >> owner & 1) != 0) {
+      PacketEdit edit(home, kBufferBytes, h);
+      theirs_found = rewrite_packet(theirs, Team(slot.stage + team * Team::memory_bytes()), edit, theirs_about);
+      theirs_made.take(edit, h);
+    }
+    __syncwarp();
+    const int from = static_cast<int>(lane % kTeams * kFewLanes);
+    const FoundBy<S> mine_found = words_from_lane(theirs_found, from);
+    const Rewritten mine_made = words_from_lane(theirs_made, from);
+    if (go && lane / kTeams == turn) {
+      found = mine_found;
+      made = mine_made;
+    }
+  }
+  if (go && made.changed) update_window(slot, layout, made);
+}
+
 /// Each lane rewrites a packet, at home. If the block has few, half of its warps take those of the other half, too: a
 /// warp is as fast with all lanes as with one, and twice as fast if it is alone on its part of a multiprocessor.
 template <typename S, typename Layout>
@@ -506,27 +629,7 @@ __device__ void rewrite_alone(const S* shader, Slot& slot, bool go, const Layout
   found = work.found;
   made = work.made;
   if (!made.changed) return;
-  // Of the row, what is the packet's; the rest of home is not. Four words at a time, for each waits for memory.
-  uint8_t* const window = slot.row + layout.row().window();
-  const uint32_t first = made.first, end = made.data + made.length;
-  const uint32_t from = static_cast<uint32_t>(slot.window_at + layout.row().window_begin);
-  const uint32_t size = static_cast<uint32_t>(layout.row().window_size);
-  const uint32_t skip = from & 3;
-  const uint32_t* const words = reinterpret_cast<const uint32_t*>(slot.home) + from / 4;
-  for (uint32_t at = 0; at < size && from + at < end; at += 16) {
-    uint32_t v[5];
-    for (uint32_t i = 0; i < 5; ++i) v[i] = from + at + 4 * i < kStageBytes ? words[at / 4 + i] : 0;
-    for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t word = __funnelshift_r(v[i], v[i + 1], skip * 8), to = at + 4 * i;
-      if (to >= size) break;
-      if (from + to >= first && from + to + 4 <= end) {
-        *reinterpret_cast<uint32_t*>(window + to) = word;
-        continue;
-      }
-      for (uint32_t k = 0; k < 4; ++k)
-        if (from + to + k >= first && from + to + k < end) window[to + k] = static_cast<uint8_t>(word >> 8 * k);
-    }
-  }
+  update_window(slot, layout, made);
 }
 
 }  // namespace detail
@@ -544,9 +647,13 @@ __device__ Next rewrite_slot(const S* shader, Slot& slot, bool here, const Layou
   detail::Rewritten made{slot.header.data, slot.header.length, 0, 0, 0, false, false};
   constexpr bool kHomes = detail::has_homes<Layout>();
   // A packet that other teams rewrite stays at home; otherwise this is the time to send it.
-  const bool settles = !kHomes || !slot.again, keeps = kHomes && (slot.more || !settles);
+  bool settles = !kHomes || !slot.again, keeps = kHomes && (slot.more || !settles);
   if constexpr (S::kSerial) {
     detail::rewrite_alone(shader, slot, go, layout, about, found, made);
+  } else if (kHomes && detail::divides(go, slot.header.length)) {
+    settles = false;
+    keeps = true;
+    detail::rewrite_as_teams(shader, slot, go, layout, about, found, made);
   } else {
     const detail::Destinations to{keeps ? slot.home : nullptr, settles ? reinterpret_cast<uint8_t*>(output) : nullptr};
     detail::rewrite_as_team(shader, slot, go, to, layout, about, found, made);

@@ -1,6 +1,6 @@
 #pragma once
 /// \file
-/// Several lanes that search one packet's payload together: one lane on a CPU, a warp of 32 on a GPU. Code for a team
+/// Several lanes that work on one packet together: one lane on a CPU, a warp of 32 or a part of it on a GPU. Code for a team
 /// is written once, in structured form; on the host a team of any size runs lane by lane. Read by the host compiler and
 /// by NVRTC.
 
@@ -166,27 +166,34 @@ class HostTeam {
 };
 
 #if defined(__CUDA_ARCH__)
-/// The 32 threads of a warp. They must make every call together.
-class WarpTeam {
+/// `Size` adjacent threads of a warp, a power of two. They must make every call together; the others of the warp need not.
+template <uint32_t Size>
+class LaneTeam {
  public:
   template <typename T>
   struct Lanes {
     T of;
   };
-  __device__ static constexpr uint32_t size() { return 32; }
-  __device__ static uint32_t lane() { return threadIdx.x & 31; }
+  LaneTeam() = default;
+  /// \param memory `memory_bytes()` of shared memory that nobody else uses
+  __device__ explicit LaneTeam(uint8_t* memory) : memory_(memory) {}
+  __device__ uint8_t* memory() const { return memory_; }
+  __device__ static constexpr uint32_t memory_bytes() { return 72 * Size; }
+  __device__ static constexpr uint32_t size() { return Size; }
+  __device__ static uint32_t lane() { return threadIdx.x & (Size - 1); }
+  __device__ static void wait() { __syncwarp(all()); }
 
   template <typename F>
   __device__ auto map(F&& f) const {
-    Lanes<decltype(f(0u))> all;
-    all.of = f(lane());
-    __syncwarp();
-    return all;
+    Lanes<decltype(f(0u))> values;
+    values.of = f(lane());
+    wait();
+    return values;
   }
   template <typename F>
   __device__ void run(F&& f) const {
     f(lane());
-    __syncwarp();
+    wait();
   }
   template <typename T>
   __device__ static T& own(Lanes<T>& values, uint32_t) {
@@ -195,8 +202,74 @@ class WarpTeam {
   template <typename T, typename F>
   __device__ void each(Lanes<T>& values, F&& f) const {
     f(lane(), values.of);
-    __syncwarp();
+    wait();
   }
+  template <typename T>
+  __device__ T min(const Lanes<T>& values) const {
+    return reduce(values.of, [](T a, T b) { return a < b ? a : b; });
+  }
+  template <typename T>
+  __device__ T max(const Lanes<T>& values) const {
+    return reduce(values.of, [](T a, T b) { return a > b ? a : b; });
+  }
+  __device__ uint32_t sum(const Lanes<uint32_t>& values) const {
+    return reduce(values.of, [](uint32_t a, uint32_t b) { return a + b; });
+  }
+  __device__ uint32_t parity(const Lanes<uint32_t>& values) const {
+    return reduce(values.of, [](uint32_t a, uint32_t b) { return a ^ b; });
+  }
+  __device__ uint32_t last(const Lanes<uint32_t>& values) const { return from(values.of, Size - 1); }
+  __device__ bool any(const Lanes<bool>& values) const { return __any_sync(all(), values.of) != 0; }
+  template <typename F, typename G>
+  __device__ void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
+    const uint32_t low = static_cast<uint32_t>(masks.of), high = static_cast<uint32_t>(masks.of >> 32);
+    const uint32_t mine = detail::bits_set(low) + detail::bits_set(high);
+    uint32_t sum = mine;  // of this lane and those before it
+    for (uint32_t step = 1; step < Size; step *= 2) {
+      const uint32_t before = __shfl_up_sync(all(), sum, step, Size);
+      if (lane() >= step) sum += before;
+    }
+    const uint32_t items = from(sum, Size - 1);
+    for (uint32_t first = 0; first < items; first += Size) {
+      const uint32_t item = first + lane();
+      uint32_t owner = 0;  // the first lane whose sum is above the item, by binary search
+      for (uint32_t step = Size / 2; step > 0; step /= 2) {
+        if (from(sum, owner + step - 1) <= item) owner += step;
+      }
+      const uint32_t n = item - from(sum - mine, owner);
+      const uint64_t mask = uint64_t{from(high, owner)} << 32 | from(low, owner);
+      if (item < items) f(lane(), owner, detail::nth_bit(mask, n));
+      wait();
+      if (!go_on()) return;
+    }
+  }
+  template <typename T>
+  __device__ Lanes<T> previous(const Lanes<T>& values, T first) const {
+    const T before = __shfl_up_sync(all(), values.of, 1, Size);
+    return {lane() == 0 ? first : before};
+  }
+
+ private:
+  /// The team's lanes of the warp.
+  __device__ static uint32_t all() {
+    if constexpr (Size == 32) return ~0u;
+    return ((1u << Size % 32) - 1) << (threadIdx.x & 31 & ~(Size - 1));
+  }
+  __device__ static uint32_t from(uint32_t value, uint32_t lane) {
+    return __shfl_sync(all(), value, static_cast<int>(lane), Size);
+  }
+  template <typename T, typename F>
+  __device__ static T reduce(T value, F&& f) {
+    for (uint32_t step = Size / 2; step > 0; step /= 2) value = f(value, __shfl_xor_sync(all(), value, step, Size));
+    return value;
+  }
+
+  uint8_t* memory_ = nullptr;
+};
+
+/// The 32 threads of a warp.
+class WarpTeam : public LaneTeam<32> {
+ public:
   __device__ uint32_t min(const Lanes<uint32_t>& values) const { return __reduce_min_sync(~0u, values.of); }
   __device__ uint64_t min(const Lanes<uint64_t>& values) const {
     const uint32_t high = __reduce_min_sync(~0u, static_cast<uint32_t>(values.of >> 32));
@@ -211,37 +284,6 @@ class WarpTeam {
   }
   __device__ uint32_t sum(const Lanes<uint32_t>& values) const { return __reduce_add_sync(~0u, values.of); }
   __device__ uint32_t parity(const Lanes<uint32_t>& values) const { return __reduce_xor_sync(~0u, values.of); }
-  __device__ uint32_t last(const Lanes<uint32_t>& values) const { return __shfl_sync(~0u, values.of, 31); }
-  __device__ bool any(const Lanes<bool>& values) const { return __any_sync(~0u, values.of) != 0; }
-  template <typename F, typename G>
-  __device__ void share(const Lanes<uint64_t>& masks, F&& f, G&& go_on) const {
-    const uint32_t low = static_cast<uint32_t>(masks.of), high = static_cast<uint32_t>(masks.of >> 32);
-    const uint32_t mine = detail::bits_set(low) + detail::bits_set(high);
-    uint32_t sum = mine;  // of this lane and those before it
-    for (uint32_t step = 1; step < 32; step *= 2) {
-      const uint32_t before = __shfl_up_sync(~0u, sum, step);
-      if (lane() >= step) sum += before;
-    }
-    const uint32_t all = __shfl_sync(~0u, sum, 31);
-    for (uint32_t first = 0; first < all; first += 32) {
-      const uint32_t item = first + lane();
-      uint32_t owner = 0;  // the first lane whose sum is above the item, by binary search
-      for (uint32_t step = 16; step > 0; step /= 2) {
-        if (__shfl_sync(~0u, sum, static_cast<int>(owner + step - 1)) <= item) owner += step;
-      }
-      const uint32_t n = item - __shfl_sync(~0u, sum - mine, static_cast<int>(owner));
-      const uint64_t mask = uint64_t{__shfl_sync(~0u, high, static_cast<int>(owner))} << 32 |
-                            __shfl_sync(~0u, low, static_cast<int>(owner));
-      if (item < all) f(lane(), owner, detail::nth_bit(mask, n));
-      __syncwarp();
-      if (!go_on()) return;
-    }
-  }
-  template <typename T>
-  __device__ Lanes<T> previous(const Lanes<T>& values, T first) const {
-    const T before = __shfl_up_sync(~0u, values.of, 1);
-    return {lane() == 0 ? first : before};
-  }
 };
 #endif
 

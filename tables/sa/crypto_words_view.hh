@@ -34,6 +34,14 @@ HEADRACE_SHADER uint32_t rotate_left(uint32_t v, uint32_t bits) {
 }
 HEADRACE_SHADER uint32_t rotate_right(uint32_t v, uint32_t bits) { return rotate_left(v, 32 - bits); }
 
+/// The same value, which the compiler for a device does not take apart to add its terms in another order.
+HEADRACE_SHADER uint32_t in_this_order(uint32_t v) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+r"(v));
+#endif
+  return v;
+}
+
 /// Four bytes from `skip` (0 to 3) on of the eight in two words.
 HEADRACE_SHADER uint32_t bytes_at(uint32_t first, uint32_t second, uint32_t skip) {
 #if defined(__CUDA_ARCH__)
@@ -124,22 +132,27 @@ HEADRACE_SHADER CipherBlock load_block(const uint8_t* from, uint32_t n) {
 #endif
 }
 
-/// 64 bytes as big endian words.
-HEADRACE_SHADER void load_big_endian(const uint8_t* from, uint32_t (&w)[16]) {
 #if defined(__CUDA_ARCH__)
-  const uint32_t skip = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 15);
-  CipherBlock first = load_aligned(from - skip);
-  for (uint32_t i = 0; i < 4; ++i) {
-    const CipherBlock second = i < 3 || skip != 0 ? load_aligned(from - skip + (i + 1) * 16) : CipherBlock{};
-    const CipherBlock block = bytes_at(first, second, skip);
-    for (uint32_t j = 0; j < 4; ++j) w[i * 4 + j] = byte_swap(block.w[j]);
-    first = second;
-  }
-#else
-  __builtin_memcpy(w, from, sizeof(w));
-  for (uint32_t& word : w) word = byte_swap(word);
-#endif
+/// The aligned vectors that contain up to 64 bytes; those that contain none become 0.
+inline __device__ void load_vectors(const uint8_t* from, uint32_t n, CipherBlock (&vectors)[5]) {
+  const uint32_t skip = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 15), end = n == 0 ? 0 : skip + n;
+  for (uint32_t i = 0; i < 5; ++i) vectors[i] = i * 16 < end ? load_aligned(from - skip + i * 16) : CipherBlock{};
 }
+/// Up to 64 bytes of such vectors, from byte `skip` on, as big endian words; those from `n` on are 0.
+inline __device__ void big_endian(const CipherBlock (&vectors)[5], uint32_t skip, uint32_t n, uint32_t (&w)[16]) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    const CipherBlock block = first_bytes(bytes_at(vectors[i], vectors[i + 1], skip), n > i * 16 ? n - i * 16 : 0);
+    for (uint32_t j = 0; j < 4; ++j) w[i * 4 + j] = byte_swap(block.w[j]);
+  }
+}
+#else
+/// Up to 64 bytes as big endian words; those from `n` on are 0.
+inline void load_big_endian(const uint8_t* from, uint32_t (&w)[16], uint32_t n = 64) {
+  for (uint32_t& word : w) word = 0;
+  __builtin_memcpy(w, from, n);
+  for (uint32_t& word : w) word = byte_swap(word);
+}
+#endif
 
 /// Replaces the bytes `begin` up to `end` (at most 16) of a block at an address that 16 divides. On the host no other byte
 /// is written; on a device the others are written as they were.

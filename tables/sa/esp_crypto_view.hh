@@ -21,30 +21,39 @@ namespace headrace {
 #if defined(__CUDA_ARCH__)
 namespace detail {
 
-/// A copy of a packet's keys in the shared memory of a block, one for each warp: lanes load all of it at once, where
-/// otherwise each step waits for memory. All lanes of a warp make it and leave it together. Then it is wiped.
-class WarpKeys {
+/// A copy of a packet's keys in the shared memory of a block, one for each team: lanes load all of it at once, where
+/// otherwise each step waits for memory. All lanes of a team make it and leave it together. Then it is wiped.
+template <uint32_t Size>
+class CopiedKeys {
  public:
-  __device__ explicit WarpKeys(const ESPKeys& keys) {
-    __syncwarp();
-    for (uint32_t i = threadIdx.x & 31; i < kVectors; i += 32) mine()[i] = reinterpret_cast<const uint4*>(&keys)[i];
-    __syncwarp();
+  __device__ CopiedKeys(const LaneTeam<Size>& team, const ESPKeys& keys) : copy_(place(team)) {
+    team.wait();
+    for (uint32_t i = team.lane(); i < kVectors; i += Size) copy_[i] = reinterpret_cast<const uint4*>(&keys)[i];
+    team.wait();
   }
-  __device__ ~WarpKeys() {
-    __syncwarp();
-    for (uint32_t i = threadIdx.x & 31; i < kVectors; i += 32) mine()[i] = uint4{0, 0, 0, 0};
+  __device__ ~CopiedKeys() {
+    LaneTeam<Size>::wait();
+    for (uint32_t i = LaneTeam<Size>::lane(); i < kVectors; i += Size) copy_[i] = uint4{0, 0, 0, 0};
   }
-  WarpKeys(const WarpKeys&) = delete;
-  WarpKeys& operator=(const WarpKeys&) = delete;
-  __device__ const ESPKeys& operator*() const { return *reinterpret_cast<const ESPKeys*>(mine()); }
+  CopiedKeys(const CopiedKeys&) = delete;
+  CopiedKeys& operator=(const CopiedKeys&) = delete;
+  __device__ const ESPKeys& operator*() const { return *reinterpret_cast<const ESPKeys*>(copy_); }
 
  private:
-  static constexpr uint32_t kVectors = sizeof(ESPKeys) / 16;
+  /// Without the powers that only larger teams need, which are the last.
+  static constexpr uint32_t kVectors = sizeof(ESPKeys) / 16 - (ESPKeys::kPowers - Size);
   static constexpr uint32_t kMostWarps = 8;  // of a block
-  __device__ static uint4* mine() {
-    static __shared__ uint4 copies[kMostWarps * kVectors];
-    return copies + threadIdx.x / 32 * kVectors;
+  __device__ static uint4* place(const LaneTeam<Size>& team) {
+    if constexpr (Size == 32) {
+      static __shared__ uint4 copies[kMostWarps * kVectors];
+      return copies + threadIdx.x / 32 * kVectors;
+    } else {
+      static_assert(kVectors * 16 <= LaneTeam<Size>::memory_bytes());
+      return reinterpret_cast<uint4*>(team.memory());
+    }
   }
+
+  uint4* const copy_;
 };
 }  // namespace detail
 #endif
@@ -53,7 +62,7 @@ class WarpKeys {
 template <typename Team>
 class TeamKeys {
  public:
-  HEADRACE_SHADER explicit TeamKeys(const ESPKeys& keys) : keys_(keys) {}
+  HEADRACE_SHADER TeamKeys(const Team&, const ESPKeys& keys) : keys_(keys) {}
   HEADRACE_SHADER const ESPKeys& operator*() const { return keys_; }
 
  private:
@@ -61,8 +70,12 @@ class TeamKeys {
 };
 #if defined(__CUDA_ARCH__)
 template <>
-class TeamKeys<WarpTeam> : public detail::WarpKeys {
-  using detail::WarpKeys::WarpKeys;
+class TeamKeys<WarpTeam> : public detail::CopiedKeys<32> {
+  using detail::CopiedKeys<32>::CopiedKeys;
+};
+template <uint32_t Size>
+class TeamKeys<LaneTeam<Size>> : public detail::CopiedKeys<Size> {
+  using detail::CopiedKeys<Size>::CopiedKeys;
 };
 #endif
 
@@ -110,16 +123,8 @@ class CounterPacket {
   HEADRACE_SHADER void encrypt() {
     const bool hashed = front_ != 0;
     uint32_t first = 0;
-    for (; first + Team::size() < slots(); first += kTurn) {
-      Blocks stream[kPerLane];
-      make_stream(first, stream);
-      exchange(first, stream, hashed);
-    }
-    if (first < slots()) {
-      Blocks stream[1];
-      make_stream(first, stream);
-      exchange(first, stream, hashed);
-    }
+    for (; first + Team::size() < slots(); first += kTurn) turn<kPerLane>(first, hashed);
+    if (first < slots()) turn<1>(first, hashed);
     if (!hashed) return;
     finish();
     team_.run([&](uint32_t lane) {
@@ -150,9 +155,11 @@ class CounterPacket {
       return difference != 0;
     });
     if (team_.any(wrong)) return false;
+    Blocks text[kPerLane];
     for (uint32_t first = 0; first < slots(); first += kTurn) {
+      load(first, text);
       if (first != 0) make_stream(first, stream);
-      exchange(first, stream, false);
+      exchange(first, text, stream, false);
     }
     return true;
   }
@@ -174,6 +181,29 @@ class CounterPacket {
   HEADRACE_SHADER static CipherBlock words(const GHashElement& e) { return {{e.w[0], e.w[1], e.w[2], e.w[3]}}; }
   HEADRACE_SHADER GHashElement power(uint32_t exponent) const {
     return element(load_aligned(reinterpret_cast<const uint8_t*>(keys_.powers[exponent - 1])));
+  }
+
+  /// Encrypts the slots from `first` on.
+  template <uint32_t kBlocks>
+  HEADRACE_SHADER void turn(uint32_t first, bool hashed) {
+    Blocks text[kBlocks], stream[kBlocks];
+    load(first, text);
+    make_stream(first, stream);
+    exchange(first, text, stream, hashed);
+  }
+
+  /// Loads the blocks of a turn. It comes before the stream, so that memory has time.
+  template <uint32_t kBlocks>
+  HEADRACE_SHADER void load(uint32_t first, Blocks (&text)[kBlocks]) {
+    for (Blocks& part : text) {
+      team_.run([&](uint32_t lane) {
+        const uint32_t slot = first + lane, block = slot - front_;
+        CipherBlock loaded{};
+        if (slot >= front_ && block < blocks_) loaded = load_block(data_ + block * 16, left(block));
+        set(part, lane, loaded);
+      });
+      first += Team::size();
+    }
   }
 
   template <uint32_t kBlocks>
@@ -207,17 +237,17 @@ class CounterPacket {
 
   /// Adds the stream to the blocks of a turn, and hashes what becomes of them.
   template <uint32_t kBlocks>
-  HEADRACE_SHADER void exchange(uint32_t first, Blocks (&stream)[kBlocks], bool hashed) {
+  HEADRACE_SHADER void exchange(uint32_t first, Blocks (&text)[kBlocks], Blocks (&stream)[kBlocks], bool hashed) {
     const uint32_t skip = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data_) & 15);
-    for (Blocks& part : stream) {
+    for (uint32_t k = 0; k < kBlocks; ++k) {
       if (first >= slots()) return;
+      Blocks& part = text[k];
       team_.run([&](uint32_t lane) {
         const uint32_t slot = first + lane, block = slot - front_;
-        CipherBlock text{};
-        if (slot >= front_ && block < blocks_)
-          text = first_bytes(load_block(data_ + block * 16, left(block)) ^ get(part, lane), left(block));
-        if (hashed) hash(lane, slot, text);
-        set(part, lane, text);
+        CipherBlock made{};
+        if (slot >= front_ && block < blocks_) made = first_bytes(get(part, lane) ^ get(stream[k], lane), left(block));
+        if (hashed) hash(lane, slot, made);
+        set(part, lane, made);
       });
       // A lane stores the vector in which its block begins, with the end of the block before; the last one its end, too.
       Blocks before;

@@ -17,24 +17,19 @@ struct HashMessage {
   /// Blocks of 64 bytes, the padding of SHA-1 and SHA-256 included.
   HEADRACE_SHADER uint32_t blocks() const { return (length + (extended ? 4 : 0) + 8) / 64 + 1; }
 
-  HEADRACE_SHADER void block(uint32_t number, uint32_t (&w)[16]) const {
+  /// The bytes of a block that are in memory.
+  HEADRACE_SHADER uint32_t bytes_of(uint32_t number) const {
     const uint32_t at = number * 64;
-    if (at + 64 <= length) {
-      load_big_endian(bytes + at, w);
-      return;
-    }
-    // What follows the bytes in memory.
+    return at >= length ? 0 : length - at < 64 ? length - at : 64;
+  }
+  /// Adds to a block, which has bytes_of(number) bytes and zeros behind them, what follows the bytes in memory.
+  HEADRACE_SHADER void finish(uint32_t number, uint32_t (&w)[16]) const {
+    // 8 bytes, the first in the highest bits.
     const uint64_t end = extended ? uint64_t{high} << 32 | 0x80000000 : uint64_t{1} << 63;
     for (uint32_t i = 0; i < 16; ++i) {
-      const uint32_t from = at + i * 4;
-      w[i] = 0;
-      if (from < length) {
-        const uint32_t left = length - from;
-        w[i] = byte_swap(load_word(bytes + from, left));
-        if (left < 4) w[i] |= static_cast<uint32_t>(end >> (32 + left * 8));
-      } else if (from - length < 8) {
-        w[i] = static_cast<uint32_t>(end << ((from - length) * 8) >> 32);
-      }
+      const int32_t behind = static_cast<int32_t>(number * 64 + i * 4 - length);
+      if (behind > -4 && behind < 8)
+        w[i] |= static_cast<uint32_t>((behind < 0 ? end >> behind * -8 : end << behind * 8) >> 32);
     }
     if (number + 1 == blocks()) {
       const uint64_t bits = (uint64_t{before} + length + (extended ? 4 : 0)) * 8;
@@ -51,34 +46,26 @@ class HashBlocks {
   HEADRACE_SHADER explicit HashBlocks(const HashMessage& message) : message_(message) { fetch(); }
 
   HEADRACE_SHADER void next(uint32_t (&w)[16]) {
+    const uint32_t n = message_.bytes_of(number_);
 #if defined(__CUDA_ARCH__)
-    if (whole()) {
-      const uint32_t skip = this->skip();
-      for (uint32_t i = 0; i < 4; ++i) {
-        const CipherBlock block = bytes_at(ahead_[i], ahead_[i + 1], skip);
-        for (uint32_t j = 0; j < 4; ++j) w[i * 4 + j] = byte_swap(block.w[j]);
-      }
-      ++number_;
-      fetch();
-      return;
-    }
+    big_endian(ahead_, skip(), n, w);
+#else
+    load_big_endian(message_.bytes + message_.length - left(), w, n);
 #endif
-    message_.block(number_++, w);
+    if (n < 64) message_.finish(number_, w);
+    ++number_;
+    fetch();
   }
 
  private:
 #if defined(__CUDA_ARCH__)
-  __device__ bool whole() const { return number_ * 64 + 64 <= message_.length; }
   __device__ uint32_t skip() const { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(message_.bytes) & 15); }
-  __device__ void fetch() {
-    if (!whole()) return;
-    const uint8_t* const from = message_.bytes + number_ * 64 - skip();
-    for (uint32_t i = 0; i < 4; ++i) ahead_[i] = load_aligned(from + i * 16);
-    ahead_[4] = skip() != 0 ? load_aligned(from + 64) : CipherBlock{};
-  }
+  __device__ void fetch() { load_vectors(message_.bytes + number_ * 64, message_.bytes_of(number_), ahead_); }
   CipherBlock ahead_[5];
 #else
   void fetch() {}
+  /// Bytes in memory that have not been read.
+  uint32_t left() const { return message_.length > number_ * 64 ? message_.length - number_ * 64 : 0; }
 #endif
   const HashMessage& message_;
   uint32_t number_ = 0;

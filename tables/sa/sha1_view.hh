@@ -22,11 +22,10 @@ struct SHA1 {
 #endif
     for (uint32_t i = 0; i < 80; ++i) {
       if (i >= 16) w[i % 16] = rotate_left(w[(i + 13) % 16] ^ w[(i + 8) % 16] ^ w[(i + 2) % 16] ^ w[i % 16], 1);
-      const uint32_t f = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
-                         : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
-                         : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
-                                  : (b ^ c ^ d) + 0xca62c1d6;
-      const uint32_t next = rotate_left(a, 5) + f + e + w[i % 16];
+      const uint32_t f = i < 20 ? (b & c) | (~b & d) : i < 40 || i >= 60 ? b ^ c ^ d : (b & c) | (b & d) | (c & d);
+      const uint32_t constant = i < 20 ? 0x5a827999 : i < 40 ? 0x6ed9eba1 : i < 60 ? 0x8f1bbcdc : 0xca62c1d6;
+      // `a` comes last of all, so it is added last: one instruction of a device from round to round.
+      const uint32_t next = rotate_left(a, 5) + in_this_order(in_this_order(e + w[i % 16] + constant) + f);
       e = d;
       d = c;
       c = rotate_left(b, 30);

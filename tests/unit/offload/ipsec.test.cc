@@ -163,6 +163,14 @@ TEST_P(OffloadIPsec, NumbersLeaveInOrderWhileConfigurationsChange) {
   run(o, offload::kJobs, on_cpu() ? 0 : 10, "n :: Counter -> ");
 }
 
+/// More places than a device has blocks: then several of them look for jobs in a place.
+TEST_P(OffloadIPsec, NumbersLeaveInOrderFromManyPlaces) {
+  OffloadOptions o = options(Mode::kDevice);
+  o.job = 8;
+  o.jobs = 128;
+  run(o, offload::kJobs, on_cpu() ? 0 : 1000);
+}
+
 /// Of an association that is removed, no copy of a device's tables keeps the keys for more than 20 ms.
 TEST_P(OffloadIPsec, KeysLeaveTheDeviceWithTheirAssociation) {
   if (!has_controls()) GTEST_SKIP() << "needs a device with memory of its own";

@@ -19,7 +19,7 @@ struct DevicePacket {
   uint32_t at, length, association, sequence_high;
 };
 
-/// Kernels with a warp for a packet where a team works on it, else with a thread.
+/// Kernels with a warp, or eight lanes of one, for a packet where a team works on it, else with a thread.
 constexpr const char* kKernels = R"(#include "tables/sa/esp_crypto_view.hh"
 using namespace headrace;
 struct Packet {
@@ -30,30 +30,50 @@ inline void each(unsigned n, unsigned lanes, F&& f) {
   const unsigned first = (blockIdx.x * blockDim.x + threadIdx.x) / lanes, step = gridDim.x * blockDim.x / lanes;
   for (unsigned i = first; i < n; i += step) f(i);
 }
-extern "C" __global__ void encrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n, uint8_t*) {
-  const WarpTeam team;
+template <typename Team>
+inline void encrypt_each(const Team& team, const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n) {
   BestAESTable::fill();
   __syncthreads();
-  each(n, 32, [&](unsigned i) {
+  each(n, Team::size(), [&](unsigned i) {
     const Packet p = packets[i];
-    const TeamKeys<WarpTeam> copy(keys[p.association]);
+    const TeamKeys<Team> copy(team, keys[p.association]);
     esp_encrypt(team, *copy, bytes + p.at, p.length, p.sequence_high);
   });
 }
-extern "C" __global__ void decrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
-                                   uint8_t* good) {
-  const WarpTeam team;
+template <typename Team>
+inline void decrypt_each(const Team& team, const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
+                         uint8_t* good) {
   BestAESTable::fill();
   __syncthreads();
-  each(n, 32, [&](unsigned i) {
+  each(n, Team::size(), [&](unsigned i) {
     const Packet p = packets[i];
     if (good[i] == 0) return;
-    const TeamKeys<WarpTeam> copy(keys[p.association]);
+    const TeamKeys<Team> copy(team, keys[p.association]);
     const bool right = esp_decrypt(team, *copy, bytes + p.at, p.length, p.sequence_high);
     team.run([&](uint32_t lane) {
       if (lane == 0) good[i] = right;
     });
   });
+}
+/// For teams of blocks of 128 threads.
+inline LaneTeam<8> few() {
+  static __shared__ uint4 memory[128 / 8 * LaneTeam<8>::memory_bytes() / 16];
+  return LaneTeam<8>(reinterpret_cast<uint8_t*>(memory) + threadIdx.x / 8 * LaneTeam<8>::memory_bytes());
+}
+extern "C" __global__ void encrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n, uint8_t*) {
+  encrypt_each(WarpTeam(), keys, bytes, packets, n);
+}
+extern "C" __global__ void decrypt(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
+                                   uint8_t* good) {
+  decrypt_each(WarpTeam(), keys, bytes, packets, n, good);
+}
+extern "C" __global__ void encrypt_by_few(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
+                                          uint8_t*) {
+  encrypt_each(few(), keys, bytes, packets, n);
+}
+extern "C" __global__ void decrypt_by_few(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
+                                          uint8_t* good) {
+  decrypt_each(few(), keys, bytes, packets, n, good);
 }
 extern "C" __global__ void authenticate(const ESPKeys* keys, uint8_t* bytes, const Packet* packets, unsigned n,
                                         uint8_t*) {
@@ -177,12 +197,14 @@ TEST_F(ESPDevice, AgreesWithTheLibrary) {
     test_library().seal(&job, 1);
   }
   const cuda::CUdeviceptr device_keys = copy(keys), device_packets = copy(packets), device_good = copy(good);
-  const cuda::CUdeviceptr device_bytes = copy(plain);
-  run("encrypt", device_keys, device_bytes, device_packets, n, device_good);
-  run("authenticate", device_keys, device_bytes, device_packets, n, device_good);
-  fetch(sealed, device_bytes);
-  // All bytes, also those around the packets.
-  EXPECT_TRUE(wanted == sealed);
+  for (const char* encrypt : {"encrypt", "encrypt_by_few"}) {
+    const cuda::CUdeviceptr device_bytes = copy(plain);
+    run(encrypt, device_keys, device_bytes, device_packets, n, device_good);
+    run("authenticate", device_keys, device_bytes, device_packets, n, device_good);
+    fetch(sealed, device_bytes);
+    // All bytes, also those around the packets.
+    EXPECT_TRUE(wanted == sealed) << encrypt;
+  }
 
   // One in four is damaged on the way.
   for (uint32_t i = 0; i < n; ++i) {
@@ -196,13 +218,15 @@ TEST_F(ESPDevice, AgreesWithTheLibrary) {
     test_library().open(&job, 1);
     wanted_good[i] = job.good;
   }
-  const cuda::CUdeviceptr received = copy(sealed);
-  run("verify", device_keys, received, device_packets, n, device_good);
-  run("decrypt", device_keys, received, device_packets, n, device_good);
-  fetch(opened, received);
-  fetch(good, device_good);
-  EXPECT_TRUE(wanted_good == good);
-  EXPECT_TRUE(wanted == opened);
+  for (const char* decrypt : {"decrypt", "decrypt_by_few"}) {
+    const cuda::CUdeviceptr received = copy(sealed);
+    run("verify", device_keys, received, device_packets, n, device_good);
+    run(decrypt, device_keys, received, device_packets, n, device_good);
+    fetch(opened, received);
+    fetch(good, device_good);
+    EXPECT_TRUE(wanted_good == good) << decrypt;
+    EXPECT_TRUE(wanted == opened) << decrypt;
+  }
 }
 
 }  // namespace

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <random>
 
 #include "esp_packets.hh"
 #include "support/source_dir.hh"
+#include "tables/sa/aes_bitsliced_view.hh"
 
 namespace headrace {
 namespace {
@@ -145,6 +149,29 @@ TEST(ESPVectors, AES) {
   EXPECT_EQ(hex_of(large.encrypt(block)), "8ea2b7ca516745bfeafc49904b496089");
   EXPECT_EQ(hex_of(aes_decrypt(small.words, small.rounds, small.encrypt(block))), to_hex(plain));
   EXPECT_EQ(hex_of(aes_decrypt(large.words, large.rounds, large.encrypt(block))), to_hex(plain));
+}
+
+/// The same in slices of bits, and as the tables have it for other blocks.
+TEST(ESPVectors, SlicedAES) {
+  const ByteVector key = from_hex("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+  std::mt19937 random(1);
+  for (const AESKeys& keys : {AESKeys(slice(key, 0, 16)), AESKeys(key)}) {
+    AESSlices sliced[15];
+    CipherBlock blocks[AESSlices::kBlocks];
+    for (uint32_t round = 0; round <= keys.rounds; ++round) {
+      for (CipherBlock& same : blocks) same = RoundKeys(keys.words, keys.rounds)[round];
+      aes_slice(blocks, sliced[round]);
+    }
+    for (CipherBlock& block : blocks)
+      for (uint32_t& word : block.w) word = random();
+    blocks[3] = load_block(from_hex("00112233445566778899aabbccddeeff").data(), 16);
+    CipherBlock plain[AESSlices::kBlocks];
+    std::copy(std::begin(blocks), std::end(blocks), plain);
+    aes_encrypt_sliced(sliced, keys.rounds, blocks);
+    for (size_t i = 0; i < std::size(plain); ++i) EXPECT_EQ(hex_of(blocks[i]), hex_of(keys.encrypt(plain[i]))) << i;
+    EXPECT_EQ(hex_of(blocks[3]),
+              keys.rounds == 10 ? "69c4e0d86a7b0430d8cdb78070b4c55a" : "8ea2b7ca516745bfeafc49904b496089");
+  }
 }
 
 /// FIPS 180-4's examples.
