@@ -320,10 +320,9 @@ inline __device__ void bring_home(Slot& slot, bool go, const RowLayout& row) {
 /// each in the stage, all lanes call `work(owner, header, window, window_at)`: the lane whose packet it is, its header,
 /// and its row's window, which belongs at offset `window_at` of the stage.
 template <typename Layout, typename Work>
-__device__ void for_each_packet(Slot& slot, bool go, const Layout& layout, Work&& work) {
+__device__ void for_each_packet(const Slot& slot, bool go, const Layout& layout, Work&& work) {
   uint32_t todo = __ballot_sync(~0u, go);
   if (todo == 0) return;
-  if constexpr (has_homes<Layout>()) bring_home(slot, go, layout.row());
   // A packet may have been rewritten just now, by other lanes.
   if (!has_homes<Layout>() && __any_sync(~0u, go && slot.header.rewritten())) __threadfence();
   __syncwarp();
@@ -465,8 +464,9 @@ struct Destinations {
 
 /// A team rewrites one packet of the warp after the other, each in the stage.
 template <typename S, typename Layout>
-__device__ void rewrite_as_team(const S* shader, Slot& slot, bool go, const Destinations& to, const Layout& layout,
-                                const typename AboutOf<S>::Type& about, FoundBy<S>& found, Rewritten& made) {
+__device__ void rewrite_as_team(const S* shader, const Slot& slot, bool go, const Destinations& to,
+                                const Layout& layout, const typename AboutOf<S>::Type& about, FoundBy<S>& found,
+                                Rewritten& made) {
   // The bytes that the output buffer is to have, although the packet may begin behind them now.
   const uint32_t promised =
       go && slot.header.rewritten() ? load_bytes<2>(slot.row + layout.row().written_from()) : RowHeader::kNone;
@@ -540,11 +540,11 @@ __device__ void update_window(const Slot& slot, const Layout& layout, const Rewr
 /// Lanes of a team that has a part of a warp.
 constexpr uint32_t kFewLanes = 8;
 
-/// True if the packets that a warp is to rewrite keep several teams busy. Two long ones do not.
+/// True if a warp has several packets to rewrite, and all of them are short. Long ones keep the whole warp busy, and the
+/// link: one comes while the one before it is rewritten.
 inline __device__ bool divides(bool go, uint32_t length) {
-  constexpr uint32_t kLong = 256;  // bytes
-  const int n = __popc(static_cast<int>(__ballot_sync(~0u, go)));
-  return n > 2 || (n == 2 && !__any_sync(~0u, go && length > kLong));
+  constexpr uint32_t kLong = 640;  // bytes
+  return __popc(static_cast<int>(__ballot_sync(~0u, go))) > 1 && !__any_sync(~0u, go && length > kLong);
 }
 
 /// Teams of kFewLanes lanes rewrite packets, one each, at home.
