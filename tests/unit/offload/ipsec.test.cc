@@ -167,7 +167,7 @@ TEST_P(OffloadIPsec, NumbersLeaveInOrderWhileConfigurationsChange) {
 TEST_P(OffloadIPsec, NumbersLeaveInOrderFromManyPlaces) {
   OffloadOptions o = options(Mode::kDevice);
   o.job = 8;
-  o.jobs = 128;
+  o.jobs = 64;
   run(o, offload::kJobs, on_cpu() ? 0 : 1000);
 }
 
