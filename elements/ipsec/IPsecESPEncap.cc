@@ -110,7 +110,7 @@ Status IPsecESPEncap::configure(Args& args) {
 Status IPsecESPEncap::initialize(Errors&) {
   std::vector<int> all(static_cast<size_t>(std::max(router().threads(), 1)));
   std::iota(all.begin(), all.end(), 0);
-  rss_.initialize(all, kRingFull);
+  rss_.initialize(all, kRingFull, SoftwareRss::kDefaultCapacity, true, SoftwareRss::WhenFull::kWait);
   return {};
 }
 

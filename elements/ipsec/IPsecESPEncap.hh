@@ -21,10 +21,11 @@ namespace headrace {
 /// packets. With UDP encapsulation (RFC 3948) a UDP header without checksum precedes ESP.
 ///
 /// An association has one worker, which gets its packets from the others through rings: so its numbers leave in order.
-/// More workers therefore need more associations.
+/// More workers therefore need more associations. While a ring is full, the tasks that feed this element rest.
 ///
 /// Dropped and counted, by association: packets without a sequence number left, without an IV, after the end of the
-/// lifetime. By the element: packets that do not fit into a buffer or a ring, or whose association has gone.
+/// lifetime. By the element: packets that do not fit into a buffer, whose association has gone, or that come, while a
+/// ring is full, from where this element's packets go.
 ///
 /// DATABASE: an IPsecDatabase.
 class IPsecESPEncap : public Element {

@@ -28,7 +28,7 @@ Status IPsecESPLookup::configure(Args& args) {
 Status IPsecESPLookup::initialize(Errors&) {
   std::vector<int> all(static_cast<size_t>(std::max(router().threads(), 1)));
   std::iota(all.begin(), all.end(), 0);
-  rss_.initialize(all, kRingFull);
+  rss_.initialize(all, kRingFull, SoftwareRss::kDefaultCapacity, true, SoftwareRss::WhenFull::kWait);
   return {};
 }
 

@@ -14,12 +14,12 @@ namespace headrace {
 /// from their IP header on, marked with their association, for IPsecAuthHMACSHA1 and IPsecAES. Output 1 (optional): all
 /// others, unchanged, among them IKE on the UDP ports of encapsulation (RFC 3948, section 2.2).
 ///
-/// The association's worker gets its packets from the others through rings. A packet whose number the anti-replay
+/// The association's worker gets its packets from the others through rings, as in IPsecESPEncap. A packet whose number the anti-replay
 /// window has seen or left behind is dropped before anything is computed.
 ///
 /// Dropped and counted, by association: replayed and too old numbers, packets of impossible lengths, and of other sources
 /// than the tunnel's, unless they are encapsulated in UDP. By the element: unknown SPIs, fragments, NAT keepalives,
-/// packets that do not fit into a ring.
+/// packets whose association has gone, and as in IPsecESPEncap what finds a ring full.
 ///
 /// DATABASE: an IPsecDatabase. ENCAP_PORTS: the UDP ports on which ESP may arrive. Default 4500.
 class IPsecESPLookup : public Element {

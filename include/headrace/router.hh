@@ -168,6 +168,12 @@ class Router {
   /// The scope in which names in the arguments of `element` are looked up.
   NameScope& scope(const Element* element);
 
+  /// In Element::initialize, for an element that at times cannot take more packets. Returns the number of a gate at
+  /// which the tasks that push packets to it wait, see Task; but not its own, nor those of elements to which it pushes
+  /// packets, directly or through others. So no two elements can wait for each other. Returns -1 when
+  /// all gates have been given away.
+  int add_gate(const Element& element);
+
   /// Drops of all elements, including those of earlier configurations.
   struct Drop {
     std::string element;
@@ -198,6 +204,8 @@ class Router {
   void insert_probes();
   Status insert_engine(Errors& errors);
   void insert_cpu_chains();
+  /// Sets the gates of all tasks that are there.
+  void set_gates();
   /// Puts `entry`, which the router made, in front of the element behind a connection.
   void put_in_front(int connection, ChainEntry& entry);
   void add_element_handlers(Element& element);
@@ -217,6 +225,7 @@ class Router {
   std::vector<std::unique_ptr<Element>> probes_;
   std::vector<std::unique_ptr<ThreadCounters>> profiles_, entry_profiles_;
   std::vector<int> home_threads_;
+  std::vector<const Element*> gated_;  // have called add_gate()
   std::vector<std::unique_ptr<Scope>> scopes_;
   std::unique_ptr<Names> names_;
   std::unique_ptr<Graph> graph_;

@@ -19,8 +19,11 @@ class Element;
 /// card would (Toeplitz over addresses and ports; addresses only for fragments and for protocols without ports; 0 for
 /// packets that are not IP) and sets the packet's hash annotation. It keeps the packets of its own flows and hands the
 /// others to their workers through rings, one for each pair of workers; a task of the destination worker pushes them
-/// on. So a flow stays with one worker and in order. Packets that do not fit into a ring are dropped and counted under
-/// the element's `reason`.
+/// on. So a flow stays with one worker and in order. What does not fit into a ring is dropped and counted under the
+/// element's `reason`, as by the queue of a network card; or, with WhenFull::kWait, it is held until there is room, and
+/// until then the tasks of this worker that feed the element rest. Elements to which packets come back that the element
+/// has sent feed it on without a rest, because two workers could wait for each other; they and what is on its way fill
+/// the room for held packets, kMostHeld for each worker, and what exceeds it is dropped and counted as well.
 ///
 ///     SoftwareRss rss_{*this, [this](Batch& batch) { output(0).push(batch); }};
 ///     initialize:       rss_.initialize({home_thread()}, reason);
@@ -37,8 +40,11 @@ class SoftwareRss {
     kIp,        // an IPv4 or IPv6 header is at data()
     kHashed,    // nowhere: rx_hash() is already set
   };
+  enum class WhenFull { kDrop, kWait };
   /// Default capacity of a ring, in packets.
   static constexpr uint32_t kDefaultCapacity = 2048;
+  /// Most packets that a worker holds because rings are full.
+  static constexpr uint32_t kMostHeld = 16384;
 
   /// \param deliver called on the worker that a batch's flows belong to; it owns the packets
   /// The tasks belong to `owner`. Declare this object after the task that the owner's handlers are to show.
@@ -52,7 +58,7 @@ class SoftwareRss {
   /// \param reason under which drops of full rings are counted (see Element::count_reasons())
   /// \param spread false: every packet stays with the worker that received it
   void initialize(const std::vector<int>& receivers, int reason, uint32_t capacity = kDefaultCapacity,
-                  bool spread = true);
+                  bool spread = true, WhenFull when_full = WhenFull::kDrop);
   /// When `fd` becomes readable, the workers that packets are handed to also wake, together with the one that receives
   /// from it (see headrace/alarm.hh).
   void wake_all(int fd, bool on);
@@ -80,11 +86,20 @@ class SoftwareRss {
   struct Row;  // the rings from one receiver, by destination worker
   bool deliver_handed(Task& task, int worker);
   Lost hand_over(Row& row, Batch& batch);
+  /// Hands over what is held, as far as there is room, and delivers what is held for `here`, whose row this is. True if
+  /// something moved.
+  bool hand_over_held(Row& row, int here);
+  /// Lets the tasks that feed the owner on this worker rest while its row holds packets.
+  void update_gate(Row& row, int worker);
+  /// Wakes the tasks of workers whose rings have been filled.
+  void tell(const int* workers, int n);
 
   Element& owner_;
   std::function<void(Batch&)> deliver_;
   int workers_ = 1;
   int reason_ = 0;
+  bool wait_ = false;
+  int gate_ = -1;                             // see Task
   std::vector<std::unique_ptr<Row>> rings_;   // by receiving worker; null if it receives nothing
   std::vector<std::unique_ptr<Task>> tasks_;  // by worker
 };

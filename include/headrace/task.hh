@@ -53,11 +53,15 @@ class Task {
   int tickets() const { return tickets_; }
   void set_tickets(int n);
 
-  /// Each worker has 64 gates. A task does not run while one of `gates` (bits) is closed. The engine closes a gate while
-  /// a worker can take no more packets for a chain, so that its sources rest and everything else goes on.
-  void set_gates(uint64_t gates) { gates_ = gates; }
-  /// Closes these gates of the task's worker and opens all others. Call on that worker's thread.
-  void close_gates(uint64_t gates);
+  /// Each worker has 64 gates. A task does not run while one of its gates (bits) is closed. The first kChainGates are those
+  /// of the engine, which closes one while a worker can take no more packets for a chain, so that its sources rest and
+  /// everything else goes on. The others belong to elements that at times cannot take more: see Router::add_gate().
+  static constexpr int kGates = 64, kChainGates = 32;
+  void add_gates(uint64_t gates) { gates_ |= gates; }
+  /// Of the gates for chains, closes these of the task's worker and opens the others. Call on that worker's thread.
+  void close_chain_gates(uint64_t gates);
+  /// Closes or opens the gate of an element at the task's worker. Call on that worker's thread, or while no worker runs.
+  void set_gate(int gate, bool closed);
 
  private:
   friend class Router;

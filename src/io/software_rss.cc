@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "headrace/alarm.hh"
 #include "headrace/element.hh"
@@ -17,11 +18,33 @@ constexpr uint32_t kDeliveryBurst = 64;
 }  // namespace
 
 struct SoftwareRss::Row {
-  Row(int workers, int receiver, uint32_t capacity) : rings(workers), parts(new Batch[workers]) {
+  /// Packets in order, linked by Packet::next().
+  struct Line {
+    Packet* first = nullptr;
+    Packet* last = nullptr;
+
+    bool empty() const { return first == nullptr; }
+    void push_back(Packet* p) {
+      p->set_next(nullptr, 0);
+      (first ? last->set_next(p, 0) : void(first = p));
+      last = p;
+    }
+  };
+
+  Row(int workers, int receiver, uint32_t capacity) : rings(workers), held(workers), parts(new Batch[workers]) {
     for (int to = 0; to < workers; ++to)
       if (to != receiver) rings[to] = std::make_unique<PacketRing>(capacity);
   }
+  void hold(int to, Packet* p) {
+    held[static_cast<size_t>(to)].push_back(p);
+    ++holds;
+  }
+
   std::vector<std::unique_ptr<PacketRing>> rings;  // by worker; null for the receiver itself
+  /// What found its ring full, by worker, and how many packets these are. Only the receiver uses them.
+  std::vector<Line> held;
+  uint32_t holds = 0;
+  bool gate_closed = false;
   /// The packets of a batch, sorted by worker. Only the receiver uses them. Empty between calls, but for the receiver's
   /// own, which wait for those that others hand over: elements behind like large batches.
   std::unique_ptr<Batch[]> parts;
@@ -32,10 +55,13 @@ SoftwareRss::SoftwareRss(Element& owner, std::function<void(Batch&)> deliver)
 
 SoftwareRss::~SoftwareRss() { clear(); }
 
-void SoftwareRss::initialize(const std::vector<int>& receivers, int reason, uint32_t capacity, bool spread) {
+void SoftwareRss::initialize(const std::vector<int>& receivers, int reason, uint32_t capacity, bool spread,
+                             WhenFull when_full) {
   workers_ = owner_.router().threads();
   reason_ = reason;
   if (workers_ < 2 || !spread) return;
+  wait_ = when_full == WhenFull::kWait;
+  if (wait_) gate_ = owner_.router().add_gate(owner_);
   rings_.resize(workers_);
   for (const int receiver : receivers)
     if (!rings_[receiver]) rings_[receiver] = std::make_unique<Row>(workers_, receiver, capacity);
@@ -67,8 +93,11 @@ SoftwareRss::Lost SoftwareRss::spread(Batch& batch, Begin begin) {
 SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
   Lost lost;
   const int here = thread_id();
+  // What has been held for longer goes first.
+  if (row.holds > 0) [[unlikely]]
+    (void)hand_over_held(row, here);
   Batch& own = row.parts[here];
-  int tell[kMaxThreads], told = 0;
+  int told[kMaxThreads + 1], tolds = 0;
   for (Packet* p : batch) {
     const int to = rss_worker(p->rx_hash(), workers_);
     if (to == here && own.full()) {
@@ -84,26 +113,89 @@ SoftwareRss::Lost SoftwareRss::hand_over(Row& row, Batch& batch) {
     if (part.empty()) continue;
     if (to != here) {
       const int n = part.size();
-      const int taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
+      int taken = 0;
+      if (row.held[to].empty())
+        taken = static_cast<int>(row.rings[to]->enqueue(part.begin(), static_cast<uint32_t>(n)));
       for (int i = taken; i < n; ++i) {
+        if (wait_ && row.holds < kMostHeld) {
+          row.hold(to, part[i]);
+          continue;
+        }
         ++lost.packets;
         lost.bytes += part[i]->length();
         owner_.drop(part[i], reason_);
       }
       part.clear();
     }
-    tell[told++] = to;
+    told[tolds++] = to;
   }
+  if (row.holds > 0) [[unlikely]] {
+    update_gate(row, here);
+    told[tolds++] = here;  // it asks again for room
+  }
+  tell(told, tolds);
+  return lost;
+}
+
+void SoftwareRss::tell(const int* workers, int n) {
   // Not before: a task may find its ring empty, and sleep. Most are scheduled already, and a look does not take the
   // cache line away from their workers. The fence is for that look: it must not come before the rings are filled.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (int i = 0; i < told; ++i)
-    if (Task& task = *tasks_[tell[i]]; !task.scheduled()) task.reschedule();
-  return lost;
+  for (int i = 0; i < n; ++i)
+    if (Task& task = *tasks_[workers[i]]; !task.scheduled()) task.reschedule();
+}
+
+void SoftwareRss::update_gate(Row& row, int worker) {
+  const bool close = row.holds > 0;
+  if (gate_ < 0 || close == row.gate_closed) return;
+  row.gate_closed = close;
+  tasks_[worker]->set_gate(gate_, close);
+}
+
+bool SoftwareRss::hand_over_held(Row& row, int here) {
+  const uint32_t before = row.holds;
+  int told[kMaxThreads], tolds = 0;
+  for (int to = 0; to < workers_; ++to) {
+    if (row.held[to].empty()) continue;
+    if (to == here) {
+      // All of it is taken out before: what is delivered may come back here.
+      Packet* next = std::exchange(row.held[to], {}).first;
+      while (next) {
+        Batch batch;
+        for (; next && !batch.full(); next = next->next()) batch.push_back(next);
+        row.holds -= static_cast<uint32_t>(batch.size());
+        deliver_(batch);
+      }
+      continue;
+    }
+    Row::Line& line = row.held[to];
+    for (;;) {
+      Batch some;
+      for (Packet* p = line.first; p && !some.full(); p = p->next()) some.push_back(p);
+      const auto n = static_cast<uint32_t>(some.size());
+      // Behind the last one that goes. Its owner may have it from then on.
+      Packet* behind[Batch::kCapacity];
+      for (uint32_t i = 0; i < n; ++i) behind[i] = some[static_cast<int>(i)]->next();
+      const uint32_t taken = row.rings[to]->enqueue(some.begin(), n);
+      some.clear();
+      if (taken == 0) break;
+      line.first = behind[taken - 1];
+      row.holds -= taken;
+      if (tolds == 0 || told[tolds - 1] != to) told[tolds++] = to;
+      if (taken < n || line.empty()) break;
+    }
+  }
+  tell(told, tolds);
+  update_gate(row, here);
+  return row.holds < before;
 }
 
 bool SoftwareRss::deliver_handed(Task& task, int worker) {
   bool worked = false, more = false;
+  if (Row* const own = rings_[worker].get(); own && own->holds > 0) [[unlikely]] {
+    worked = hand_over_held(*own, worker);
+    more = own->holds > 0;
+  }
   // The counterpart of hand_over()'s: whoever still saw this task scheduled has filled the rings that are looked at now.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Batch batch;
@@ -138,7 +230,7 @@ uint64_t SoftwareRss::held() const {
   for (size_t worker = 0; worker < rings_.size(); ++worker) {
     const auto& row = rings_[worker];
     if (!row) continue;
-    n += static_cast<uint64_t>(row->parts[worker].size());
+    n += static_cast<uint64_t>(row->parts[worker].size()) + row->holds;
     for (const auto& ring : row->rings)
       if (ring) n += ring->size();
   }
@@ -165,6 +257,13 @@ uint64_t SoftwareRss::clear() {
     if (!row) continue;
     n += static_cast<uint64_t>(row->parts[worker].size());
     row->parts[worker].kill();
+    n += row->holds;
+    row->holds = 0;
+    for (Row::Line& line : row->held)
+      for (Packet *p = std::exchange(line, {}).first, *next; p; p = next) {
+        next = p->next();
+        p->kill();
+      }
     for (const auto& ring : row->rings)
       while (const uint32_t got = ring ? ring->dequeue(packets, kDeliveryBurst) : 0) {
         for (uint32_t i = 0; i < got; ++i) packets[i]->kill();

@@ -278,7 +278,7 @@ void Engine::take_devices(std::string problem) {
 void Engine::join() {
   for (ChainEntry* entry : entries_) entry->attach(this, entry->plan(), entry->step(), entry->id(), entry->in_effect());
   for (const auto& [element, gates] : feeders_)
-    for (Task* task : element->tasks()) task->set_gates(gates);
+    for (Task* task : element->tasks()) task->add_gates(gates);
   for (int w = 0; w < workers_; ++w) {
     polls_.push_back(std::make_unique<Task>(entries_.front(), [this, w](Task& task) {
       JobQueue& q = queue(w);
@@ -290,7 +290,7 @@ void Engine::join() {
         (void)entries_.front()->router().update_devices(errors);
       }
       // Always, because packets that were released may have closed a gate that the same poll opened again.
-      task.close_gates(q.closed_gates());
+      task.close_chain_gates(q.closed_gates());
       // A worker that waits for a device does not sleep: the answer is microseconds away.
       if (!idle) task.fast_reschedule();
       // Late jobs occupy memory and tables until the device has finished them, even if no more traffic comes.
@@ -329,14 +329,14 @@ void Engine::arrive(ChainEntry& entry, Batch& batch) {
   if (!q.arrive(entry, batch)) return;
   Task& poll = *polls_[static_cast<size_t>(worker)];
   if (!poll.scheduled()) poll.reschedule();
-  poll.close_gates(q.closed_gates());
+  poll.close_chain_gates(q.closed_gates());
 }
 
 void Engine::drain(int worker) {
   if (polls_.empty()) return;  // not yet joined
   JobQueue& q = queue(worker);
   q.drain();
-  polls_[static_cast<size_t>(worker)]->close_gates(q.closed_gates());
+  polls_[static_cast<size_t>(worker)]->close_chain_gates(q.closed_gates());
 }
 
 bool Engine::behind() {

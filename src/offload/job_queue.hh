@@ -17,6 +17,7 @@
 #include "headrace/offload_options.hh"
 #include "headrace/rcu.hh"
 #include "headrace/single_writer.hh"
+#include "headrace/task.hh"
 #include "headrace/worker.hh"
 #include "offload/balance/follow.hh"
 #include "offload/balance/link.hh"
@@ -116,7 +117,7 @@ class JobQueue {
   /// The plans for which packets are parked, as bits: see gate_of(). Sources that feed them should rest.
   uint64_t closed_gates() const { return closed_gates_; }
   /// The bit of a plan. All plans from the 64th on share one.
-  static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, 63); }
+  static uint64_t gate_of(int plan) { return uint64_t{1} << std::min(plan, Task::kChainGates - 1); }
   /// Change it while the worker stands. Values beyond what the lanes were made for are cut off.
   /// In force where no balancer decides.
   Tuning& tuning(int plan) { return of_plan_[static_cast<size_t>(plan)].tuning; }

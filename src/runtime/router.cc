@@ -84,6 +84,7 @@ Status Router::build(const lang::Configuration& configuration, Errors& errors) {
   for (const auto& e : elements_) add_element_handlers(*e);
   if (options_.only_configure) return {};
   if (!initialize_all(errors)) return Status::failed();
+  set_gates();
   graph_->check_annotations(*this, errors);
   if (!insert_engine(errors).ok()) return Status::failed();
   insert_cpu_chains();
@@ -189,6 +190,41 @@ Status Router::insert_engine(Errors& errors) {
                   .quiesce = [this](const std::function<void()>& action) { runtime_.quiesce(action); },
                   .measure = [this](int w, offload::LoadMeter* meter) { worker(w).set_meter(meter); }});
   return {};
+}
+
+int Router::add_gate(const Element& element) {
+  const int gate = Task::kChainGates + static_cast<int>(gated_.size());
+  if (gate == Task::kGates) return -1;
+  gated_.push_back(&element);
+  return gate;
+}
+
+void Router::set_gates() {
+  std::vector<std::vector<size_t>> before(elements_.size()), behind(elements_.size());  // by push connections
+  for (const Connection& c : connections_) {
+    if (!c.from->output_is_push(c.from_port)) continue;
+    behind[static_cast<size_t>(c.from->index_)].push_back(static_cast<size_t>(c.to->index_));
+    before[static_cast<size_t>(c.to->index_)].push_back(static_cast<size_t>(c.from->index_));
+  }
+  const auto reach = [&](const Element& from, const std::vector<std::vector<size_t>>& by) {
+    std::vector<bool> reached(elements_.size());
+    std::vector<size_t> left = {static_cast<size_t>(from.index_)};
+    while (!left.empty()) {
+      const size_t at = left.back();
+      left.pop_back();
+      if (reached[at]) continue;
+      reached[at] = true;
+      left.insert(left.end(), by[at].begin(), by[at].end());
+    }
+    return reached;
+  };
+  for (size_t i = 0; i < gated_.size(); ++i) {
+    const std::vector<bool> feeds = reach(*gated_[i], before), fed = reach(*gated_[i], behind);
+    const uint64_t gate = uint64_t{1} << (Task::kChainGates + i);
+    for (const auto& e : elements_)
+      if (feeds[static_cast<size_t>(e->index_)] && !fed[static_cast<size_t>(e->index_)])
+        for (Task* task : e->tasks()) task->add_gates(gate);
+  }
 }
 
 void Router::put_in_front(int connection, ChainEntry& entry) {

@@ -48,8 +48,12 @@ class Worker {
   void detach(Task* task);
   /// Says that some task's scheduled flag was set.
   void notice();
-  /// See Task::close_gates(). On this thread.
-  void close_gates(uint64_t gates) { closed_gates_ = gates; }
+  // See Task. On this thread.
+  void close_chain_gates(uint64_t gates) { closed_gates_ = (closed_gates_ & ~kChainGates) | gates; }
+  void set_gate(int gate, bool closed) {
+    const uint64_t bit = uint64_t{1} << gate;
+    closed_gates_ = closed ? closed_gates_ | bit : closed_gates_ & ~bit;
+  }
 
   // Timers (any thread)
   void schedule(Timer* timer, Timestamp expiry);
@@ -97,7 +101,8 @@ class Worker {
   std::vector<Task*> tasks_;  // attached; guarded by lock_
   std::vector<Task*> heap_;   // scheduled, lowest pass first; this thread only
   uint64_t pass_ = 0;
-  uint64_t closed_gates_ = 0;  // see Task::set_gates()
+  static constexpr uint64_t kChainGates = (uint64_t{1} << Task::kChainGates) - 1;
+  uint64_t closed_gates_ = 0;
   uint64_t sequence_ = 0;
   std::atomic<bool> noticed_{false};
 

@@ -329,7 +329,9 @@ void Task::note_burst(bool full) {
 
 int Task::home_thread() const { return worker_ ? worker_->id() : -1; }
 
-void Task::close_gates(uint64_t gates) { worker_->close_gates(gates); }
+void Task::close_chain_gates(uint64_t gates) { worker_->close_chain_gates(gates); }
+
+void Task::set_gate(int gate, bool closed) { worker_->set_gate(gate, closed); }
 
 void Task::set_tickets(int n) { tickets_ = std::clamp(n, 1, 32768); }
 

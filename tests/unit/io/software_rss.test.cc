@@ -4,10 +4,13 @@
 
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "headrace/flow_hash.hh"
 #include "headrace/packet_pool.hh"
+#include "headrace/real_clock.hh"
 #include "headrace/router.hh"
+#include "headrace/single_writer.hh"
 #include "lang/lang.hh"
 #include "runtime/runtime.hh"
 
@@ -181,6 +184,206 @@ TEST_F(Rss, ANewConfigurationTakesWhatIsInTheRings) {
   }
   EXPECT_EQ(old.clear(), held);
   EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
+// --- Back-pressure: sources, elements that hand over and wait, and a sink that is slow
+
+/// Sends TOTAL packets of its flows, which start at FIRST, on worker WORKER.
+class FeedingSource final : public Element {
+ public:
+  static constexpr Ports kPorts{"0/1"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  Status configure(Args& args) override {
+    return args.read_m("TOTAL", total_).read_m("WORKER", worker_).read_m("FIRST", first_).complete();
+  }
+  Status initialize(Errors&) override {
+    task_.initialize(true, worker_);
+    return {};
+  }
+  bool run_task(Task& task) override {
+    Batch batch;
+    for (; sent_ < total_ && batch.size() < 64; sent_ += 1) {
+      const auto flow = static_cast<uint16_t>(first_ + sent_ % kFlows);
+      batch.push_back(make_frame(flow, sent_ / kFlows));
+      batch[batch.size() - 1]->set_rx_hash(toeplitz_frame(batch[batch.size() - 1]->data(), 60));
+    }
+    if (batch.empty()) return false;
+    output(0).push(batch);
+    task.fast_reschedule();
+    return true;
+  }
+  uint32_t sent() const { return sent_; }
+
+ private:
+  uint32_t total_ = 0, worker_ = 0, first_ = 0;
+  SingleWriter<uint32_t> sent_;
+  Task task_{this};
+};
+HEADRACE_ELEMENT(FeedingSource)
+
+class Spreader final : public Element {
+ public:
+  static constexpr Ports kPorts{"1/1"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  Status configure(Args& args) override {
+    count_reasons({"ring full"});
+    return args.read_m("CAPACITY", capacity_).complete();
+  }
+  Status initialize(Errors&) override {
+    std::vector<int> all(static_cast<size_t>(router().threads()));
+    std::iota(all.begin(), all.end(), 0);
+    rss_.initialize(all, 0, capacity_, true, SoftwareRss::WhenFull::kWait);
+    return {};
+  }
+  void push(int, Batch& batch) override { rss_.spread(batch, SoftwareRss::Begin::kHashed); }
+  uint64_t dropped() const { return drop_counts().empty() ? 0 : drop_counts()[0].packets; }
+
+ private:
+  uint32_t capacity_ = 0;
+  SoftwareRss rss_{*this, [this](Batch& batch) { output(0).push(batch); }};
+};
+HEADRACE_ELEMENT(Spreader)
+
+/// Gives each packet to the next worker TURNS times, by output 1, before it leaves by output 0.
+class TurnBack final : public Element {
+ public:
+  static constexpr Ports kPorts{"1/2"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  Status configure(Args& args) override { return args.read_m("TURNS", turns_).complete(); }
+  void push(int, Batch& batch) override {
+    Batch back, on;
+    for (Packet* p : batch) {
+      uint32_t turned = p->anno_u32(anno_offset::kDstIp);
+      if (turned == turns_) {
+        on.push_back(p);
+        continue;
+      }
+      p->set_anno_u32(anno_offset::kDstIp, turned + 1);
+      const int next = (thread_id() + 1) % router().threads();
+      while (rss_worker(p->rx_hash(), router().threads()) != next) p->set_rx_hash(p->rx_hash() * 2654435761u + 12345);
+      back.push_back(p);
+    }
+    batch.clear();
+    if (!back.empty()) output(1).push(back);
+    if (!on.empty()) output(0).push(on);
+  }
+
+ private:
+  uint32_t turns_ = 0;
+};
+HEADRACE_ELEMENT(TurnBack)
+
+/// Takes TOTAL packets, then stops the router; on worker SLOW it takes its time. Notes how far sources were ahead.
+class SlowSink final : public Element {
+ public:
+  static constexpr Ports kPorts{"-/0"};
+  static constexpr Processing kProcessing{"h/h"};
+
+  Status configure(Args& args) override { return args.read_m("TOTAL", total_).read("SLOW", slow_).complete(); }
+  Status initialize(Errors&) override {
+    for (const auto& e : router().elements())
+      if (auto* source = dynamic_cast<FeedingSource*>(e.get())) sources_.push_back(source);
+    give_up_.initialize();
+    give_up_.schedule_after(Timestamp::from_ms(20000));
+    return {};
+  }
+  void run_timer(Timer&) override { router().request_stop(); }
+  void push(int, Batch& batch) override {
+    if (thread_id() == slow_)
+      for (const int64_t until = now_ns() + 1000 * batch.size(); now_ns() < until;) {
+      }
+    std::lock_guard guard(lock_);
+    uint64_t sent = 0;
+    for (const FeedingSource* source : sources_) sent += source->sent();
+    ahead_ = std::max(ahead_, sent - taken_);
+    for (Packet* p : batch) {
+      uint16_t flow;
+      uint32_t number;
+      std::memcpy(&flow, p->data() + 42, sizeof flow);
+      std::memcpy(&number, p->data() + 44, sizeof number);
+      late_ += number != next_[flow];
+      next_[flow] = number + 1;
+    }
+    taken_ += static_cast<uint64_t>(batch.size());
+    batch.kill();
+    if (taken_ == total_) router().request_stop();
+  }
+  uint64_t taken() const { return taken_; }
+  uint64_t late() const { return late_; }
+  uint64_t ahead() const { return ahead_; }
+
+ private:
+  uint64_t total_ = 0, taken_ = 0, late_ = 0, ahead_ = 0;
+  int slow_ = -1;
+  std::mutex lock_;
+  std::map<uint16_t, uint32_t> next_;
+  std::vector<const FeedingSource*> sources_;
+  Timer give_up_{this};
+};
+HEADRACE_ELEMENT(SlowSink)
+
+class RssWaits : public ::testing::Test {
+ protected:
+  void run(const std::string& text, int threads) {
+    runtime_ = std::make_unique<Runtime>(Runtime::Options{.threads = threads, .cpus = {}, .control_thread = false});
+    Errors errors;
+    lang::Configuration configuration;
+    ASSERT_TRUE(lang::parse(text, "config", {}, configuration, errors)) << errors.str();
+    router_ = Router::create(configuration, *runtime_, errors, {});
+    ASSERT_TRUE(router_) << errors.str();
+    runtime_->run(router_);
+  }
+  const SlowSink& sink() const { return *router_->first<SlowSink>(); }
+  uint64_t dropped() const {
+    uint64_t n = 0;
+    for (const Router::Drop& drop : router_->drops()) n += drop.packets;
+    return n;
+  }
+  ~RssWaits() override { router_.reset(); }
+
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Router> router_;
+};
+
+TEST_F(RssWaits, SourcesRestWhileAnOwnerIsSlow) {
+  run("FeedingSource(TOTAL 40000, WORKER 0, FIRST 0) -> Spreader(CAPACITY 32) -> SlowSink(TOTAL 40000, SLOW 1)", 3);
+  EXPECT_EQ(sink().taken(), 40000u);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_EQ(sink().late(), 0u);
+  EXPECT_LT(sink().ahead(), 1000u);
+}
+
+TEST_F(RssWaits, TwoWorkersWaitForEachOther) {
+  run("s :: Spreader(CAPACITY 4) -> SlowSink(TOTAL 40000, SLOW 0);"
+      "FeedingSource(TOTAL 20000, WORKER 0, FIRST 0) -> s; FeedingSource(TOTAL 20000, WORKER 1, FIRST 100) -> s",
+      2);
+  EXPECT_EQ(sink().taken(), 40000u);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_EQ(sink().late(), 0u);
+  EXPECT_LT(sink().ahead(), 2000u);
+}
+
+TEST_F(RssWaits, OneHandOverBehindAnotherRests) {
+  run("FeedingSource(TOTAL 20000, WORKER 0, FIRST 0) -> Spreader(CAPACITY 4) -> t :: TurnBack(TURNS 1);"
+      "t[1] -> second :: Spreader(CAPACITY 4) -> sink :: SlowSink(TOTAL 20000, SLOW 1); t -> sink",
+      3);
+  EXPECT_EQ(sink().taken(), 20000u);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_EQ(sink().late(), 0u);
+  EXPECT_LT(sink().ahead(), 2000u);
+}
+
+TEST_F(RssWaits, WhatComesBackDoesNotWait) {
+  run("s :: Spreader(CAPACITY 4) -> u :: Spreader(CAPACITY 4) -> t :: TurnBack(TURNS 5) -> SlowSink(TOTAL 20000);"
+      "t[1] -> s; FeedingSource(TOTAL 10000, WORKER 0, FIRST 0) -> s;"
+      "FeedingSource(TOTAL 10000, WORKER 1, FIRST 100) -> s",
+      2);
+  EXPECT_EQ(sink().taken(), 20000u);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_LT(sink().ahead(), 4000u);
 }
 
 TEST(ToeplitzIp, FragmentsHashByAddressesOnly) {
