@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+#include <unordered_map>
+#include <utility>
 
 #include "headrace/flow_hash.hh"
 #include "headrace/ip_protocol.hh"
@@ -19,11 +21,12 @@ namespace {
 /// Devices have two generations of tables: so much later the second one gets a change, too.
 constexpr int64_t kSecondGenerationMs = 20;
 
-/// A hash for the packets of association number `index`, so that associations have workers in turn.
-uint32_t hash_for(uint32_t index, int workers) {
-  const uint32_t wanted = index % static_cast<uint32_t>(workers);
+/// A hash for the packets of the association that was the process's `order`th, so that associations have workers in
+/// turn, and the same ones in each configuration.
+uint32_t hash_for(uint32_t order, int workers) {
+  const uint32_t wanted = order % static_cast<uint32_t>(workers);
   for (uint64_t i = 0;; ++i) {
-    uint64_t h = (uint64_t{index} << 20 | i) * 0x9e3779b97f4a7c15;
+    uint64_t h = (uint64_t{order} << 20 | i) * 0x9e3779b97f4a7c15;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
     const uint32_t hash = static_cast<uint32_t>(h >> 32);
     if (hash != 0 && static_cast<uint32_t>(rss_worker(hash, workers)) == wanted) return hash;
@@ -130,7 +133,7 @@ std::unique_ptr<AssociationExtra> IPsecDatabase::make_extra(const Association& a
   const ESPKeyMaterial material{c.cipher, c.integrity, c.key.bytes(), c.integrity_key.bytes(), c.extended_sequence};
   // check_association() has accepted the lengths of the keys.
   (void)make_keys(material, keys, extra->host, errors);
-  extra->hash = hash_for(a.index, std::max(router().threads(), 1));
+  extra->hash = hash_for(a.state->order(), std::max(router().threads(), 1));
   extra->index = a.index;
   extra->outer = outer_header(c);
   extra->keys = keys_;
@@ -273,6 +276,26 @@ void IPsecDatabase::add_handlers(Handlers& handlers) {
 
 std::string IPsecDatabase::note() const {
   return fmt::format("{} associations, {} policies", table_->size(), policies_.size());
+}
+
+std::function<bool(Packet&)> IPsecDatabase::adopter(const IPsecDatabase& before) const {
+  std::unordered_map<const AssociationState*, const Association*> here;
+  for_each([&](const Association& a) { here.emplace(a.state.get(), &a); });
+  struct Mark {
+    uint32_t tag, hash;
+  };
+  std::unordered_map<uint32_t, Mark> marks;  // by the tag before
+  before.for_each([&](const Association& a) {
+    if (const auto same = here.find(a.state.get()); same != here.end())
+      marks.emplace(Tag::of(a), Mark{Tag::of(*same->second), static_cast<Extra&>(*same->second->extra).hash});
+  });
+  return [marks = std::move(marks)](Packet& p) {
+    const auto mark = marks.find(p.anno_u32(anno::esp_association.kOffset));
+    if (mark == marks.end()) return false;
+    p.set_anno_u32(anno::esp_association.kOffset, mark->second.tag);
+    p.set_rx_hash(mark->second.hash);
+    return true;
+  };
 }
 
 IPsecDatabase::View IPsecDatabase::mirror(Mirror& mirror) const {

@@ -129,6 +129,10 @@ class IPsecDatabase : public Element {
   /// Calls visit(const Association&) for each, by index.
   void for_each(const std::function<void(const Association&)>& visit) const { table_->for_each(visit); }
 
+  /// For packets that carry tags of the database of the router before: gives each that of the association here that has
+  /// the same state, and its hash; returns false if there is none. While no worker runs.
+  std::function<bool(Packet&)> adopter(const IPsecDatabase& before) const;
+
   /// What shaders look up.
   struct View {
     const ESPKeys* keys;

@@ -114,7 +114,10 @@ Status IPsecESPEncap::initialize(Errors&) {
   return {};
 }
 
-void IPsecESPEncap::take_state(Element& old, Errors&) { rss_.take_state(dynamic_cast<IPsecESPEncap&>(old).rss_); }
+void IPsecESPEncap::take_state(Element& old, Errors&) {
+  auto& before = dynamic_cast<IPsecESPEncap&>(old);
+  if (before.rss_.held() > 0) rss_.take_state(before.rss_, database_->adopter(*before.database_), kGone);
+}
 
 void IPsecESPEncap::push(int, Batch& batch) { rss_.spread(batch, SoftwareRss::Begin::kHashed); }
 

@@ -21,7 +21,8 @@ namespace headrace {
 /// packets. With UDP encapsulation (RFC 3948) a UDP header without checksum precedes ESP.
 ///
 /// An association has one worker, which gets its packets from the others through rings: so its numbers leave in order.
-/// More workers therefore need more associations. While a ring is full, the tasks that feed this element rest.
+/// More workers therefore need more associations. While a ring is full, the tasks that feed this element rest. In a hot swap
+/// the packets in the rings stay with their associations.
 ///
 /// Dropped and counted, by association: packets without a sequence number left, without an IV, after the end of the
 /// lifetime. By the element: packets that do not fit into a buffer, whose association has gone, or that come, while a

@@ -32,7 +32,10 @@ Status IPsecESPLookup::initialize(Errors&) {
   return {};
 }
 
-void IPsecESPLookup::take_state(Element& old, Errors&) { rss_.take_state(dynamic_cast<IPsecESPLookup&>(old).rss_); }
+void IPsecESPLookup::take_state(Element& old, Errors&) {
+  auto& before = dynamic_cast<IPsecESPLookup&>(old);
+  if (before.rss_.held() > 0) rss_.take_state(before.rss_, database_->adopter(*before.database_), kGone);
+}
 
 Next IPsecESPLookup::classify(Packet& p, const AssociationView& associations) {
   const auto dropped = [&](int reason) {

@@ -78,6 +78,9 @@ class SoftwareRss {
   /// Takes over the contents of `old`'s rings; no worker of either side may run. Packets of a flow stay in order if
   /// this side has received nothing yet.
   void take_state(SoftwareRss& old);
+  /// The same when packets may belong to other workers now: `adopt` gives each its new hash. Those for which it returns
+  /// false are dropped under `reason`.
+  void take_state(SoftwareRss& old, const std::function<bool(Packet&)>& adopt, int reason);
   /// Returns the contents of the rings to the pool; returns how many packets there were.
   uint64_t clear();
 

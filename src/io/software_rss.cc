@@ -249,6 +249,36 @@ void SoftwareRss::take_state(SoftwareRss& old) {
   for (const auto& task : tasks_) task->reschedule();
 }
 
+void SoftwareRss::take_state(SoftwareRss& old, const std::function<bool(Packet&)>& adopt, int reason) {
+  if (!active() || rings_.size() != old.rings_.size()) return;
+  const auto take = [&](Row& row, Packet* p) {
+    if (adopt(*p))
+      row.hold(rss_worker(p->rx_hash(), workers_), p);
+    else
+      owner_.drop(p, reason);
+  };
+  for (int from = 0; from < workers_; ++from) {
+    Row* const before = old.rings_[from].get();
+    if (!before) continue;
+    Row& row = *rings_[from];
+    for (int to = 0; to < workers_; ++to) {
+      // In the order in which they would have been delivered.
+      for (Packet* p : before->parts[to]) take(row, p);
+      before->parts[to].clear();
+      Packet* packets[kDeliveryBurst];
+      while (const uint32_t got = before->rings[to] ? before->rings[to]->dequeue(packets, kDeliveryBurst) : 0)
+        std::for_each_n(packets, got, [&](Packet* p) { take(row, p); });
+      for (Packet *p = std::exchange(before->held[to], {}).first, *next; p; p = next) {
+        next = p->next();
+        take(row, p);
+      }
+    }
+    before->holds = 0;
+    update_gate(row, from);
+    tasks_[from]->reschedule();
+  }
+}
+
 uint64_t SoftwareRss::clear() {
   uint64_t n = 0;
   Packet* packets[kDeliveryBurst];

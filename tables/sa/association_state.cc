@@ -4,8 +4,9 @@
 
 namespace headrace {
 
-AssociationState::AssociationState(const AssociationConfig& config, std::shared_ptr<NonceCounter> nonces)
-    : limit_(config.last_sequence()), last_sent_(config.first_sequence - 1), nonces_(std::move(nonces)) {
+AssociationState::AssociationState(const AssociationConfig& config, std::shared_ptr<NonceCounter> nonces,
+                                   uint32_t order)
+    : limit_(config.last_sequence()), order_(order), last_sent_(config.first_sequence - 1), nonces_(std::move(nonces)) {
   if (config.direction == IPsecDirection::kIn)
     window_ = std::make_unique<ReplayWindow>(config.replay_window, config.extended_sequence, config.first_sequence - 1);
 }
@@ -24,7 +25,7 @@ std::shared_ptr<AssociationState> AssociationStates::get(const AssociationConfig
     return found->second;
   }
   if (states_.size() >= most_) std::erase_if(states_, [](const auto& entry) { return entry.second.use_count() == 1; });
-  auto state = std::make_shared<AssociationState>(config, nonces_.counter(config.cipher_fingerprint()));
+  auto state = std::make_shared<AssociationState>(config, nonces_.counter(config.cipher_fingerprint()), made_++);
   states_.emplace(identity, state);
   return state;
 }

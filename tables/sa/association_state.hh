@@ -24,7 +24,11 @@ namespace headrace {
 /// line with that of another owner.
 class alignas(128) AssociationState {
  public:
-  AssociationState(const AssociationConfig& config, std::shared_ptr<NonceCounter> nonces);
+  /// \param order how many states the process made before
+  AssociationState(const AssociationConfig& config, std::shared_ptr<NonceCounter> nonces, uint32_t order = 0);
+
+  /// Its place in the order in which the process made states: the same for as long as there is an association of it.
+  uint32_t order() const { return order_; }
 
   /// The number of the next packet to send, or nothing: after the last number the association has come to its end (RFC
   /// 4303, section 3.3.3). For the owner.
@@ -59,6 +63,7 @@ class alignas(128) AssociationState {
 
  private:
   const uint64_t limit_;
+  const uint32_t order_;
   SingleWriter<uint64_t> last_sent_;
   SingleWriter<uint64_t> packets_, bytes_;
   NonceStream nonces_;
@@ -101,6 +106,7 @@ class AssociationStates {
   const size_t most_;
   mutable std::mutex mutex_;
   std::map<Identity, std::shared_ptr<AssociationState>> states_;
+  uint32_t made_ = 0;
 };
 
 }  // namespace headrace
