@@ -18,8 +18,9 @@ namespace headrace {
 
 namespace {
 
-/// Devices have two generations of tables: so much later the second one gets a change, too.
-constexpr int64_t kSecondGenerationMs = 20;
+/// Jobs that are under way when keys go may still read them on a device: they are erased there when these jobs have ended.
+/// The router looks for this so much later, and then, while jobs hang, less and less often.
+constexpr Timestamp kFirstLook = Timestamp::from_ms(20), kLastLook = Timestamp::from_ms(1000);
 
 /// A hash for the packets of the association that was the process's `order`th, so that associations have workers in
 /// turn, and the same ones in each configuration.
@@ -55,7 +56,7 @@ std::string address_text(const Ip6Address& address, bool v6) {
 IPsecDatabase::Keys::Keys(uint32_t capacity)
     : keys(capacity),
       tags(capacity),
-      keys_changed(capacity * sizeof(ESPKeys)),
+      keys_changed(capacity * sizeof(ESPKeys), true),
       tags_changed(capacity * sizeof(uint32_t)) {
   std::fill_n(tags.data(), capacity, kNoTag);
   keys_changed.mark(0, capacity * sizeof(ESPKeys));
@@ -73,11 +74,6 @@ void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, uint32_t tag
   __atomic_store_n(&tags[index], tag, __ATOMIC_RELEASE);
   keys_changed.mark(index * sizeof(ESPKeys), (index + 1) * sizeof(ESPKeys));
   tags_changed.mark(index * sizeof(uint32_t), (index + 1) * sizeof(uint32_t));
-}
-
-void IPsecDatabase::Keys::renew() {
-  const std::lock_guard hold(lock);
-  keys_changed.mark(0, 1);
 }
 
 IPsecDatabase::Extra::~Extra() {
@@ -209,12 +205,18 @@ uint32_t IPsecDatabase::add_association(const AssociationConfig& config, std::st
 void IPsecDatabase::erase_removed() {
   // Keys go when no worker can use them any more: before the devices get what has changed.
   rcu::synchronize();
-  again_.schedule_after(Timestamp::from_ms(kSecondGenerationMs));
+  again_.schedule_after(kFirstLook);
 }
 
 void IPsecDatabase::run_timer(Timer&) {
   Errors errors;
   if (const Handler* handler = handlers().find("settle")) (void)router().call_write(*handler, "", errors);
+  if (router().stale_secrets()) {
+    look_after_ = std::clamp(look_after_ + look_after_, kFirstLook, kLastLook);
+    again_.schedule_after(look_after_);
+  } else {
+    look_after_ = {};
+  }
 }
 
 Status IPsecDatabase::remove_policy(const std::string& text, Errors& errors) {
@@ -264,13 +266,9 @@ void IPsecDatabase::add_handlers(Handlers& handlers) {
   handlers.write(
       "remove_policy", [this](const std::string& v, Errors& errors) { return remove_policy(v, errors); },
       Handler::kThreadSafe);
-  // Devices get the second copy of what was erased.
+  // Does nothing: devices are brought up to date behind a handler.
   handlers.write(
-      "settle",
-      [this](const std::string&, Errors&) {
-        keys_->renew();
-        return Status();
-      },
+      "settle", [](const std::string&, Errors&) { return Status(); },
       Handler::kThreadSafe | Handler::kPrivate | Handler::kUncommon);
 }
 

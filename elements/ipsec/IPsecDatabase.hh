@@ -61,8 +61,6 @@ class IPsecDatabase : public Element {
     explicit Keys(uint32_t capacity);
     ~Keys();
     void set(uint32_t index, const ESPKeys& keys, uint32_t tag);
-    /// Makes a device take a new generation, although nothing has changed: the one before gets what changed last.
-    void renew();
 
     mutable std::mutex lock;  // against mirrors
     DeviceArray<ESPKeys> keys;
@@ -159,6 +157,7 @@ class IPsecDatabase : public Element {
   std::unique_ptr<AssociationTable> table_;
   mutable PerThread<std::unique_ptr<ESPLibrary>> libraries_;
   Timer again_{this};
+  Timestamp look_after_;
 };
 
 }  // namespace headrace

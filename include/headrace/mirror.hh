@@ -18,8 +18,11 @@ class ChangedPages {
  public:
   static constexpr size_t kPage = 256;
 
-  explicit ChangedPages(size_t bytes)
-      : pages_((bytes + kPage - 1) / kPage),
+  /// \param secret copies of what has changed since are erased as soon as nothing uses them, and before their memory is
+  /// freed
+  explicit ChangedPages(size_t bytes, bool secret = false)
+      : secret_(secret),
+        pages_((bytes + kPage - 1) / kPage),
         when_(new uint64_t[pages_ + 1]()),
         group_when_(new uint64_t[pages_ / kGroup + 1]()),
         id_(++last_id_) {}
@@ -34,6 +37,7 @@ class ChangedPages {
   }
   /// Unique among all objects that ever existed, because memory may be reused.
   uint64_t id() const { return id_; }
+  bool secret() const { return secret_; }
   /// Begins a new moment and returns the one that ended. What was marked until now is not later than that one.
   uint64_t advance() { return now_.fetch_add(1, std::memory_order_relaxed); }
   /// True if something was marked after `moment`.
@@ -68,6 +72,7 @@ class ChangedPages {
   }
 
   static inline std::atomic<uint64_t> last_id_{0};
+  const bool secret_;
   size_t pages_;
   std::unique_ptr<uint64_t[]> when_, group_when_;
   uint64_t id_;

@@ -143,6 +143,9 @@ class Router {
   offload::CpuChains* cpu_chains() const { return cpu_chains_.get(); }
   /// Brings devices up to date after something that shaders see may have changed.
   Status update_devices(Errors& errors);
+  /// True while a device has copies of secrets (see ChangedPages) that have changed since, because jobs that are under
+  /// way may read them. update_devices() erases them once it no longer has.
+  bool stale_secrets() const;
   /// While it lives, thread-safe handlers that this thread writes do not bring devices up to date; its end does, once
   /// for all of them.
   class UpdatesTogether {

@@ -347,6 +347,12 @@ bool Engine::behind() {
   });
 }
 
+bool Engine::stale_secrets() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
+    return device->well() && device->parameters->stale_secrets();
+  });
+}
+
 Status Engine::update(bool standing, Errors& errors) {
   if (standing) standing_.fetch_add(1);
   const std::lock_guard guard(updating_);

@@ -69,6 +69,8 @@ class Engine final : public ChainGate {
   /// True if something that shaders see has changed since the last update, an update is under way, or a worker would
   /// like to use another device.
   bool behind();
+  /// See Router::stale_secrets().
+  bool stale_secrets() const;
   /// Brings all devices up to date after something that shaders see may have changed. When it returns, new jobs see it.
   /// \param standing no worker is running
   Status update(bool standing, Errors& errors);

@@ -43,6 +43,14 @@ uint64_t Parameters::allocate(size_t size) {
 }
 
 void Parameters::release(Copy& copy) {
+  if (copy.address && copy.secret) {
+    static constexpr uint8_t kZeros[64 << 10] = {};
+    Status sent;
+    for (size_t at = 0; at < copy.capacity && sent.ok(); at += sizeof kZeros)
+      sent = memory_.send(copy.address + at, kZeros, std::min(sizeof kZeros, copy.capacity - at));
+    // A device that takes no more has failed: its memory is not given to anybody.
+    if (sent.ok()) (void)memory_.finish();
+  }
   if (copy.address) memory_.release(copy.address);
   bytes_ -= copy.capacity;
   copy = {};
@@ -54,7 +62,7 @@ bool Parameters::reserve(Copy& copy, size_t size) {
   if (copy.capacity > 0) size = std::max(size, copy.capacity + copy.capacity / 2);
   if (copy.address && copy.placed == fills_)
     // Something written in this fill() refers to it.
-    replaced_[filling_].push_back({std::exchange(copy.address, 0), std::exchange(copy.capacity, 0)});
+    replaced_[filling_].push_back(std::exchange(copy, {}));
   release(copy);
   copy.address = allocate(size);
   if (!copy.address) return false;
@@ -64,10 +72,7 @@ bool Parameters::reserve(Copy& copy, size_t size) {
 }
 
 void Parameters::release_replaced(int generation) {
-  for (const auto& [address, size] : replaced_[generation]) {
-    memory_.release(address);
-    bytes_ -= size;
-  }
+  for (Copy& copy : replaced_[generation]) release(copy);
   replaced_[generation].clear();
 }
 
@@ -88,8 +93,12 @@ uint64_t Parameters::place(const void* objects, size_t size, ChangedPages* chang
     return same ? copy->address : any_address;
   }
   Copy& copy = arrays_[key][filling_];
+  const bool secret = changes && changes->secret();
+  if (erasing_ && (!secret || copy.capacity < size)) return copy.address ? copy.address : any_address;
   if (!reserve(copy, size)) return any_address;
-  copy.placed = fills_;
+  copy.secret = secret;
+  secrets_ |= secret;
+  if (!erasing_) copy.placed = fills_;
   Status status;
   if (changes) {
     const uint64_t now = changes->advance();
@@ -140,7 +149,7 @@ void Parameters::write_images(size_t size) {
 
 bool Parameters::behind() {
   const std::unique_lock guard(lock_, std::try_to_lock);
-  return !guard || looks_behind();
+  return !guard || stale_secrets() || looks_behind();
 }
 
 bool Parameters::looks_behind() {
@@ -180,6 +189,27 @@ Status Parameters::fill(int generation, Errors& errors) {
   current_.store(generation, std::memory_order_seq_cst);
   updates_.fetch_add(1, std::memory_order_relaxed);
   forget_old();
+  return erase_secrets(errors);
+}
+
+Status Parameters::erase_secrets(Errors& errors) {
+  if (!secrets_) return {};
+  forget_old();
+  bool stale = false;
+  failed_ = false;
+  for (int generation = 0; generation < kGenerations; ++generation) {
+    if (generation == current_.load(std::memory_order_relaxed) || blocks_[generation].address == 0) continue;
+    if (busy(generation)) {
+      stale = true;
+      continue;
+    }
+    filling_ = generation;
+    erasing_ = true;
+    write_images(blocks_[generation].capacity);
+    erasing_ = false;
+  }
+  if (failed_ || !memory_.finish().ok()) return errors.error("the device does not take tables");
+  stale_secrets_.store(stale, std::memory_order_relaxed);
   return {};
 }
 

@@ -32,8 +32,11 @@ class Parameters final : private Mirror {
 
   enum class Settled : uint8_t { kNow, kWait, kNever, kFailed };
 
-  /// True if something that shaders see has changed since the last update. Says so too while an update is under way.
+  /// True if something that shaders see has changed since the last update, or if there are secrets to erase. Says so too
+  /// while an update is under way.
   bool behind();
+  /// True if a generation that jobs used at the last update may have copies of secrets that have changed since.
+  bool stale_secrets() const { return stale_secrets_.load(std::memory_order_relaxed); }
 
   /// An update under way.
   struct Update {
@@ -52,7 +55,7 @@ class Parameters final : private Mirror {
       const rcu::Epoch now = rcu::now();
       if (!looks_behind()) {
         epochs_[current_.load(std::memory_order_relaxed)].store(now);
-        return Status();
+        return erase_secrets(errors);
       }
       update.begin = now_ns();
     }
@@ -100,6 +103,7 @@ class Parameters final : private Mirror {
     uint64_t moment = 0;           // of the changes that the copy has
     std::vector<uint8_t> content;  // the last copy, if changes are not recorded
     uint64_t placed = 0;           // by which fill() it was last used
+    bool secret = false;
   };
   using Copies = std::array<Copy, kGenerations>;  // of one array
   struct Key {
@@ -116,6 +120,8 @@ class Parameters final : private Mirror {
   uint64_t put(const void* value, size_t size) override;
   bool looks_behind();
   Status fill(int generation, Errors& errors);
+  /// Brings the secrets of generations that no job uses up to date.
+  Status erase_secrets(Errors& errors);
   /// False if the memory does not suffice or the device has failed.
   bool fill_spare();
   /// Writes the parameter block of generation `filling_`, at least `size` bytes, to `block_`.
@@ -140,16 +146,19 @@ class Parameters final : private Mirror {
   std::mutex lock_;
   std::map<Key, Copies> arrays_;
   std::array<Copy, kGenerations> blocks_;
-  // Memory that was replaced by a larger block, but that jobs of a generation may still read: address and size.
-  std::array<std::vector<std::pair<uint64_t, size_t>>, kGenerations> replaced_;
+  // Memory that was replaced by a larger block, but that jobs of a generation may still read.
+  std::array<std::vector<Copy>, kGenerations> replaced_;
   std::atomic<int> current_{0};
   std::vector<Users> users_;
   std::array<std::atomic<rcu::Epoch>, kGenerations> epochs_{};
   std::atomic<uint64_t> updates_{0};
+  std::atomic<bool> stale_secrets_{false};
+  bool secrets_ = false;  // there are some
 
   // Used while images are written.
   int filling_ = 0;
   bool comparing_ = false;  // look for changes only
+  bool erasing_ = false;    // send changes of secrets only
   bool changed_ = false;    // and there are some
   uint64_t fills_ = 0;
   std::vector<uint8_t> block_;

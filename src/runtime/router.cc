@@ -479,6 +479,8 @@ Status Router::update_devices(Errors& errors) {
   return status;
 }
 
+bool Router::stale_secrets() const { return engine_ && engine_->stale_secrets(); }
+
 int Router::worker_count() const { return runtime_.threads(); }
 
 int Router::threads() const { return runtime_.threads(); }

@@ -172,28 +172,111 @@ TEST_P(OffloadIPsec, NumbersLeaveInOrderFromManyPlaces) {
   run(o, offload::kJobs, on_cpu() ? 0 : 1000);
 }
 
-/// Of an association that is removed, no copy of a device's tables keeps the keys for more than 20 ms.
-TEST_P(OffloadIPsec, KeysLeaveTheDeviceWithTheirAssociation) {
-  if (!has_controls()) GTEST_SKIP() << "needs a device with memory of its own";
-  std::string key;  // of the cipher, as it begins the round keys
-  for (int i = 0; i < 16; ++i) key += static_cast<char>(0xa0 + (i * 7 + 77 * 11) % 96);
-  const TemporaryFile config(tunnel_line("out", 51999, "aead_algo aes-128-gcm aead_key " + key_text(20, 77)));
-  const auto r =
-      make(fmt::format("db :: IPsecDatabase(CONFIG {}); Idle -> first :: Strip(0) -> IPsecAES(db, true)"
-                       " -> Discard; script :: DriverManager(wait 100ms, stop);",
-                       config.path()));
-  ASSERT_TRUE(r->ok());
-  const auto copies = [&] {
+/// A router with one association whose key is looked for in the memory of a device.
+class OffloadIPsecKeys : public OffloadTest {
+ protected:
+  void SetUp() override {
+    OffloadTest::SetUp();
+    if (IsSkipped()) return;
+    if (!has_controls()) GTEST_SKIP() << "needs a device with memory of its own";
+    devices(1)[0].keep_freed = true;
+    // The cipher's key begins the round keys.
+    for (int i = 0; i < 16; ++i) key_ += static_cast<char>(0xa0 + (i * 7 + 77 * 11) % 96);
+    config_.emplace(tunnel_line("out", 51999, "aead_algo aes-128-gcm aead_key " + key_text(20, 77)) +
+                    protect_all("out", 51999));
+    OffloadOptions o = options(Mode::kDevice);
+    o.deadline_ms = 1;
+    o.job = 1;
+    r_ = make(fmt::format("db :: IPsecDatabase(CONFIG {}); Idle -> first :: Strip(0) -> policy :: IPsecPolicy(db, out)"
+                          " -> IPsecESPEncap(db) -> IPsecAES(db, true) -> Discard;"
+                          " wait :: Script(TYPE PASSIVE, wait 100ms, stop);",
+                          config_->path()),
+              o);
+    ASSERT_TRUE(r_->ok());
+  }
+
+  void TearDown() override {
+    r_.reset();
+    OffloadTest::TearDown();
+  }
+
+  int found_in(const std::string& memory) const {
+    int n = 0;
+    for (size_t at = memory.find(key_); at != std::string::npos; at = memory.find(key_, at + 1)) ++n;
+    return n;
+  }
+  int copies() const {
     const std::string memory = (*devices_)[0].memory();
     EXPECT_FALSE(memory.empty());
-    int n = 0;
-    for (size_t at = memory.find(key); at != std::string::npos; at = memory.find(key, at + 1)) ++n;
-    return n;
-  };
-  EXPECT_GT(copies(), 0);
-  ASSERT_TRUE(r->write("db.remove", "out 51999")) << r->errors();
-  r->run();
+    return found_in(memory);
+  }
+  /// Sends a packet, which uses the current generation of the device's tables.
+  void send() {
+    const std::string bytes = clear_packet();
+    Packet* p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    p->set_network_header(0, 20);
+    inject(*r_, "policy", {p});
+  }
+  void add(uint32_t spi) {
+    ASSERT_TRUE(r_->write("db.add", tunnel_line("out", spi, "aead_algo aes-128-gcm aead_key " + key_text(20, 78))))
+        << r_->errors();
+  }
+
+  void wait() {
+    ASSERT_TRUE(r_->write("wait.run")) << r_->errors();
+    r_->run();
+  }
+
+  std::string key_;
+  std::optional<TemporaryFile> config_;
+  std::unique_ptr<TestRouter> r_;
+};
+HEADRACE_OFFLOAD_CARRIERS(OffloadIPsecKeys);
+
+/// Of an association that is removed, no copy of a device's tables keeps the keys for more than 20 ms.
+TEST_P(OffloadIPsecKeys, LeaveTheDeviceWithTheirAssociation) {
+  add(51998);  // for another generation
+  EXPECT_GT(copies(), 1);
+  ASSERT_TRUE(r_->write("db.remove", "out 51999")) << r_->errors();
+  wait();
   EXPECT_EQ(copies(), 0);
+}
+
+TEST_P(OffloadIPsecKeys, LeaveTheThirdGenerationBeforeItsMemoryIsFreed) {
+  DeviceControls& device = (*devices_)[0];
+  device.hold = true;
+  send();
+  add(51997);
+  send();
+  const int before = device.allocations;
+  add(51996);  // two generations are in use
+  EXPECT_GT(device.allocations, before);
+  EXPECT_EQ(copies(), 3);
+  device.hold = false;
+  r_->router().drain();
+  ASSERT_TRUE(r_->write("db.remove", "out 51999")) << r_->errors();
+  wait();
+  EXPECT_EQ(copies(), 0);
+  EXPECT_FALSE(device.freed.empty());
+  EXPECT_EQ(found_in(device.freed), 0);
+}
+
+TEST_P(OffloadIPsecKeys, LeaveAGenerationThatALateJobUsedWhenTheJobHasEnded) {
+  DeviceControls& device = (*devices_)[0];
+  device.lose = device.submitted.load();
+  send();
+  ASSERT_TRUE(r_->write("db.remove", "out 51999")) << r_->errors();
+  wait();
+  EXPECT_EQ(copies(), 1) << "the device may still read it";
+  device.found = true;
+  wait();
+  EXPECT_EQ(copies(), 0);
+}
+
+TEST_P(OffloadIPsecKeys, LeaveTheDeviceWithTheRouter) {
+  r_.reset();
+  EXPECT_FALSE((*devices_)[0].freed.empty());
+  EXPECT_EQ(found_in((*devices_)[0].freed), 0);
 }
 
 TEST_P(OffloadIPsec, ADeviceIsLate) {

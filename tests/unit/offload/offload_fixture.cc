@@ -128,6 +128,7 @@ class ControlledMemory final : public offload::DeviceMemory {
   void release(uint64_t address) override {
     {
       const std::lock_guard hold(lock_);
+      if (controls_.keep_freed) controls_.freed += read_(address, allocated_[address]);
       allocated_.erase(address);
     }
     memory_.release(address);

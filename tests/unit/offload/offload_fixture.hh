@@ -42,6 +42,8 @@ struct DeviceControls {
   std::atomic<int> allocations{0};      ///< of memory for tables
   std::atomic<size_t> sent_bytes{0};    ///< of tables
   std::function<std::string()> memory;  ///< reads all that the device has of tables
+  std::atomic<bool> keep_freed{false};  ///< `freed` gets what the memory of tables held when it was freed
+  std::string freed;                    ///< read it while no worker runs
 };
 
 /// Puts devices that obey DeviceControls in the place of the machine's, as long as it lives.
