@@ -65,7 +65,7 @@ IPsecDatabase::Keys::Keys(uint32_t capacity)
 
 IPsecDatabase::Keys::~Keys() {
   for (size_t i = 0; i < keys.size(); ++i)
-    if (tags[i] != kNoTag) wipe(keys[i]);
+    if (keys[i].exists()) wipe(keys[i]);
 }
 
 void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, uint32_t tag) {
@@ -75,6 +75,14 @@ void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, uint32_t tag
   keys_changed.mark(index * sizeof(ESPKeys), (index + 1) * sizeof(ESPKeys));
   tags_changed.mark(index * sizeof(uint32_t), (index + 1) * sizeof(uint32_t));
 }
+
+void IPsecDatabase::Keys::withdraw(uint32_t index) {
+  const std::lock_guard hold(lock);
+  __atomic_store_n(&tags[index], kNoTag, __ATOMIC_RELEASE);
+  tags_changed.mark(index * sizeof(uint32_t), (index + 1) * sizeof(uint32_t));
+}
+
+void IPsecDatabase::Extra::withdraw() { keys->withdraw(index); }
 
 IPsecDatabase::Extra::~Extra() {
   wipe(host);
@@ -204,7 +212,7 @@ uint32_t IPsecDatabase::add_association(const AssociationConfig& config, std::st
 
 void IPsecDatabase::erase_removed() {
   // Keys go when no worker can use them any more: before the devices get what has changed.
-  rcu::synchronize();
+  for (int passed = 0; passed < 2; ++passed) rcu::synchronize();
   again_.schedule_after(kFirstLook);
 }
 

@@ -61,6 +61,8 @@ class IPsecDatabase : public Element {
     explicit Keys(uint32_t capacity);
     ~Keys();
     void set(uint32_t index, const ESPKeys& keys, uint32_t tag);
+    /// Nobody finds the keys by a tag any more.
+    void withdraw(uint32_t index);
 
     mutable std::mutex lock;  // against mirrors
     DeviceArray<ESPKeys> keys;
@@ -78,6 +80,7 @@ class IPsecDatabase : public Element {
   /// Beside an association.
   struct Extra : AssociationExtra {
     ~Extra() override;
+    void withdraw() override;
 
     uint32_t hash = 0;  ///< for packets: it chooses their worker and their processor
     uint32_t index = 0;

@@ -75,17 +75,33 @@ struct AssociationTable::Core {
     rcu::retire([old_one = std::shared_ptr<AssociationGeneration>(std::move(next))] {});
   }
 
+  /// Ends an association that no reader can find by what packets say. With the table locked.
+  static void bury(const std::shared_ptr<Core>& core, uint32_t index) {
+    when_readers_have_passed(core, [index](const std::shared_ptr<Core>& c) {
+      // Packets that waited somewhere may still name it.
+      std::shared_ptr<Association> entry(c->generation->entries[index].exchange(nullptr, std::memory_order_acq_rel));
+      if (entry->extra) entry->extra->withdraw();
+      when_readers_have_passed(c, [index, last = std::move(entry)](const std::shared_ptr<Core>& now) mutable {
+        last.reset();
+        now->free.push_back(index);
+      });
+    });
+  }
+  /// Calls then(core) with the table locked: at once if there are no readers.
+  template <typename Then>
+  static void when_readers_have_passed(const std::shared_ptr<Core>& core, Then&& then) {
+    if (rcu::elapsed(rcu::start_grace())) return then(core);
+    rcu::retire([core, then = std::forward<Then>(then)]() mutable {
+      const std::lock_guard lock(core->mutex);
+      then(core);
+    });
+  }
+
   uint32_t take_index() {
     if (free.empty()) return made++;
     const uint32_t index = free.front();
     free.pop_front();
     return index;
-  }
-
-  /// Ends an association that no reader can see any more.
-  void bury(uint32_t index) {
-    delete generation->entries[index].exchange(nullptr, std::memory_order_acq_rel);
-    free.push_back(index);
   }
 
   /// The place of the first association with this direction and key that `is` accepts, or nothing.
@@ -158,14 +174,7 @@ bool AssociationTable::remove(uint32_t index) {
   if (place == nullptr) return false;
   place->store(AssociationGeneration::kRemoved, std::memory_order_release);
   --core_->count;
-  if (rcu::elapsed(rcu::start_grace())) {
-    core_->bury(index);
-  } else {
-    rcu::retire([core = core_, index] {
-      const std::lock_guard later(core->mutex);
-      core->bury(index);
-    });
-  }
+  Core::bury(core_, index);
   return true;
 }
 

@@ -42,6 +42,9 @@ const char* to_string(AssociationEvent event);
 class AssociationExtra {
  public:
   virtual ~AssociationExtra() = default;
+  /// From here on what packets say must not lead to the association any more. Readers that have found it use it until their
+  /// next quiescent state; then it goes.
+  virtual void withdraw() {}
 };
 
 /// An entry of the database. Readers count, and use the state as its owner; they change nothing else. What each packet
@@ -143,9 +146,9 @@ class AssociationView {
 /// Associations by number, and by what packets and policies say of them.
 ///
 /// Any thread may add and remove associations while others look up in views; a lookup that overlaps a change gives the
-/// old or the new answer. The index of an association that was removed, and what it points to, stay until every
-/// rcu::Reader that is online has passed a quiescent state; free indexes are reused in the order in which they became
-/// free.
+/// old or the new answer. An association that was removed can be had by its index, by packets that are under way, until
+/// every rcu::Reader that is online has passed a quiescent state. It goes, and its index becomes free, when they have done
+/// so once more. Free indexes are reused in the order in which they became free.
 class AssociationTable {
  public:
   static constexpr uint32_t kNone = 0xffffffff;

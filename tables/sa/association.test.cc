@@ -277,16 +277,21 @@ TEST_F(Associations, KeysShareIVsWhateverTheCipherIs) {
 
 /// Counts itself.
 struct CountedExtra : AssociationExtra {
-  explicit CountedExtra(std::atomic<int>& count) : count_(count) { ++count_; }
+  CountedExtra(std::atomic<int>& count, std::atomic<int>& withdrawn) : count_(count), withdrawn_(withdrawn) {
+    ++count_;
+  }
   ~CountedExtra() override { --count_; }
+  void withdraw() override { ++withdrawn_; }
   std::atomic<int>& count_;
+  std::atomic<int>& withdrawn_;
 };
 
 TEST_F(Associations, ExtraGoesWhenNoReaderIsLeft) {
-  std::atomic<int> extras = 0;
+  std::atomic<int> extras = 0, withdrawn = 0;
   std::string reason;
   {
-    AssociationTable table([&](const Association&) { return std::make_unique<CountedExtra>(extras); }, states_);
+    AssociationTable table([&](const Association&) { return std::make_unique<CountedExtra>(extras, withdrawn); },
+                           states_);
     const uint32_t first = table.add(tunnel(kOutbound, 1000), reason);
     EXPECT_EQ(extras, 1);
     {
@@ -306,12 +311,20 @@ TEST_F(Associations, ExtraGoesWhenNoReaderIsLeft) {
       EXPECT_NE(table.view().at(second)->serial, entry->serial);
       EXPECT_FALSE(table.remove(first));
       EXPECT_EQ(extras, 2);
+      EXPECT_EQ(withdrawn, 0);
       reader.quiescent();
       rcu::reclaim();
-      EXPECT_EQ(extras, 1);
+      // A packet that waited somewhere may have been taken up before this, but none is from now on.
       EXPECT_EQ(table.view().at(first), nullptr);
-      EXPECT_EQ(table.add(tunnel(kOutbound, 1001), reason), first);
+      EXPECT_EQ(withdrawn, 1);
       EXPECT_EQ(extras, 2);
+      EXPECT_NE(table.add(tunnel(kOutbound, 1001), reason), first);
+      EXPECT_EQ(extras, 3);
+      reader.quiescent();
+      rcu::reclaim();
+      EXPECT_EQ(extras, 2);
+      EXPECT_EQ(table.add(tunnel(kOutbound, 1002), reason), first);
+      EXPECT_EQ(extras, 3);
     }
   }
   EXPECT_EQ(extras, 0);
