@@ -19,7 +19,8 @@ namespace headrace {
 /// ADDR/MASK: the host's address at the device; 0.0.0.0/0 for none.
 /// GATEWAY: the host's default route goes by this address. Default none.
 /// HEADROOM: free bytes before the data. Default 128.
-/// MTU: maximum packet length in either direction. Default 1500.
+/// MTU: maximum length of packets that the host sends by the device. It takes longer ones, up to 65,535 bytes, such as an
+/// IPReassembler makes. Default 1500.
 /// BURST: maximum number of packets read in a row. Default 32.
 /// DEVNAME: the device's name. Default: chosen by the system, such as tun0.
 /// TAP true: a KernelTap, with its keyword ETHER. Default false.

@@ -12,7 +12,7 @@
 namespace headrace {
 
 namespace {
-constexpr uint32_t kEtherHeader = 14, kTag = 4;
+constexpr uint32_t kEtherHeader = 14, kTag = 4, kLongestIp = 65535;
 }  // namespace
 
 Status HostPort::check_common(Args& args) {
@@ -101,7 +101,8 @@ void HostPort::selected(int, int) { task_.reschedule(); }
 void HostPort::take_state(Element& old, Errors&) { rss_.take_state(static_cast<HostPort&>(old).rss_); }
 
 PortTotals HostPort::give_to_host(Batch& batch, Element& user, int reason) {
-  const uint32_t longest = static_cast<uint32_t>(options_.mtu) + (options_.tap ? kEtherHeader + kTag : 0);
+  // By a tun device Linux takes IP packets of any length, such as an IPReassembler makes.
+  const uint32_t longest = options_.tap ? static_cast<uint32_t>(options_.mtu) + kEtherHeader + kTag : kLongestIp;
   PortTotals given;
   for (Packet* p : batch) {
     if (p->length() > longest) {

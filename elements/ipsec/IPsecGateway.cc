@@ -298,7 +298,8 @@ class GatewayText {
     declare("from_host", "Classifier(0/40%f0, 0/60%f0)");
     connect("input[{}] -> from_host", config_.ports.size());
     declare("ike4", "IPClassifier(src udp port 500 or src udp port 4500, -)");
-    connect("from_host[0] -> MarkIPHeader -> ike4");
+    // The ports are in the first fragment only.
+    connect("from_host[0] -> MarkIPHeader -> IPReassembler -> ike4");
     connect("ike4[0] -> link_out4");
     connect("ike4[1] -> out4");
     declare("ike6", "Classifier(6/11 40/01f4, 6/11 40/1194, -)");

@@ -157,7 +157,8 @@ def test_real_traffic(pair, way):
 
 
 def test_ike_reaches_the_host_and_leaves_it(pair):
-    """The policies of the files let nothing between the gateways pass, but IKE is not theirs."""
+    """The policies of the files let nothing between the gateways pass, but IKE is not theirs. Its messages with certificates
+    are longer than a link's packets."""
     gateways = [pair.start(0), pair.start(1)]
     sockets = []
     for i, gateway in enumerate(pair.gateways):
@@ -169,15 +170,16 @@ def test_ike_reaches_the_host_and_leaves_it(pair):
     for number, port in enumerate((500, 4500, 7000)):
         here, there = sockets[number], sockets[number + 3]
         # On port 4500 IKE begins with four bytes of zeros, which no SPI is (RFC 3948, 2.2).
-        here.sendto(bytes(4) + b"question", ("172.16.2.5", port))
-        if port == 7000:
-            with pytest.raises(TimeoutError):
-                there.recv(100)
-            continue
-        data, address = there.recvfrom(100)
-        assert (data, address) == (bytes(4) + b"question", ("172.16.1.5", port))
-        there.sendto(bytes(4) + b"answer", address)
-        assert here.recv(100) == bytes(4) + b"answer"
+        for length in 100, 2000, 5000:
+            question, answer = (bytes(4) + bytes([word]) * length for word in (1, 2))
+            here.sendto(question, ("172.16.2.5", port))
+            if port == 7000:
+                with pytest.raises(TimeoutError):
+                    there.recv(10000)
+                break
+            assert there.recvfrom(10000) == (question, ("172.16.1.5", port))
+            there.sendto(answer, ("172.16.1.5", port))
+            assert here.recv(10000) == answer
     for s in sockets:
         s.close()
     for gateway in gateways:
