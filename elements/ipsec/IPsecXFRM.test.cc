@@ -1,6 +1,7 @@
 #include "elements/ipsec/IPsecXFRM.hh"
 
 #include "elements/ipsec/xfrm_follower.hh"
+#include "headrace/rcu.hh"
 #include "support/element_test.hh"
 #include "support/ipsec_test.hh"
 #include "support/xfrm_messages.hh"
@@ -44,8 +45,9 @@ class XfrmFollowing : public ::testing::Test {
   }
 
   TestRouter router_{"db :: IPsecDatabase(CAPACITY 8);"};
+  IPsecDatabase& database_ = dynamic_cast<IPsecDatabase&>(*router_.router().find("db"));
   std::string said_;
-  XfrmFollower follower_{dynamic_cast<IPsecDatabase&>(*router_.router().find("db")),
+  XfrmFollower follower_{database_,
                          {Ip6Address::v4_mapped(IpAddress::from_bytes("\300\0\2\1")),
                           Ip6Address::from_bytes("\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1")},
                          [this](const std::string& line) { said_ += line + "\n"; }};
@@ -217,6 +219,245 @@ TEST_F(XfrmFollowing, CapacityIsABound) {
   const std::string all = associations();
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 8);
   EXPECT_NE(said_.find("more associations than CAPACITY 8"), std::string::npos) << said_;
+}
+
+TEST_F(XfrmFollowing, NumbersGoOnBehindThoseOfTheKernel) {
+  // Each has keys of its own: numbers are kept for the whole process.
+  const auto numbers = [&](uint32_t spi) -> std::pair<uint64_t, uint64_t> {
+    std::pair<uint64_t, uint64_t> found{};
+    database_.for_each([&](const Association& a) {
+      if (a.config.spi != spi) return;
+      found = {a.config.first_sequence, a.config.direction == IPsecDirection::kIn ? a.state->window().last() : 0};
+    });
+    return found;
+  };
+  const auto take_at = [&](const std::string& hex, uint64_t sequence) {
+    io::XfrmMessage message = read(hex);
+    message.state.sequence = sequence;
+    follower_.take(message);
+    follower_.settle();
+  };
+  constexpr uint64_t kSkipped = uint64_t{1} << 25;
+  take_at(changed(changed(kAddOut, "c1000001", "c1000051"), "00010203", "51010203"), 0);
+  EXPECT_EQ(numbers(0xc1000051).first, 1u);
+  take_at(changed(changed(kAddOut, "c1000001", "c1000052"), "00010203", "52010203"), 1000);
+  EXPECT_EQ(numbers(0xc1000052).first, 1001 + kSkipped);
+  // Where fewer are left than may have been used, only the last is.
+  uint32_t spi = 0xc1000060;
+  for (const bool extended : {false, true})
+    for (const uint64_t back : {kSkipped, kSkipped - 1, uint64_t{15}, uint64_t{0}}) {
+      io::XfrmMessage message =
+          read(changed(changed(kAddOut, "c1000001", fmt::format("{:08x}", ++spi)), "00010203", "53010203"));
+      message.state.config.extended_sequence = extended;
+      const uint64_t last = message.state.config.last_sequence();
+      message.state.sequence = last - back;
+      follower_.take(message);
+      follower_.settle();
+      EXPECT_EQ(numbers(spi).first, last) << extended << " " << back;
+      take(kFlushStates);
+    }
+  // What comes in has no number twice: the window goes on where the kernel's was.
+  take_at(changed(changed(kAddIn, "c2000001", "c2000051"), "00010203", "54010203"), uint64_t{5} << 32 | 77);
+  EXPECT_EQ(numbers(0xc2000051), std::make_pair((uint64_t{5} << 32) + 78, (uint64_t{5} << 32) + 77));
+}
+
+TEST_F(XfrmFollowing, AStateThatChangesIsReplaced) {
+  const auto serial = [&] {
+    uint64_t found = 0;
+    database_.for_each([&](const Association& a) { found = a.serial; });
+    return found;
+  };
+  take(kAddOut);
+  const uint64_t first = serial();
+  take(kAddOut);
+  EXPECT_EQ(serial(), first);
+  take(changed(kAddOut, "00010203", "ff010203"));  // the key
+  const uint64_t second = serial();
+  EXPECT_GT(second, first);
+  take(changed(changed(kAddOut, "00010203", "ff010203"), "000700000002", "000900000002"));  // the reqid
+  EXPECT_GT(serial(), second);
+  EXPECT_NE(associations().find(" reqid 9 "), std::string::npos) << associations();
+  // The kernel's reqid of before is free again.
+  take(changed(kAddOut, "c1000001", "c1000041"));
+  EXPECT_NE(associations().find(" reqid 7 "), std::string::npos) << associations();
+}
+
+TEST_F(XfrmFollowing, AnAssociationInThePlaceOfARemovedOneStays) {
+  take(kAddOut);
+  take(changed(kAddIn, "c2000001", "c2000042"));
+  ASSERT_TRUE(router_.write("db.remove", "in 3254779970 192.0.2.1")) << router_.errors();
+  ASSERT_TRUE(router_.write("db.add", tunnel_line("in", 4242, ctr_sha1(90)))) << router_.errors();
+  take(changed(kDeleteIn, "c2000001", "c2000042"));
+  EXPECT_NE(associations().find("sa in 4242 "), std::string::npos) << associations();
+}
+
+/// A daemon names the successor in a policy, then deletes the state.
+TEST_F(XfrmFollowing, APolicyNamesItsSuccessorBeforeTheStateGoes) {
+  take(kAddIn);
+  take(kPolicyOutSpi);
+  io::XfrmMessage policy = read(changed(kPolicyOutSpi, "c1000001", "c10000cc")), gone = read(kDeleteIn);
+  follower_.take(policy);
+  follower_.take(gone);
+  EXPECT_NE(policies().find("spi 3238002892 "), std::string::npos) << policies();
+}
+
+/// Within a series, what comes and goes was never there, and what is replaced is there throughout.
+TEST_F(XfrmFollowing, PoliciesChangeInOneStep) {
+  take(kPolicyOut);
+  const std::string before = policies();
+  io::XfrmMessage block = read(kPolicyBlock), gone = read(kDeleteBlock), again = read(kPolicyOut);
+  follower_.take(block);
+  follower_.take(gone);
+  follower_.take(again);
+  EXPECT_EQ(policies(), before);
+  follower_.settle();
+  EXPECT_EQ(policies(), before);
+}
+
+TEST_F(XfrmFollowing, ADumpThatConfirmsChangesNothing) {
+  take(kAddOut);
+  take(kPolicyOut);
+  const std::string states = associations(), rules = policies();
+  follower_.begin_dump();
+  for (const char* hex : {kAddOut, kPolicyOut}) {
+    io::XfrmMessage message = read(hex);
+    follower_.take(message);
+  }
+  follower_.end_dump();
+  EXPECT_EQ(associations(), states);
+  EXPECT_EQ(policies(), rules);
+}
+
+TEST_F(XfrmFollowing, WhatIsRefusedIsCountedOnce) {
+  const std::string other =
+      changed(kAddOut, name_field("rfc4106(gcm(aes))"), name_field("rfc7539esp(chacha20,poly1305)"));
+  const std::string policy = changed(kPolicyOut,
+                                     "c0000202" + std::string(24, '0') +
+                                         "00000000"
+                                         "32",
+                                     "c0000202" + std::string(24, '0') +
+                                         "00000000"
+                                         "33");
+  for (int i = 0; i < 3; ++i) take(other), take(policy);
+  EXPECT_NE(follower_.counts().find("\n1 states refused\n1 policies refused\n"), std::string::npos)
+      << follower_.counts();
+}
+
+TEST_F(XfrmFollowing, AStateThatIsRefusedLeavesItsReqid) {
+  for (int i = 0; i < 8; ++i)
+    take(changed(changed(kAddOut, "c1000001", fmt::format("c10000{:02x}", 0xd0 + i)), "000700000002", "000500000002"));
+  take(changed(kAddOut, "c1000001", "c10000e0"));
+  EXPECT_NE(said_.find("CAPACITY 8"), std::string::npos) << said_;
+  take(kFlushStates);
+  // From another end, so with a binding of its own.
+  take(changed(changed(kAddOut, "c1000001", "c10000e1"), "c0000202", "c0000203"));
+  EXPECT_NE(associations().find(" reqid 7 "), std::string::npos) << associations();
+}
+
+/// Two ways with one reqid of the kernel are two here: a policy must not send by the other's association.
+TEST_F(XfrmFollowing, ReqidsTellBindingsApart) {
+  const std::string other = changed(changed(kAddOut, "c1000001", "c1000031"), "c0000202", "c0000203");
+  take(kAddOut);
+  take(other);
+  EXPECT_NE(associations().find(" reqid 2147483648 "), std::string::npos) << associations();
+  // A binding lives as long as a policy or a state uses it.
+  take(kPolicyOut);
+  take(kFlushStates);
+  take(other);
+  EXPECT_NE(associations().find(" reqid 2147483648 "), std::string::npos) << associations();
+  take(kAddOut);
+  EXPECT_NE(associations().find(" reqid 7 "), std::string::npos) << associations();
+  take(kFlushPolicies);
+  take(kFlushStates);
+  take(other);
+  EXPECT_NE(associations().find(" reqid 7 "), std::string::npos) << associations();
+}
+
+TEST_F(XfrmFollowing, AStateWithoutKeysYetIsNone) {
+  io::XfrmMessage message = read(kAddOut);
+  message.state.larval = true;
+  follower_.take(message);
+  follower_.settle();
+  EXPECT_EQ(associations(), "");
+}
+
+TEST_F(XfrmFollowing, KeysAreErasedWithTheirState) {
+  const rcu::Reader reader;  // as a worker is
+  take(kAddOut);
+  const IPsecDatabase::View view = database_.view();
+  ASSERT_TRUE(view.keys[0].exists());
+  take(kFlushStates);
+  EXPECT_FALSE(view.keys[0].exists());
+}
+
+/// What the kernel is told of packets: totals, the last number, and when a limit is reached.
+TEST_F(XfrmFollowing, TheKernelLearnsWhatIsUsed) {
+  std::vector<std::string> sent;
+  const auto report = [&] {
+    sent.clear();
+    follower_.report([&](std::span<const uint8_t> bytes) {
+      sent.push_back(plain_hex(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
+    });
+  };
+  // A message's type is its fifth byte: 1e says how much, 18 that a limit is reached, with 1 behind the state if it is the
+  // hard one.
+  const auto types = [&] {
+    std::string all;
+    for (const std::string& message : sent)
+      all += message.substr(8, 2) + (message.substr(8, 2) == "18" ? message.substr(2 * (16 + 224), 2) : "") + " ";
+    return all;
+  };
+  const auto little = [](uint64_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += fmt::format("{:02x}", value >> 8 * i & 255);
+    return text;
+  };
+  io::XfrmMessage message = read(changed(changed(kAddOut, "c1000001", "c1000021"), "00010203", "21010203"));
+  message.state.limits = {.soft_bytes = 0, .hard_bytes = 0, .soft_packets = 4, .hard_packets = 0};
+  io::XfrmMessage later = message;
+  later.state.limits.hard_packets = 8;
+  follower_.take(message);
+  follower_.settle();
+  io::XfrmMessage used_before = read(changed(changed(kAddOut, "c1000001", "c1000022"), "00010203", "22010203"));
+  used_before.state.sequence = 1000;
+  follower_.take(used_before);
+  follower_.settle();
+  report();
+  EXPECT_EQ(types(), "") << "nothing has been sent";
+  AssociationState* state = nullptr;
+  database_.for_each([&](const Association& a) {
+    if (a.config.spi == 0xc1000021) state = a.state.get();
+  });
+  ASSERT_NE(state, nullptr);
+  const auto use = [&](int packets) {
+    for (int i = 0; i < packets; ++i) {
+      ASSERT_TRUE(state->next_sequence().has_value());
+      state->count(1, 100);
+    }
+  };
+  use(3);
+  report();
+  ASSERT_EQ(types(), "1e ");
+  EXPECT_NE(sent[0].find(little(300, 8) + little(3, 8)), std::string::npos) << sent[0];
+  EXPECT_NE(sent[0].find("10000a00" + little(3, 4)), std::string::npos) << "the last number: " << sent[0];
+  report();
+  EXPECT_EQ(types(), "") << "told already";
+  use(2);
+  report();
+  EXPECT_EQ(types(), "1e 1800 ");
+  use(1);
+  report();
+  EXPECT_EQ(types(), "1e ") << "a limit is told once";
+  // Other limits for the same state.
+  follower_.take(later);
+  follower_.settle();
+  use(3);
+  report();
+  EXPECT_EQ(types(), "1e 1801 ");
+  use(1);
+  report();
+  EXPECT_EQ(types(), "1e ");
+  EXPECT_NE(follower_.counts().find("\n1 states ended by packets or bytes\n"), std::string::npos) << follower_.counts();
 }
 
 TEST_F(XfrmFollowing, KeysAreNeverShown) {
