@@ -80,7 +80,7 @@ bool XfrmFollower::add(StateEntry& entry) {
   const bool in = is_own(state.id.destination);
   config.direction = in ? IPsecDirection::kIn : IPsecDirection::kOut;
   if (state.sequence > 0)
-    config.first_sequence = std::min(config.last_sequence(), state.sequence > config.last_sequence() - kSkipped
+    config.first_sequence = std::min(config.last_sequence(), state.sequence >= config.last_sequence() - kSkipped
                                                                  ? config.last_sequence()
                                                                  : state.sequence + 1 + (in ? 0 : kSkipped));
   config.reqid = bind(state.binding);
