@@ -56,6 +56,7 @@ std::string address_text(const Ip6Address& address, bool v6) {
 IPsecDatabase::Keys::Keys(uint32_t capacity)
     : keys(capacity),
       tags(capacity),
+      hosts(capacity),
       keys_changed(capacity * sizeof(ESPKeys), true),
       tags_changed(capacity * sizeof(uint32_t)) {
   std::fill_n(tags.data(), capacity, kNoTag);
@@ -68,9 +69,10 @@ IPsecDatabase::Keys::~Keys() {
     if (keys[i].exists()) wipe(keys[i]);
 }
 
-void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, uint32_t tag) {
+void IPsecDatabase::Keys::set(uint32_t index, const ESPKeys& value, const ESPHostKeys* host, uint32_t tag) {
   const std::lock_guard hold(lock);
   keys[index] = value;
+  hosts[index] = host;
   __atomic_store_n(&tags[index], tag, __ATOMIC_RELEASE);
   keys_changed.mark(index * sizeof(ESPKeys), (index + 1) * sizeof(ESPKeys));
   tags_changed.mark(index * sizeof(uint32_t), (index + 1) * sizeof(uint32_t));
@@ -87,7 +89,7 @@ void IPsecDatabase::Extra::withdraw() { keys->withdraw(index); }
 IPsecDatabase::Extra::~Extra() {
   wipe(host);
   ESPKeys none{};
-  if (keys) keys->set(index, none, kNoTag);
+  if (keys) keys->set(index, none, nullptr, kNoTag);
 }
 
 IPsecDatabase::IPsecDatabase() = default;
@@ -141,7 +143,7 @@ std::unique_ptr<AssociationExtra> IPsecDatabase::make_extra(const Association& a
   extra->index = a.index;
   extra->outer = outer_header(c);
   extra->keys = keys_;
-  keys_->set(a.index, keys, Tag::of(a));
+  keys_->set(a.index, keys, &extra->host, Tag::of(a));
   wipe(keys);
   return extra;
 }

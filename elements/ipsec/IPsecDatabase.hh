@@ -60,13 +60,14 @@ class IPsecDatabase : public Element {
   struct Keys {
     explicit Keys(uint32_t capacity);
     ~Keys();
-    void set(uint32_t index, const ESPKeys& keys, uint32_t tag);
+    void set(uint32_t index, const ESPKeys& keys, const ESPHostKeys* host, uint32_t tag);
     /// Nobody finds the keys by a tag any more.
     void withdraw(uint32_t index);
 
     mutable std::mutex lock;  // against mirrors
     DeviceArray<ESPKeys> keys;
     DeviceArray<uint32_t> tags;  // kNoTag: no association
+    std::vector<const ESPHostKeys*> hosts;
     mutable ChangedPages keys_changed, tags_changed;
   };
   static constexpr uint32_t kNoTag = ~0u;
@@ -95,10 +96,29 @@ class IPsecDatabase : public Element {
   /// Valid until the worker's next quiescent state.
   AssociationView associations() const { return table_->view(); }
   PolicyView policies() const { return policies_.view(); }
-  /// The association that a packet's tag names, or null if it has gone.
-  static Association* find(const AssociationView& view, uint32_t tag) {
-    Association* const a = view.at(Tag::index(tag));
-    return a != nullptr && Tag::of(*a) == tag ? a : nullptr;
+  /// The association that a packet's tag names, or null if it has gone. Does not look into the association, which may be
+  /// in no cache.
+  Association* find(const AssociationView& view, uint32_t tag) const {
+    const uint32_t index = Tag::index(tag);
+    return index < capacity() && __atomic_load_n(&keys_->tags[index], __ATOMIC_ACQUIRE) == tag ? view.at(index)
+                                                                                               : nullptr;
+  }
+  /// Has what packets need of the association that a tag names loaded into the first-level cache, without what it points
+  /// to: that can be asked for when it is there, by prefetch_state().
+  void prefetch(const AssociationView& view, uint32_t tag) const {
+    const Association* const a = find(view, tag);
+    if (a == nullptr) return;
+    __builtin_prefetch(a);
+    __builtin_prefetch(&a->config.spi);
+    __builtin_prefetch(&a->config.outer_df);
+    __builtin_prefetch(&keys_->keys[Tag::index(tag)]);
+  }
+  void prefetch_state(const AssociationView& view, uint32_t tag) const {
+    const Association* const a = find(view, tag);
+    if (a == nullptr) return;
+    for (size_t at = 0; at < sizeof(AssociationState); at += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(a->state.get()) + at, 1);
+    __builtin_prefetch(a->extra.get());
   }
   /// The library of the running thread.
   ESPLibrary& library() const { return *libraries_.local(); }
@@ -140,6 +160,8 @@ class IPsecDatabase : public Element {
     const uint32_t* tags;
   };
   View view() const { return {keys_->keys.data(), keys_->tags.data()}; }
+  /// By index; valid for associations that find() finds.
+  const ESPHostKeys* host_keys(uint32_t index) const { return keys_->hosts[index]; }
   uint32_t capacity() const { return static_cast<uint32_t>(keys_->keys.size()); }
   /// The same of a device's copies.
   View mirror(Mirror& mirror) const;

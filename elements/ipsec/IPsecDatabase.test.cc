@@ -64,7 +64,7 @@ TEST(IPsecDatabaseElement, KeysGoWithTheirAssociation) {
     ASSERT_TRUE(r.write("db.remove", name)) << r.errors();
     EXPECT_TRUE(all_zero(view.keys[i])) << kAlgorithmsOfAll[i];
     EXPECT_EQ(view.tags[i], IPsecDatabase::kNoTag);
-    EXPECT_EQ(IPsecDatabase::find(db.associations(), tag), nullptr);
+    EXPECT_EQ(db.find(db.associations(), tag), nullptr);
     EXPECT_FALSE(r.write("db.remove", name));
     for (uint32_t other = i + 1; other < std::size(kAlgorithmsOfAll); ++other)
       EXPECT_TRUE(view.keys[other].exists()) << i << " took " << other;
@@ -84,8 +84,8 @@ TEST(IPsecDatabaseElement, TagsTellAssociationsApart) {
   const uint32_t after = db.view().tags[0];
   EXPECT_NE(before, after);
   EXPECT_EQ(IPsecDatabase::Tag::index(before), IPsecDatabase::Tag::index(after));
-  EXPECT_EQ(IPsecDatabase::find(db.associations(), before), nullptr);
-  ASSERT_NE(IPsecDatabase::find(db.associations(), after), nullptr);
+  EXPECT_EQ(db.find(db.associations(), before), nullptr);
+  ASSERT_NE(db.find(db.associations(), after), nullptr);
 }
 
 TEST(IPsecDatabaseElement, NothingShowsKeys) {

@@ -124,20 +124,19 @@ void IPsecESPEncap::push(int, Batch& batch) { rss_.spread(batch, SoftwareRss::Be
 void IPsecESPEncap::encapsulate(Batch& batch) {
   const AssociationView associations = database_->associations();
   Batch out;
-  // Packets that other workers have handed over are in their caches.
+  // Packets that other workers have handed over are in their caches, and most associations in none that is near.
   const int n = batch.size();
   const auto prefetch = [&](int i) {
     if (i + kAhead < n) __builtin_prefetch(batch[i + kAhead], 1);
-    if (i + kAhead / 2 >= n) return;
-    Packet& p = *batch[i + kAhead / 2];
-    __builtin_prefetch(p.data() - 64, 1);
-    __builtin_prefetch(p.data(), 1);
-    __builtin_prefetch(p.end_data(), 1);
-    if (const Association* a = IPsecDatabase::find(associations, p.anno_u32(anno::esp_association.kOffset))) {
-      __builtin_prefetch(&database_->view().keys[a->index]);
-      __builtin_prefetch(a->state.get(), 1);
-      __builtin_prefetch(reinterpret_cast<const char*>(a->state.get()) + 64, 1);
+    if (i + kAhead / 2 < n) {
+      Packet& p = *batch[i + kAhead / 2];
+      __builtin_prefetch(p.data() - 64, 1);
+      __builtin_prefetch(p.data(), 1);
+      __builtin_prefetch(p.end_data(), 1);
+      database_->prefetch(associations, p.anno_u32(anno::esp_association.kOffset));
     }
+    if (i + kAhead / 4 < n)
+      database_->prefetch_state(associations, batch[i + kAhead / 4]->anno_u32(anno::esp_association.kOffset));
   };
   for (int i = 0; i < std::min(n, kAhead); ++i) __builtin_prefetch(batch[i], 1);
   for (int i = 0; i < n; ++i) {
@@ -157,7 +156,7 @@ bool IPsecESPEncap::encapsulate(Packet& p, const AssociationView& associations) 
     count_drops(1, reason);
     return false;
   };
-  Association* const a = IPsecDatabase::find(associations, p.anno_u32(anno::esp_association.kOffset));
+  Association* const a = database_->find(associations, p.anno_u32(anno::esp_association.kOffset));
   if (a == nullptr) return dropped(kGone);
   if (!p.has_network_header()) return dropped(kMalformed);
   if (p.network_header_offset() > 0) p.pull(static_cast<uint32_t>(p.network_header_offset()));

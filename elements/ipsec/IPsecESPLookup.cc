@@ -10,6 +10,10 @@
 
 namespace headrace {
 
+namespace {
+constexpr int kLookupAhead = 16;  // packets between asking for a packet and using it
+}  // namespace
+
 Status IPsecESPLookup::configure(Args& args) {
   count_reasons({"unknown SPI", "fragment", "NAT keepalive", "too short", "association gone", "ring full"});
   std::string ports = "4500";
@@ -113,8 +117,27 @@ void IPsecESPLookup::push(int, Batch& batch) {
 void IPsecESPLookup::check_numbers(Batch& batch) {
   const AssociationView associations = database_->associations();
   Batch out;
-  for (Packet* p : batch) {
-    Association* const a = IPsecDatabase::find(associations, p->anno_u32(anno::esp_association.kOffset));
+  // As in IPsecESPEncap.
+  const int n = batch.size();
+  const auto prefetch = [&](int i) {
+    if (i + kLookupAhead < n) __builtin_prefetch(batch[i + kLookupAhead], 1);
+    if (i + kLookupAhead / 2 < n) {
+      Packet& p = *batch[i + kLookupAhead / 2];
+      __builtin_prefetch(p.data());
+      database_->prefetch(associations, p.anno_u32(anno::esp_association.kOffset));
+    }
+    if (i + kLookupAhead / 4 < n)
+      database_->prefetch_state(associations, batch[i + kLookupAhead / 4]->anno_u32(anno::esp_association.kOffset));
+    if (i + kLookupAhead / 8 < n)
+      if (Association* a =
+              database_->find(associations, batch[i + kLookupAhead / 8]->anno_u32(anno::esp_association.kOffset)))
+        __builtin_prefetch(&a->state->window(), 1);
+  };
+  for (int i = 0; i < std::min(n, kLookupAhead); ++i) __builtin_prefetch(batch[i], 1);
+  for (int i = 0; i < n; ++i) {
+    Packet* const p = batch[i];
+    prefetch(i);
+    Association* const a = database_->find(associations, p->anno_u32(anno::esp_association.kOffset));
     if (a == nullptr) {
       drop(p, kGone);
       continue;

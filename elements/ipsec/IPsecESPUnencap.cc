@@ -67,7 +67,7 @@ bool IPsecESPUnencap::unwrap(Packet& p, const AssociationView& associations, con
     count_drops(1, reason);
     return false;
   };
-  Association* const a = IPsecDatabase::find(associations, p.anno_u32(anno::esp_association.kOffset));
+  Association* const a = database_->find(associations, p.anno_u32(anno::esp_association.kOffset));
   if (a == nullptr) return dropped(kGone);
   const auto counted = [&](AssociationEvent event) {
     a->count(event);

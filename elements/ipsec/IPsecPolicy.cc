@@ -23,7 +23,10 @@ bool IPsecPolicy::selector_of(const uint8_t* ip, const uint8_t* end, PolicySelec
   if (v6 ? end - ip < 40 : *ip >> 4 != 4) return false;
   const TransportPlace place = find_transport(bytes);
   const auto protocol = static_cast<uint8_t>(place.protocol);
-  selector = v6 ? PolicySelector::of_v6(ip + 8, protocol) : PolicySelector::of_v4(ip + 12, protocol);
+  if (v6)
+    selector.set_v6(ip + 8, protocol);
+  else
+    selector.set_v4(ip + 12, protocol);
   const bool with_ports = protocol == 6 || protocol == 17 || protocol == 132;
   if (with_ports && !place.fragment && place.at + 4 <= place.end)
     selector.set_ports(static_cast<uint16_t>(ip[place.at] << 8 | ip[place.at + 1]),
@@ -45,7 +48,8 @@ void IPsecPolicy::push(int, Batch& batch) {
       drop(p, kMalformed);
       continue;
     }
-    const PolicyAnswer answer = policies.lookup(direction_, selector);
+    PolicyAnswer& answer = answers[left.size()];
+    policies.lookup(direction_, selector, answer);
     if (!answer.found) {
       drop(p, kNoPolicy);
     } else if (answer.action == PolicyAction::kDiscard) {
@@ -53,7 +57,6 @@ void IPsecPolicy::push(int, Batch& batch) {
     } else if (answer.action == PolicyAction::kProtect && direction_ == IPsecDirection::kIn) {
       drop(p, kUnprotected);
     } else {
-      answers[left.size()] = answer;
       left.push_back(p);
     }
   }

@@ -30,8 +30,8 @@ ESPKeysView ESPShaderOwner::mirror(Mirror& mirror) const {
 
 void ESPShaderOwner::shade(Work work, Packet* const* packets, int n, Next* nexts, uint64_t* events,
                            ESPResult* results) const {
-  const AssociationView associations = database_->associations();
   const ESPKeysView view = keys();
+  const bool hashes = work == Work::kAuthenticate || work == Work::kVerify;
   ESPJob jobs[Batch::kCapacity];
   int of[Batch::kCapacity];
   ESPOutcome outcomes[Batch::kCapacity];
@@ -40,21 +40,21 @@ void ESPShaderOwner::shade(Work work, Packet* const* packets, int n, Next* nexts
     Packet& p = *packets[i];
     const uint32_t tag = p.anno_u32(anno::esp_association.kOffset);
     results[i] = {tag, 0};
-    Association* const a = IPsecDatabase::find(associations, tag);
     const ESPKeys* const keys = view.find(tag);
-    if (a == nullptr || keys == nullptr) {
+    if (keys == nullptr) {
       outcomes[i] = ESPOutcome::kGone;
       continue;
     }
+    outcomes[i] = ESPOutcome::kGood;
+    if (hashes && keys->integrity == Integrity::kNone) continue;
     const ESPPlace esp =
         esp_place({p.data(), p.length(), p.has_network_header() ? p.network_header_offset() : PacketBytes::kNone});
     if (!keys->fits(esp.length)) {
       outcomes[i] = ESPOutcome::kShort;
       continue;
     }
-    outcomes[i] = ESPOutcome::kGood;
     jobs[k] = {p.data() + esp.at, esp.length, p.anno_u32(anno::esp_sequence_high.kOffset), keys,
-               &IPsecDatabase::extra(*a).host};
+               database_->host_keys(IPsecDatabase::Tag::index(tag))};
     of[k++] = i;
   }
   ESPLibrary& library = database_->library();
@@ -95,7 +95,7 @@ void ESPShaderOwner::count(Results<ESPResult> results, int n) const {
   const AssociationView associations = database_->associations();
   for (int i = 0; i < n; ++i) {
     if (results[i].bad == 0) continue;
-    if (Association* const a = IPsecDatabase::find(associations, results[i].tag)) a->count(AssociationEvent::kBadICV);
+    if (Association* const a = database_->find(associations, results[i].tag)) a->count(AssociationEvent::kBadICV);
   }
 }
 

@@ -71,11 +71,18 @@ struct Tuple {
 struct Rule {
   Rule() = default;
   Rule(const Policy& policy, uint32_t place)
-      : spi(policy.spi), reqid(policy.reqid), rank(place), action(policy.action) {}
+      : spi(policy.spi),
+        reqid(policy.reqid),
+        rank(place),
+        action(policy.action),
+        protocol(policy.protocol.value_or(0)),
+        all_ports(policy.source_ports.all() && policy.destination_ports.all()) {}
 
   uint32_t spi = 0, reqid = 0;
   uint32_t rank = 0;  // place in the order of all policies
   PolicyAction action = PolicyAction::kDiscard;
+  uint8_t protocol = 0;  // 0 where the tuple has none
+  bool all_ports = false;
 };
 
 /// The ports of a policy.
@@ -92,15 +99,14 @@ struct Ports {
 /// The policies of a family and direction that agree in prefixes and protocol. The one that is asked first is here, so
 /// that one for all ports takes one cache line.
 template <typename Ends>
-struct Slot {
+struct alignas(sizeof(Ends) == 8 ? 32 : 64) Slot {
   Ends ends;
   Rule first;
-  bool used = false;
-  bool first_has_all_ports = false;
-  uint8_t protocol = 0;           // 0 where the tuple has none
   uint32_t begin = 0, count = 0;  // of TupleTable::rules, the first included
+
+  bool used() const { return count > 0; }
 };
-static_assert(sizeof(Slot<Ends4>) == 40 && sizeof(Slot<Ends6>) == 64);
+static_assert(sizeof(Slot<Ends4>) == 32 && sizeof(Slot<Ends6>) == 64);
 
 /// The policies of a tuple.
 template <typename Ends>
@@ -113,14 +119,14 @@ struct TupleTable {
   size_t find(const Ends& ends, uint8_t protocol) const {
     const size_t last = slots.size() - 1;
     size_t i = ends.hash(protocol) & last;
-    while (slots[i].used && !(slots[i].ends == ends && slots[i].protocol == protocol)) i = (i + 1) & last;
+    while (slots[i].used() && !(slots[i].ends == ends && slots[i].first.protocol == protocol)) i = (i + 1) & last;
     return i;
   }
   /// The first policy that holds the packet, if it is asked earlier than `best`; else `best`.
   const Rule* earlier(const Ends& ends, const PolicySelector& packet, const Rule* best) const {
     const Slot<Ends>& slot = slots[find(ends & mask, tuple.with_protocol ? packet.protocol : 0)];
-    if (!slot.used || (best != nullptr && best->rank < slot.first.rank)) return best;
-    if (slot.first_has_all_ports) return &slot.first;
+    if (!slot.used() || (best != nullptr && best->rank < slot.first.rank)) return best;
+    if (slot.first.all_ports) return &slot.first;
     for (uint32_t i = slot.begin; i < slot.begin + slot.count; ++i) {
       if (best != nullptr && best->rank < rules[i].rank) return best;
       if (ports[i].hold(packet)) return &rules[i];
@@ -136,12 +142,9 @@ struct TupleTable {
       const Ends ends = Ends::of(policy.source.address, policy.destination.address) & mask;
       const uint8_t protocol = policy.protocol.value_or(0);
       Slot<Ends>& slot = slots[slot_of.emplace_back(find(ends, protocol))];
-      if (!slot.used) {
+      if (!slot.used()) {
         slot.ends = ends;
-        slot.protocol = protocol;
         slot.first = Rule(policy, rank);
-        slot.first_has_all_ports = Ports{policy.source_ports, policy.destination_ports}.all();
-        slot.used = true;
       }
       ++slot.count;
     }
@@ -181,15 +184,17 @@ class TupleSpace {
               [](const auto& a, const auto& b) { return a.ranks.front() < b.ranks.front(); });
     for (const auto& table : tables_) first_ranks_.push_back(table.ranks.front());
   }
-  PolicyAnswer lookup(const PolicySelector& packet) const {
+  void lookup(const PolicySelector& packet, PolicyAnswer& answer) const {
     const Ends ends = Ends::of(packet.source, packet.destination);
     const Rule* best = nullptr;
     for (size_t i = 0; i < tables_.size(); ++i) {
       if (best != nullptr && best->rank < first_ranks_[i]) break;
       best = tables_[i].earlier(ends, packet, best);
     }
-    if (best == nullptr) return {};
-    return {best->action, true, best->spi, best->reqid};
+    answer.found = best != nullptr;
+    answer.action = answer.found ? best->action : PolicyAction::kDiscard;
+    answer.spi = answer.found ? best->spi : 0;
+    answer.reqid = answer.found ? best->reqid : 0;
   }
   size_t tuples() const { return tables_.size(); }
 
@@ -224,23 +229,6 @@ std::string Policy::unparse() const {
                             destination_ports.last);
 }
 
-PolicySelector PolicySelector::of_v4(const void* addresses, uint8_t protocol) {
-  PolicySelector packet;
-  packet.protocol = protocol;
-  packet.source = Ip6Address::v4_mapped(IpAddress::from_bytes(addresses));
-  packet.destination = Ip6Address::v4_mapped(IpAddress::from_bytes(static_cast<const char*>(addresses) + 4));
-  return packet;
-}
-
-PolicySelector PolicySelector::of_v6(const void* addresses, uint8_t protocol) {
-  PolicySelector packet;
-  packet.v6 = true;
-  packet.protocol = protocol;
-  packet.source = Ip6Address::from_bytes(addresses);
-  packet.destination = Ip6Address::from_bytes(static_cast<const char*>(addresses) + 16);
-  return packet;
-}
-
 class PolicyGeneration {
  public:
   /// \param policies in the order in which they are asked
@@ -260,9 +248,9 @@ class PolicyGeneration {
   PolicyGeneration(const PolicyGeneration&) = delete;
   PolicyGeneration& operator=(const PolicyGeneration&) = delete;
 
-  PolicyAnswer lookup(IPsecDirection direction, const PolicySelector& packet) const {
+  void lookup(IPsecDirection direction, const PolicySelector& packet, PolicyAnswer& answer) const {
     const auto at = static_cast<size_t>(direction);
-    return packet.v6 ? v6_[at].lookup(packet) : v4_[at].lookup(packet);
+    packet.v6 ? v6_[at].lookup(packet, answer) : v4_[at].lookup(packet, answer);
   }
   size_t tuples(IPsecDirection direction, bool v6) const {
     const auto at = static_cast<size_t>(direction);
@@ -277,8 +265,8 @@ class PolicyGeneration {
   TupleSpace<Ends6> v6_[2];
 };
 
-PolicyAnswer PolicyView::lookup(IPsecDirection direction, const PolicySelector& packet) const {
-  return generation_->lookup(direction, packet);
+void PolicyView::lookup(IPsecDirection direction, const PolicySelector& packet, PolicyAnswer& answer) const {
+  generation_->lookup(direction, packet, answer);
 }
 
 PolicyTable::PolicyTable()

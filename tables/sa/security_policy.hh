@@ -67,9 +67,29 @@ struct PolicySelector {
   Ip6Address source, destination;  // IPv4-mapped unless v6
 
   /// \param addresses source and destination, as they stand in an IPv4 header
-  static PolicySelector of_v4(const void* addresses, uint8_t protocol);
+  static PolicySelector of_v4(const void* addresses, uint8_t protocol) {
+    PolicySelector packet;
+    packet.set_v4(addresses, protocol);
+    return packet;
+  }
   /// \param addresses the same of an IPv6 header
-  static PolicySelector of_v6(const void* addresses, uint8_t protocol);
+  static PolicySelector of_v6(const void* addresses, uint8_t protocol) {
+    PolicySelector packet;
+    packet.set_v6(addresses, protocol);
+    return packet;
+  }
+  /// The same in place, where nobody has set anything. A copy of what has just been stored would have to wait.
+  void set_v4(const void* addresses, uint8_t number) {
+    protocol = number;
+    source = Ip6Address::v4_mapped(IpAddress::from_bytes(addresses));
+    destination = Ip6Address::v4_mapped(IpAddress::from_bytes(static_cast<const char*>(addresses) + 4));
+  }
+  void set_v6(const void* addresses, uint8_t number) {
+    v6 = true;
+    protocol = number;
+    source = Ip6Address::from_bytes(addresses);
+    destination = Ip6Address::from_bytes(static_cast<const char*>(addresses) + 16);
+  }
   void set_ports(uint16_t source, uint16_t destination) {
     has_ports = true;
     source_port = source;
@@ -97,7 +117,13 @@ class PolicyView {
   explicit PolicyView(const PolicyGeneration* generation) : generation_(generation) {}
 
   /// The policy that is asked first of those that hold the packet.
-  PolicyAnswer lookup(IPsecDirection direction, const PolicySelector& packet) const;
+  PolicyAnswer lookup(IPsecDirection direction, const PolicySelector& packet) const {
+    PolicyAnswer answer;
+    lookup(direction, packet, answer);
+    return answer;
+  }
+  /// The same where the answer is to be: to return it at once would wait for its parts.
+  void lookup(IPsecDirection direction, const PolicySelector& packet, PolicyAnswer& answer) const;
 
  private:
   const PolicyGeneration* generation_;
