@@ -259,6 +259,13 @@ TEST_F(XfrmFollowing, NumbersGoOnBehindThoseOfTheKernel) {
   // What comes in has no number twice: the window goes on where the kernel's was.
   take_at(changed(changed(kAddIn, "c2000001", "c2000051"), "00010203", "54010203"), uint64_t{5} << 32 | 77);
   EXPECT_EQ(numbers(0xc2000051), std::make_pair((uint64_t{5} << 32) + 78, (uint64_t{5} << 32) + 77));
+  // To its end.
+  io::XfrmMessage late = read(changed(changed(kAddIn, "c2000001", "c2000052"), "00010203", "55010203"));
+  late.state.config.extended_sequence = false;
+  late.state.sequence = 0xfffffff0;
+  follower_.take(late);
+  follower_.settle();
+  EXPECT_EQ(numbers(0xc2000052).second, 0xfffffff0u);
 }
 
 TEST_F(XfrmFollowing, AStateThatChangesIsReplaced) {

@@ -79,10 +79,10 @@ bool XfrmFollower::add(StateEntry& entry) {
   }
   const bool in = is_own(state.id.destination);
   config.direction = in ? IPsecDirection::kIn : IPsecDirection::kOut;
-  if (state.sequence > 0)
-    config.first_sequence = std::min(config.last_sequence(), state.sequence >= config.last_sequence() - kSkipped
-                                                                 ? config.last_sequence()
-                                                                 : state.sequence + 1 + (in ? 0 : kSkipped));
+  if (state.sequence > 0) {
+    const uint64_t last = config.last_sequence(), step = 1 + (in ? 0 : kSkipped);
+    config.first_sequence = state.sequence < last - step ? state.sequence + step : last;
+  }
   config.reqid = bind(state.binding);
   entry.index = database_.add_association(config, state.problem);
   if (entry.index == AssociationTable::kNone) unbind(state.binding);
