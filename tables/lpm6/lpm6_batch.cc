@@ -111,33 +111,38 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
   const char* const nodes = reinterpret_cast<const char*>(g.nodes);
   const __m512i one = _mm512_set1_epi64(1);
   alignas(64) uint64_t rest[kRun];  // the bits behind the first level
-  alignas(64) uint64_t at[kRun];    // bytes from the first node, then an answer
-  uint8_t led[kRun / 8];            // for each eight, those that the first level did not answer
-  uint8_t live[kRun / 8];           // and those that are not at their last node
+  alignas(64) uint64_t at[kRun];    // a word of the first level, bytes from the first node, then an answer
+  alignas(64) uint32_t words[kRun];
+  uint8_t led[kRun / 8];   // for each eight, those that the first level did not answer
+  uint8_t live[kRun / 8];  // and those that are not at their last node
   const auto fetch = [&](const char* from, uint32_t j, uint64_t scale) {
     for (uint32_t k = j; k < j + 8; ++k) __builtin_prefetch(from + at[k] * scale);
   };
 
   const uint32_t eights = n / 8;
-  uint32_t any = 0;
+  const __m512i flip = _mm512_set1_epi64(Lpm6View::kGlobalWords);
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
     const __m512i a = _mm512_loadu_si512(keys + j), b = _mm512_loadu_si512(keys + j + 4);
     const __m512i high = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b);
     const __m512i low = _mm512_permutex2var_epi64(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b);
-    const __m512i flip = _mm512_set1_epi64(Lpm6View::kGlobalWords);
     const __mmask8 global = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(high, 61), one);
-    const __m512i index =
-        _mm512_mask_blend_epi64(global, _mm512_or_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kOtherBits), flip),
-                                _mm512_xor_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kGlobalBits), flip));
-    const __m256i words = _mm512_i64gather_epi32(index, g.first, 4);
-    led[i] = live[i] = _mm256_movepi32_mask(words);
-    any |= live[i];
+    _mm512_store_si512(at + j, _mm512_mask_blend_epi64(
+                                   global, _mm512_or_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kOtherBits), flip),
+                                   _mm512_xor_si512(_mm512_srli_epi64(high, 64 - Lpm6View::kGlobalBits), flip)));
     _mm512_store_si512(rest + j, _mm512_mask_blend_epi64(global, _mm512_shldi_epi64(high, low, Lpm6View::kOtherBits),
                                                          _mm512_shldi_epi64(high, low, Lpm6View::kGlobalBits)));
+  }
+  // One by one, here and for the answers: more loads are under way together than with gathers, which some processors take apart.
+  for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.first + at[j]);
+  uint32_t any = 0;
+  for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
+    const __m256i word = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + j));
+    led[i] = live[i] = _mm256_movepi32_mask(word);
+    any |= live[i];
     // The highest bit, which says that there is a node, leaves at the top.
-    const __m512i node = _mm512_and_si512(_mm512_cvtepu32_epi64(words), _mm512_set1_epi64(Lpm6View::kNode - 1));
+    const __m512i node = _mm512_and_si512(_mm512_cvtepu32_epi64(word), _mm512_set1_epi64(Lpm6View::kNode - 1));
     _mm512_store_si512(at + j, _mm512_maskz_slli_epi64(live[i], node, 5));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hops + j), _mm256_sub_epi32(words, _mm256_set1_epi32(1)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hops + j), _mm256_sub_epi32(word, _mm256_set1_epi32(1)));
     fetch(nodes, j, 1);
   }
   for (int level = 0; level < kLevels && any != 0; ++level) {
@@ -168,10 +173,10 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     _mm512_store_si512(at + j, _mm512_maskz_mov_epi64(led[i], answer));
     fetch(reinterpret_cast<const char*>(g.answers), j, sizeof(uint32_t));
   }
+  for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.answers + at[j]);
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
-    const __m256i words =
-        _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), led[i], _mm512_load_si512(at + j), g.answers, 4);
-    _mm256_mask_storeu_epi32(next_hops + j, led[i], _mm256_sub_epi32(words, _mm256_set1_epi32(1)));
+    const __m256i word = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + j));
+    _mm256_mask_storeu_epi32(next_hops + j, led[i], _mm256_sub_epi32(word, _mm256_set1_epi32(1)));
     // Few addresses go deeper than 78 bits.
     for (uint32_t left = any == 0 ? 0 : live[i]; left != 0; left &= left - 1) {
       const uint32_t k = j + static_cast<uint32_t>(__builtin_ctz(left));
