@@ -126,6 +126,23 @@ HEADRACE_SHADER void prefetch(const S& shader, const State& at) {
     shader.prefetch(CpuView<S, HeldPacket<State>>(at, nullptr));
 }
 
+/// True if each of `n` nexts is less than `count`, which is at most 2^15.
+HEADRACE_SHADER bool all_below(const Next* nexts, int n, uint32_t count) {
+  // Four at a time: what is too large sets the highest bit of its 16, or has it already.
+  constexpr uint64_t kEach = 0x0001000100010001, kTop = kEach << 15;
+  uint64_t found = 0;
+  int i = 0;
+  for (; i + 4 <= n; i += 4) {
+    uint64_t four;
+    std::memcpy(&four, nexts + i, sizeof four);
+    found |= four | ((four & ~kTop) + kEach * ((1u << 15) - count));
+  }
+  bool below = (found & kTop) == 0;
+  for (; i < n; ++i) below &= nexts[i] < count;
+  return below;
+}
+
+/// The ways of a list may lie where the nexts of the packets do that are put there in order.
 HEADRACE_SHADER void put_way(ChainRun& run, int list, Packet* p, uint16_t way) {
   Batch& to = run.lists[list];
   run.ways[list * Batch::kCapacity + to.size()] = way;

@@ -318,6 +318,19 @@ class Writer {
                        escape, drop);
   }
 
+  /// Has the step that works on batches choose the nexts of all packets. Where they lead to ways that share a loop, they are
+  /// what that loop reads: no pass that would only copy them and the packets.
+  void write_decision(std::string& out, size_t first) const {
+    const bool fans = ways_.fans[first];
+    out += fans ? fmt::format("  Next* const nexts = run.ways + {} * Batch::kCapacity;\n", list_of_[first][0])
+                : "  Next nexts[Batch::kCapacity];\n";
+    out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
+    if (fans && !marks_)
+      out += fmt::format(
+          "  if (compiled::all_below(nexts, in.size(), {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
+          steps_[first].targets.size(), function(steps_[first].targets[0]));
+  }
+
   /// The loop that begins at step `first`, and what follows it.
   void write_part(std::string& out, size_t first) const {
     std::vector<size_t> mine;
@@ -369,8 +382,7 @@ class Writer {
         for (const size_t m : ways_.members[s]) out += fmt::format("  ++run.batches[{}];\n", m);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
     }
-    if (!by_packet(first))
-      out += fmt::format("  Next nexts[Batch::kCapacity];\n  run.decide(run.host, {}, in, nexts);\n", first);
+    if (!by_packet(first)) write_decision(out, first);
     if (is_shared(first))
       out += fmt::format("  const uint16_t* const ways = run.ways + {} * Batch::kCapacity;\n", list_to(first));
     out += fmt::format("  const int n = in.size();\n  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n",

@@ -162,6 +162,44 @@ TEST_F(CpuChains, ClassifiersAsCodeAndAsTables) {
   EXPECT_NE(counted, "");
 }
 
+/// A lookup that works on whole batches: when all have a way, and when some have none.
+TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
+  const auto r = compiled(
+      "Idle -> first :: Null -> GetIP6Address(0) -> rt :: LookupIP6Route(2001::/16 0, 2002::/16 1, 2003::/16 2);"
+      "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Paint(11) -> [1] cap; rt[2] -> Paint(12) -> [2] cap;");
+  {
+    const auto& graph = r->router().graph();
+    const std::string source = offload::cpu_program_source(
+        offload::plan_cpu_chains(Router::Graph::nodes(r->router()), graph.edges, graph.resolved, 2).plans);
+    EXPECT_NE(source.find("compiled::all_below(nexts, in.size(), 3)"), std::string::npos);
+  }
+  const auto* cap = r->router().first<Capture>();
+  uint64_t dropped = 0;
+  for (const uint32_t size : {1u, 2u, 3u, 4u, 7u, 64u, 255u})
+    // Numbers of packets before the one without a way; the last: all have one.
+    for (const uint32_t odd : {0u, 3u, 6u, 200u, size}) {
+      const size_t before = cap->seen().size();
+      std::vector<Packet*> packets;
+      for (uint32_t i = 0; i < size; ++i) {
+        const uint32_t way = i == odd ? 7 : (i * i + size) % 3;
+        packets.push_back(marked(std::string("\x20", 1) + static_cast<char>(1 + way) + std::string(14, '\1'), 1, i));
+      }
+      inject(*r, "first", packets);
+      dropped += odd < size;
+      std::map<int, uint32_t> last;
+      ASSERT_EQ(cap->seen().size() - before, size - (odd < size)) << size << " " << odd;
+      for (size_t i = before; i < cap->seen().size(); ++i) {
+        const Capture::Seen& s = cap->seen()[i];
+        const uint32_t number = s.packet->anno_u32(kNumberAnno);
+        EXPECT_EQ(s.port, static_cast<int>((number * number + size) % 3)) << size << " " << odd;
+        EXPECT_EQ(s.packet->anno_u8(anno::paint.kOffset), 10 + s.port);
+        EXPECT_TRUE(last.find(s.port) == last.end() || last[s.port] < number) << size << " " << odd;
+        last[s.port] = number;
+      }
+    }
+  EXPECT_EQ(r->read("rt.drop_reasons"), fmt::format("{}\tno route\n", dropped));
+}
+
 /// Ways that differ only in values share their code, and nothing else.
 TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
   const std::string way = R"(
