@@ -106,6 +106,29 @@ TEST(FromDPDKDevice, FramesOfACaptureCrossByteByByte) {
   EXPECT_EQ(PacketPool::instance().in_use(), before);
 }
 
+/// What takes more than one buffer is put together, and comes in its place among the others.
+TEST(FromDPDKDevice, FramesOfSeveralBuffersComeInTheirPlace) {
+  const uint32_t before = PacketPool::instance().in_use();
+  {
+    TestRouter r(
+        "i :: Idle -> t :: ToDPDKDevice(net_ring30, MTU 9000);"
+        "FromDPDKDevice(net_ring30, BURST 128) -> Counter(COUNT_CALL 100 stop) -> c :: Capture;");
+    ASSERT_TRUE(r.ok()) << r.errors();
+    std::vector<std::string> frames = many_frames(100);
+    for (const size_t i : {5u, 40u, 41u, 99u}) frames[i] += std::string(6000, static_cast<char>(i));
+    for (const std::string& f : frames) r.push("t", f);
+    r.run();
+    const Capture& c = capture(r, "c");
+    ASSERT_EQ(c.seen().size(), frames.size());
+    for (size_t i = 0; i < frames.size(); ++i) {
+      EXPECT_EQ(c.bytes(i), frames[i]) << i;
+      EXPECT_EQ(c.seen()[i].packet->mac_header_offset(), 0) << i;
+      EXPECT_EQ(c.seen()[i].packet->packet_type(), PacketType::kOtherHost) << i;
+    }
+  }
+  EXPECT_EQ(PacketPool::instance().in_use(), before);
+}
+
 TEST(FromDPDKDevice, PacketsCarryHeaderAndType) {
   const TemporaryFile in(
       capture_of({from_hex("020000000002 020000000001 88b5 0000"), from_hex("ffffffffffff 020000000001 88b5 0001"),

@@ -45,8 +45,7 @@ bool has_final_destination(const uint8_t* frame, const TransportPlace& place) {
 }  // namespace
 
 /// Frames of one buffer; larger ones go as they are.
-void Port::set_checksums(void* mbuf) const {
-  auto* m = static_cast<rte_mbuf*>(mbuf);
+void Port::set_checksums(rte_mbuf* m) const {
   if (m->nb_segs != 1) return;
   auto* frame = rte_pktmbuf_mtod(m, uint8_t*);
   const TransportPlace place = find_transport_in_frame(PacketBytes{frame, m->data_len});

@@ -13,6 +13,8 @@ namespace headrace::io::dpdk {
 namespace {
 
 constexpr int kMostInBurst = 256;
+/// Received packets that are looked at together.
+constexpr int kPiece = 32;
 constexpr uint32_t kShortestFrame = 14;
 constexpr uint64_t kForeign = RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
 constexpr uint64_t kUnusual = kForeign | RTE_MBUF_F_RX_VLAN_STRIPPED;
@@ -60,9 +62,9 @@ PacketType type_of(const uint8_t* frame, uint64_t address) {
   return destination == kMask ? PacketType::kBroadcast : PacketType::kMulticast;
 }
 
-/// The packet of a frame that is copied, or lacks its VLAN tag; null without a buffer.
-[[gnu::noinline, gnu::cold]] Packet* receive_unusual(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool,
-                                                     uint64_t address) {
+/// The packet of any frame, which is copied if need be, and gets back its VLAN tag; null without a buffer.
+[[gnu::noinline, gnu::cold]] Packet* receive_any(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool,
+                                                 uint64_t address) {
   const uint16_t tci = m->vlan_tci;
   Packet* p = packet_of(m);
   if (m->nb_segs == 1 && m->pool == mempool && !(flags & kForeign)) {
@@ -83,6 +85,41 @@ bool found_wrong(uint64_t flags) {
          (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
+// A burst is received in pieces, each in two loops that hold little in registers: one asks for what the other will need.
+
+/// Asks for the packets and the frames of mbufs. True if all are single buffers of ours with nothing to put back.
+[[gnu::noinline]] bool fetch(rte_mbuf* const* mbufs, int n, const rte_mempool* mempool) {
+  uint64_t odd = 0;
+  for (int i = 0; i < n; ++i) {
+    rte_mbuf* m = mbufs[i];
+    __builtin_prefetch(packet_of(m), 1);
+    __builtin_prefetch(packet_of(m)->buffer() + Packet::kDefaultHeadroom);
+    odd |= (m->ol_flags & kUnusual) | (m->nb_segs ^ 1u) |
+           (reinterpret_cast<uintptr_t>(m->pool) ^ reinterpret_cast<uintptr_t>(mempool));
+  }
+  return odd == 0;
+}
+
+/// Makes the packets of such mbufs; returns their bytes.
+[[gnu::noinline]] uint64_t receive_usual(rte_mbuf* const* mbufs, int n, Packet** out, uint64_t address) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < n; ++i) {
+    const rte_mbuf* m = mbufs[i];
+    Packet* p = packet_of(mbufs[i]);
+    const uint16_t begin = m->data_off;
+    const uint32_t length = m->data_len;
+    const uint32_t hash = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0;
+    const PacketType type = type_of(p->buffer() + begin, address);
+    p->reset(length, begin);
+    p->set_mac_header();
+    p->set_packet_type(type);
+    p->set_rx_hash(hash);
+    bytes += length;
+    out[i] = p;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
@@ -92,67 +129,56 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
   rte_mbuf* burst[kMostInBurst];
   const int n = rte_eth_rx_burst(id_.load(std::memory_order_relaxed), static_cast<uint16_t>(queue), burst,
                                  static_cast<uint16_t>(most));
-  constexpr int kAhead = 6;
-  const auto prefetch = [&](int i) {
-    __builtin_prefetch(packet_of(burst[i]), 1);
-    __builtin_prefetch(packet_of(burst[i])->buffer() + Packet::kDefaultHeadroom);
-  };
-  for (int i = 0; i < n && i < kAhead; ++i) prefetch(i);
   const rte_mempool* const mempool = packet_mempool();
   const uint64_t address = address_.load(std::memory_order_relaxed);
-  // Not in `result`, where each packet would wait for the counts of the one before to come back from memory.
-  int packets = 0;
-  uint64_t bytes = 0;
-  for (int i = 0; i < n; ++i) {
-    if (i + kAhead < n) prefetch(i + kAhead);
-    rte_mbuf* m = burst[i];
-    const uint64_t flags = m->ol_flags;
-    const uint32_t hash = m->hash.rss;
-    Packet* p = packet_of(m);
-    uint32_t length = m->data_len;
-    if (m->nb_segs == 1 && m->pool == mempool && !(flags & kUnusual)) [[likely]] {
-      const uint16_t begin = m->data_off;
-      const PacketType type = type_of(p->buffer() + begin, address);
-      p->reset(length, begin);
-      p->set_mac_header();
-      p->set_packet_type(type);
+  int end = std::min(n, kPiece);
+  bool usual = fetch(burst, end, mempool);
+  for (int begin = 0; begin < n;) {
+    const int next_end = std::min(n, end + kPiece);
+    const bool next_usual = fetch(burst + end, next_end - end, mempool);
+    if (usual) [[likely]] {
+      result.bytes += receive_usual(burst + begin, end - begin, out + result.packets, address);
+      for (int i = begin; bad && i < end; ++i) bad[result.packets + i - begin] = found_wrong(burst[i]->ol_flags);
+      result.packets += end - begin;
     } else {
-      p = receive_unusual(m, flags, mempool, address);
-      if (!p) {
-        ++result.lost;
-        continue;
+      for (int i = begin; i < end; ++i) {
+        const uint64_t flags = burst[i]->ol_flags;
+        const uint32_t hash = burst[i]->hash.rss;
+        Packet* p = receive_any(burst[i], flags, mempool, address);
+        if (!p) {
+          ++result.lost;
+          continue;
+        }
+        if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
+        if (bad) bad[result.packets] = found_wrong(flags);
+        result.bytes += p->length();
+        out[result.packets++] = p;
       }
-      length = p->length();
     }
-    if (flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(hash);
-    if (bad) bad[packets] = found_wrong(flags);
-    bytes += length;
-    out[packets++] = p;
+    usual = next_usual;
+    begin = end;
+    end = next_end;
   }
-  result.packets = packets;
-  result.bytes = bytes;
   return result;
 }
 
-/// The mbuf of a packet, ready to be sent; null when it cannot be sent.
-inline void* Port::prepare(Packet* p, const PacketPool& pool, const rte_mempool* mempool) {
-  const uint32_t length = p->length();
-  if (length < kShortestFrame || length > longest_frame_) [[unlikely]]
-    return nullptr;
-  if (!pool.contains(p)) [[unlikely]]
-    return prepare_large(p);
+/// Makes the mbuf of a packet that a port has received, or another element made, ready to be sent.
+inline rte_mbuf* Port::prepare(Packet* p, uint32_t length, const rte_mempool* mempool) {
   rte_mbuf* m = mbuf_of(p);
   if (m->pool != mempool) [[unlikely]]
     initialize_mbuf(m);
   m->data_off = static_cast<uint16_t>(p->headroom());
-  m->data_len = static_cast<uint16_t>(length);
-  m->pkt_len = length;
+  // Lengths of packet and data, and no VLAN tag, in one store.
+  static_assert(offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, pkt_len) + 4 &&
+                offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, pkt_len) + 6);
+  const uint64_t lengths = length | uint64_t{length} << 32;
+  std::memcpy(&m->pkt_len, &lengths, sizeof lengths);
   m->ol_flags = 0;
   return m;
 }
 
 /// A packet that has no mbuf in front of it is copied, to as many buffers as it takes.
-void* Port::prepare_large(Packet* p) {
+rte_mbuf* Port::prepare_large(Packet* p) {
   rte_mbuf *first = nullptr, *last = nullptr;
   for (uint32_t done = 0; done < p->length();) {
     rte_mbuf* m = first && !segments_ ? nullptr : rte_pktmbuf_alloc(packet_mempool());
@@ -177,11 +203,10 @@ void* Port::prepare_large(Packet* p) {
   return first;
 }
 
-int Port::send_burst(TransmitQueue& queue, void** mbufs, int n) {
+int Port::send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n) {
   if (!usable()) [[unlikely]]
     return 0;
-  return rte_eth_tx_burst(id_.load(std::memory_order_relaxed), queue.id, reinterpret_cast<rte_mbuf**>(mbufs),
-                          static_cast<uint16_t>(n));
+  return rte_eth_tx_burst(id_.load(std::memory_order_relaxed), queue.id, mbufs, static_cast<uint16_t>(n));
 }
 
 /// Sends waiting packets; only for the thread that holds the queue. True if the driver took anything.
@@ -193,8 +218,8 @@ bool Port::drain(TransmitQueue& queue) {
       queue.front_size = queue.backlog.dequeue(queue.front, TransmitQueue::kFront);
       if (queue.front_size == 0) break;
     }
-    const auto sent = static_cast<uint32_t>(
-        send_burst(queue, reinterpret_cast<void**>(queue.front + queue.front_at), static_cast<int>(queue.front_size)));
+    const auto sent =
+        static_cast<uint32_t>(send_burst(queue, queue.front + queue.front_at, static_cast<int>(queue.front_size)));
     queue.front_at += sent;
     queue.front_size -= sent;
     any |= sent > 0;
@@ -207,24 +232,33 @@ bool Port::drain(TransmitQueue& queue) {
 Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender sender) {
   Transmitted result;
   TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
-  const bool checksums = settings_.ip_checksums || settings_.l4_checksums;
-  const PacketPool& pool = PacketPool::instance();
+  const auto* const base = static_cast<const uint8_t*>(PacketPool::instance().base());
+  const size_t room = PacketPool::instance().bytes();
   const rte_mempool* const mempool = packet_mempool();
-  void* mbufs[kMostInBurst];
+  const uint32_t longest = longest_frame_;
+  rte_mbuf* mbufs[kMostInBurst];
   int ready = 0;
   uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
-    const uint32_t length = packets[i]->length();
-    void* m = prepare(packets[i], pool, mempool);
+    Packet* const p = packets[i];
+    const uint32_t length = p->length();
+    const bool fits = length - kShortestFrame <= longest - kShortestFrame;
+    const bool ours = static_cast<size_t>(reinterpret_cast<const uint8_t*>(p) - base) < room;
+    rte_mbuf* m = nullptr;
+    if (fits && ours) [[likely]]
+      m = prepare(p, length, mempool);
+    else if (fits)
+      m = prepare_large(p);
     if (!m) [[unlikely]] {
-      packets[i]->kill();
+      p->kill();
       ++result.unfit;
       continue;
     }
-    if (checksums) set_checksums(m);
     bytes += length;
     mbufs[ready++] = m;
   }
+  if (settings_.ip_checksums || settings_.l4_checksums)
+    for (int i = 0; i < ready; ++i) set_checksums(mbufs[i]);
 
   int taken = 0;
   if (sender == Sender::kOwner) {
@@ -236,16 +270,15 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
     queue.leave();
   }
   if (taken < ready)
-    taken += static_cast<int>(
-        queue.backlog.enqueue(reinterpret_cast<rte_mbuf**>(mbufs) + taken, static_cast<uint32_t>(ready - taken)));
+    taken += static_cast<int>(queue.backlog.enqueue(mbufs + taken, static_cast<uint32_t>(ready - taken)));
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
   if (sender != Sender::kGuest && queue.waiting()) [[unlikely]]
     flush(queue_id, sender);
 
   result.packets = taken;
   for (int i = taken; i < ready; ++i) {
-    bytes -= static_cast<rte_mbuf*>(mbufs[i])->pkt_len;
-    if (Packet* p = unprepare(static_cast<rte_mbuf*>(mbufs[i])))
+    bytes -= mbufs[i]->pkt_len;
+    if (Packet* p = unprepare(mbufs[i]))
       packets[result.left++] = p;
     else
       ++result.unfit;

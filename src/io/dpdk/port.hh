@@ -15,6 +15,7 @@
 #include "headrace/error.hh"
 #include "headrace/packet_pool.hh"
 
+struct rte_mbuf;
 struct rte_mempool;
 
 namespace headrace::io {
@@ -147,10 +148,10 @@ class Port {
   void stop();
   void empty_rings();
   void note_address();
-  void* prepare(Packet* p, const PacketPool& pool, const rte_mempool* mempool);
-  void* prepare_large(Packet* p);
-  void set_checksums(void* mbuf) const;
-  int send_burst(TransmitQueue& queue, void** mbufs, int n);
+  static rte_mbuf* prepare(Packet* p, uint32_t length, const rte_mempool* mempool);
+  rte_mbuf* prepare_large(Packet* p);
+  void set_checksums(rte_mbuf* m) const;
+  int send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n);
   bool drain(TransmitQueue& queue);
   bool usable() const { return usable_.load(std::memory_order_acquire); }
 
