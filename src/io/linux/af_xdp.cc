@@ -18,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "headrace/packet_pool.hh"
 #include "src/io/linux/bpf.hh"
 #include "src/io/linux/partial_checksum.hh"
 #include "src/io/linux/port.hh"
@@ -280,11 +281,29 @@ int XdpReceiver::receive_queue(Queue& queue, Batch& batch, int max, uint32_t hea
     return 0;
   }
   const uint64_t frame_mask = ~(uint64_t{port_->frame_bytes()} - 1);
+  constexpr uint32_t kAhead = 4;
+  const auto prefetch = [&queue](uint32_t i) { __builtin_prefetch(queue.memory.base() + queue.receive.cell(i).addr); };
+  for (uint32_t i = 0; i < std::min(n, kAhead); ++i) prefetch(i);
+  // Most frames fit into a buffer of the pool, and those come together.
+  PacketPool& pool = PacketPool::instance();
+  Packet* buffers[Batch::kCapacity];
+  const uint32_t got = pool.allocate_bulk(buffers, n);
   const int before = batch.size();
+  uint32_t used = 0;
   for (uint32_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) prefetch(i + kAhead);
     const xdp_desc& d = queue.receive.cell(i);
+    const uint8_t* const frame = queue.memory.base() + d.addr;
     const uint32_t length = std::min(d.len, snap_length_);
-    if (Packet* p = Packet::make(queue.memory.base() + d.addr, length, headroom)) {
+    Packet* p;
+    if (length + headroom <= PacketPool::kCapacity && used < got) [[likely]] {
+      p = buffers[used++];
+      p->reset(length, headroom);
+      std::memcpy(p->data(), frame, length);
+    } else {
+      p = Packet::make(frame, length, headroom);
+    }
+    if (p) {
       p->set_mac_header();
       if (length < d.len) p->set_anno_u32(anno_offset::kExtraLength, d.len - length);
       if (interface_.is_virtual) finish_partial_checksum(p->data(), length);
@@ -295,6 +314,7 @@ int XdpReceiver::receive_queue(Queue& queue, Batch& batch, int max, uint32_t hea
     }
     queue.fill.cell(i) = d.addr & frame_mask;
   }
+  if (used < got) pool.release_bulk(buffers + used, got - used);
   queue.receive.consume(n);
   queue.fill.produce(n);
   if (queue.fill.needs_wakeup()) (void)recvfrom(queue.socket.get(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);

@@ -201,6 +201,23 @@ TEST(HeadersOf, PacketsThatEndAnywhere) {
       const FlowKey key = flow_key(packet, place);
       const PayloadBytes payload = l4_payload(packet);
       const uint8_t* const end = exact.data() + n;
+      const TransportPlace in_frame = find_transport_in_frame(packet);
+      const FlowKey of_frame = flow_key(packet, in_frame);
+      if (!of_frame.addresses) {
+        EXPECT_EQ(toeplitz_frame(exact.data(), packet.length), 0u) << c.what << " " << n;
+      } else {
+        // Only the flow counts, whatever else a frame holds.
+        std::string plain(of_frame.address_bytes == 8 ? ip4(17, kUdp) : ip6(17, kUdp));
+        const size_t address = of_frame.address_bytes == 8 ? 12 : 8;
+        std::memcpy(plain.data() + address, of_frame.addresses, of_frame.address_bytes);
+        if (of_frame.ports)
+          std::memcpy(plain.data() + address + of_frame.address_bytes, of_frame.ports, 4);
+        else
+          plain[address == 12 ? 9 : 6] = 99;  // a protocol without ports
+        EXPECT_EQ(toeplitz_frame(exact.data(), packet.length),
+                  toeplitz_ip(reinterpret_cast<const uint8_t*>(plain.data()), static_cast<uint32_t>(plain.size())))
+            << c.what << " " << n;
+      }
       EXPECT_TRUE(!key.addresses || key.addresses + key.address_bytes <= end) << c.what << " " << n;
       EXPECT_TRUE(!key.ports || key.ports + 4 <= end) << c.what << " " << n;
       EXPECT_TRUE(payload.length == 0 || payload.data + payload.length <= end) << c.what << " " << n;
