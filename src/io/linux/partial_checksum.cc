@@ -44,8 +44,14 @@ bool is_plainly_whole(const uint8_t* frame, uint32_t length) {
   if (length < kIp + 2 * kHeader || frame[12] != 8 || frame[13] != 0 || frame[kIp] != 0x45) return false;
   const uint32_t protocol = frame[kIp + 9];
   if (protocol != kTcp && protocol != kUdp) return false;
-  const uint32_t segment = get16(frame + kIp + 2) - kHeader;
-  const uint32_t pseudo = sum16(frame + kIp + 12, 8, protocol + segment);
+  // The sum is the same in either order of bytes, but for the order.
+  uint64_t addresses;
+  std::memcpy(&addresses, frame + kIp + 12, sizeof addresses);
+  addresses = (addresses & 0xffffffff) + (addresses >> 32);
+  addresses = (addresses & 0xffff) + (addresses >> 16 & 0xffff) + (addresses >> 32);
+  const uint16_t swapped = __builtin_bswap16(static_cast<uint16_t>((addresses & 0xffff) + (addresses >> 16)));
+  const uint32_t sum = swapped + protocol + get16(frame + kIp + 2) - kHeader;
+  const uint32_t pseudo = (sum & 0xffff) + (sum >> 16);
   return get16(frame + kIp + kHeader + (protocol == kTcp ? 16 : 6)) != pseudo;
 }
 
