@@ -1,40 +1,50 @@
 #pragma once
 /// \file
-/// A look at short payloads that spares most of them a search.
+/// A look at payloads that spares most of them a search.
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "headrace/team.hh"
 #include "tables/pattern/pattern_set.hh"
 
 namespace headrace {
 
-/// Says of a payload that fits into one vector that none of some patterns is in it: a fraction of what a library's call takes
-/// before it looks at the first byte. It is Teddy, Hyperscan's filter for few literals (src/fdr/teddy.c of its sources):
-/// patterns are dealt out to eight buckets, and three bytes in a row pass if one bucket has, for each of them, a pattern
-/// with its half-bytes there.
-class ShortFilter {
+/// Says of a payload that none of a few patterns is in it: of short ones in a fraction of what a library's call takes before it
+/// looks at the first byte, and of long ones at a vector in a few cycles. It is Teddy, Hyperscan's filter for few literals
+/// (src/fdr/teddy.c of its sources): patterns are dealt out to eight buckets, and three bytes in a row pass if one bucket
+/// has, for each of them, a pattern with its half-bytes there. Where three bytes pass, the patterns of the bucket are
+/// compared.
+class LiteralFilter {
  public:
-  static constexpr uint32_t kLongestPayload = 64;
-
   /// Without a processor that has AVX-512, and for sets of which too much would pass, it excludes nothing.
   void build(const PatternSet& set);
 
-  /// True: no pattern is in the payload. False: one may be.
-  bool excludes(const PayloadBytes& bytes) const {
-    return useful_ && bytes.length <= kLongestPayload && none_passes(bytes);
-  }
+  /// True: no pattern is in the payload. False: one may be, or so much passes that a search tells sooner.
+  bool excludes(const PayloadBytes& bytes) const { return useful_ && none_is_in(bytes); }
   bool useful() const { return useful_; }
 
  private:
   static constexpr int kWindow = 3;
+  static constexpr size_t kBuckets = 8;
+  static constexpr uint32_t kVector = 64;
   using Half = std::array<uint8_t, 16>;  // by half-byte, the buckets that have it
+  struct Literal {
+    std::string bytes;    // in lower case if `nocase`
+    uint32_t offset = 0;  // of its window
+    bool nocase = false;
+    bool is_at(const uint8_t* at) const;
+  };
   static bool is_supported();
   double expected_passes(int first, int last) const;
-  bool none_passes(const PayloadBytes& bytes) const;
+  bool none_is_in(const PayloadBytes& bytes) const;
+  /// True if a pattern of one of the buckets is in the payload and has its window at `at`.
+  bool confirm(const PayloadBytes& bytes, uint32_t at, uint8_t buckets) const;
 
   Half low_[kWindow] = {}, high_[kWindow] = {};
+  std::array<std::vector<Literal>, kBuckets> literals_;
   bool useful_ = false;
 };
 

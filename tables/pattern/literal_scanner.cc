@@ -51,7 +51,7 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   const auto began = std::chrono::steady_clock::now();
   database_.reset();
   spaces_.reset();
-  short_ = ShortFilter();
+  filter_ = LiteralFilter();
   padded_ = false;
   begins_.clear();
   numbers_.resize(set.size());
@@ -100,7 +100,7 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   }
   hs_scratch_size((*spaces)[0].scratch.get(), &scratch_bytes_);
   spaces_ = std::move(spaces);
-  short_.build(set);
+  filter_.build(set);
   if (forgets_tails(set)) {
     for (int thread = 0; thread < spaces_->size(); ++thread) {
       (*spaces_)[thread].padded = std::make_unique<uint8_t[]>(kLargestPayload + kPadding);
@@ -109,6 +109,17 @@ Status LiteralScanner::build(const PatternSet& set, Errors& errors) {
   }
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return {};
+}
+
+bool LiteralScanner::excluded(const PayloadBytes& bytes) const {
+  constexpr int kMemory = 32;
+  constexpr uint32_t kRest = 16;
+  if (!filter_.useful() || bytes.length > kLargestPayload) return false;
+  Space& space = spaces_->local();
+  if (space.passing > 0 && ++space.turn % kRest != 0) return false;
+  const bool excluded = filter_.excludes(bytes);
+  space.passing = std::clamp(space.passing + (excluded ? -1 : 1), -kMemory, kMemory);
+  return excluded;
 }
 
 /// Vectorscan up to 5.4.12 looks for a first byte that any match needs with vectors of 64 bytes where the processor has

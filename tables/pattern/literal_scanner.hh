@@ -11,9 +11,9 @@
 
 #include "headrace/error.hh"
 #include "headrace/worker.hh"
+#include "tables/pattern/literal_filter.hh"
 #include "tables/pattern/match_view.hh"
 #include "tables/pattern/pattern_set.hh"
-#include "tables/pattern/short_filter.hh"
 
 struct hs_database;
 struct hs_scratch;
@@ -40,7 +40,7 @@ class LiteralScanner {
   /// kLargestPayload. Not for recursion: `on_match` must not scan.
   template <typename F>
   bool scan(const PayloadBytes& bytes, F&& on_match) const {
-    if (short_.excludes(bytes)) return true;
+    if (bytes.length <= kShortPayload ? filter_.excludes(bytes) : excluded(bytes)) return true;
     const auto call = [](void* context, uint32_t pattern, uint32_t end) {
       auto& function = *static_cast<std::remove_reference_t<F>*>(context);
       if constexpr (std::is_void_v<decltype(function(pattern, end))>) {
@@ -73,14 +73,21 @@ class LiteralScanner {
   struct Space {
     Scratch scratch;
     std::unique_ptr<uint8_t[]> padded;
+    // Of long payloads that the filter has looked at: more passed lately (above 0) or more were excluded.
+    int passing = 0;
+    uint32_t turn = 0;
   };
 
+  /// Of these the filter takes a fraction of what the call of the search takes.
+  static constexpr uint32_t kShortPayload = 64;
+  /// True if the filter tells that nothing will be found in a longer one. It is not asked of each where most pass.
+  bool excluded(const PayloadBytes& bytes) const;
   bool forgets_tails(const PatternSet& set) const;
   bool run(const PayloadBytes& bytes, Report report, void* context) const;
   static int on_report(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void* context);
 
   std::unique_ptr<hs_database, FreeDatabase> database_;
-  ShortFilter short_;
+  LiteralFilter filter_;
   std::unique_ptr<PerThread<Space>> spaces_;
   bool padded_ = false;  // payloads are scanned with a tail behind them, see forgets_tails()
   // Equal patterns are one expression of the library; its numbers are [begins_[id], begins_[id + 1]) of numbers_.
