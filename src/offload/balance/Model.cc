@@ -48,6 +48,8 @@ BalanceDecision Model::step(const BalanceSample& sample) {
   now_ = started_ ? std::max(now, now_) : now;
   started_ = true;
   for (WorkerState& w : workers_) w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
+  for (auto& by_device : pairs_)
+    for (PairState& pair : by_device) pair.times.pass(passed * 1e-9);
   for (const WorkerSample& w : sample.workers) take(w);
   for (size_t d = 0; d < devices_.size(); ++d) look_at_device(d);
 
@@ -151,8 +153,6 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         for (DeviceState& device : devices_) device.times.doubt();
       all += cycles / timed * static_cast<double>(c.cpu.packets);
     }
-    const double p99 = static_cast<double>(c.delay_p99_ns);
-    if (!old && c.delays >= 100) see_delay(k, chain, p99);
     double wanted = 0;
     for (size_t d = 0; d < std::min(c.devices.size(), chain.lanes.size()); ++d) {
       const DeviceSample& v = c.devices[d];
@@ -189,9 +189,13 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         // Jobs that take far longer than such jobs have taken wait for others.
         if (n >= 0.5 * pair.largest) {
           pair.least_ns = pair.least_ns > 0 ? std::min(1.01 * pair.least_ns, t) : t;
-          pair.alone_ns = pair.alone_ns > 0 ? std::min(1.0005 * pair.alone_ns, t) : t;
           lane.queued = v.starved == 0 && t > 3 * pair.least_ns + w.stretch_ns;
         }
+        pair.times.add(n, t);
+        // With few places, or small jobs, all may be taken, and the device have time for more.
+        const BalanceSetup::Chain& most = setup().chains[k];
+        lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job &&
+                      t < kWaits * pair.times.of(n) + 0.5 * w.stretch_ns;
       }
       devices_[d].well &= v.well;
       if (!v.well) devices_[d].pause.begin(now_);
@@ -210,8 +214,9 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
       // With a bound there are few places.
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
-      if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3) devices_[d].bound_ns = now_;
+      if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && !lane.scarce) devices_[d].bound_ns = now_;
     }
+    if (!old && c.delays >= 100) see_delay(k, chain, static_cast<double>(c.delay_p99_ns));
   }
   return all;
 }
@@ -219,19 +224,29 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
 void Model::see_delay(size_t k, ChainState& chain, double p99) {
   const double bound = setup().chains[k].p99_us * 1e3;
   if (bound <= 0) return;
-  chain.p99_ns = p99;
-  chain.over = p99 > bound ? chain.over + 1 : 0;
-  chain.late = p99 > bound && (chain.late || chain.over >= 3);
+  chain.delays.add(p99);
+  chain.p99_ns = chain.delays.median();
+  const bool over = chain.p99_ns > bound;
+  chain.over = over ? chain.over + 1 : 0;
+  chain.late = over && (chain.late || chain.over >= 3);
+  chain.broken &= over;
   double share = 0;
-  for (const LaneState& lane : chain.lanes) share += lane.share;
+  bool scarce = false;
+  for (const LaneState& lane : chain.lanes) {
+    share += lane.share;
+    scarce |= lane.scarce && lane.full > 0.01;
+  }
+  // That packets wait long for places says nothing about others: more places are what helps them.
+  if (scarce && p99 > chain.foretold + chain.extra_ns) return;
   if (chain.foretold <= 0 || share < 0.05) {
     // What was seen long ago says less and less.
-    chain.margin += 0.02 * (1 - chain.margin);
+    chain.extra_ns *= 0.98;
     return;
   }
-  // Too long at once, too short slowly.
-  const double seen = std::clamp(p99 / chain.foretold, 0.3, 8.0);
-  chain.margin += (seen > chain.margin ? 0.5 : 0.05) * (seen - chain.margin);
+  // Too long soon, too short slowly.
+  chain.extra.add(std::clamp(p99 - chain.foretold, -0.5 * bound, 2 * bound));
+  const double extra = chain.extra.median();
+  chain.extra_ns += (extra > chain.extra_ns ? 0.3 : 0.1) * (extra - chain.extra_ns);
 }
 
 void Model::look_at_device(size_t d) {

@@ -4,13 +4,16 @@
 /// and a worker needs them, and leaves the fine adjustment to the workers (follow_share). docs/balancing.md explains it.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/balancer.hh"
 #include "offload/balance/DeviceTimes.hh"
+#include "offload/balance/JobTimes.hh"
 #include "offload/balance/MoveJudge.hh"
 #include "offload/balance/Pause.hh"
 #include "offload/balance/assignment.hh"
@@ -67,6 +70,27 @@ class Model : public Balancer {
     int far_ = 0, off_ = 0, samples_ = 0;
   };
 
+  /// The median of the last samples: one that a pause of the machine has spoilt says nothing.
+  class Usual {
+   public:
+    void add(double v) {
+      last_[next_] = v;
+      next_ = (next_ + 1) % last_.size();
+      count_ = std::min(count_ + 1, last_.size());
+    }
+    double median() const {
+      std::array<double, kLast> sorted = last_;
+      const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count_ / 2);
+      std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count_));
+      return count_ == 0 ? 0 : *middle;
+    }
+
+   private:
+    static constexpr size_t kLast = 5;
+    std::array<double, kLast> last_{};
+    size_t next_ = 0, count_ = 0;
+  };
+
   /// One chain of one worker on one device.
   struct LaneState {
     Cost cost;
@@ -77,6 +101,7 @@ class Model : public Balancer {
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
     bool queued = false;  ///< its jobs wait for others
+    bool scarce = false;  ///< a bound on delay leaves it fewer places than the device could use
     double owed = 0;      ///< packets that went there since some came back
     int silent = 0;       ///< samples in a row in which nothing came back though packets went there
   };
@@ -86,16 +111,17 @@ class Model : public Balancer {
     double part = 0;  ///< of the worker's packets
     bool on_device = false;
     std::vector<LaneState> lanes;
-    double margin = 1;  ///< p99 seen by p99 foretold
+    double extra_ns = 0;  ///< p99 seen less p99 foretold, as is usual
+    Usual extra;          ///< the same, of the last samples
+    Usual delays;         ///< p99 of the last samples
     double foretold = 0;
-    int over = 0;         ///< samples in a row with p99 over the bound
-    bool late = false;    ///< p99 is over the bound, and was for some time
-    bool broken = false;  ///< the CPU breaks the bound, too
+    int job = 0, places = 0;    ///< that it has on devices, because of a bound
+    double resized_ns = -1e18;  ///< when it last got jobs of another size
+    int over = 0;               ///< samples in a row with p99 over the bound
+    bool late = false;          ///< p99 is over the bound, and was for some time
+    bool broken = false;        ///< the CPU breaks the bound, too
     Pause bound_pause;
-    int grown = 0;            ///< times that jobs were doubled beyond what was foretold to hold the bound
-    double grown_ns = -1e18;  ///< when it last changed
-    Pause grow_pause;
-    double p99_ns = 0;
+    double p99_ns = 0;  ///< as is usual
   };
 
   struct WorkerState {
@@ -123,7 +149,7 @@ class Model : public Balancer {
     double largest = 0;   ///< packets per job, of the largest that was measured
     double usual = 0;     ///< the same, of the last half a second or so
     double least_ns = 0;  ///< the shortest time of such jobs
-    double alone_ns = 0;  ///< the same, of a longer time: of jobs that waited for no others
+    JobTimes times;       ///< of jobs that waited for no others
     bool in_use = false;  ///< some worker sends packets there
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
@@ -144,17 +170,23 @@ class Model : public Balancer {
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
   static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
   static constexpr double kUnknownJob = 3e4;     // cycles
-  static constexpr double kNear = 0.25;          // costs that differ by less must be known well
-  static constexpr int kWellKnown = 8;           // samples
+  static constexpr int kProbeJobs = kMostProbeJobs;
+  static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
+  static constexpr double kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets
+  static constexpr double kNear = 0.25;                              // costs that differ by less must be known well
+  static constexpr int kWellKnown = 8;                               // samples
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
-  static constexpr double kRoom = 0.85, kGrow = 20 * kMs;  // of the bound; between two doublings of jobs
-  static constexpr size_t kManyPairs = 128;                // of groups, chains and devices
-  static constexpr double kWorthTrying = 1.01;             // a plan that may be better must be so by this
-  static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
+  static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
+  static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
+  static constexpr double kStay = 20 * kMs;          // with a size of jobs
+  static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
+  static constexpr size_t kManyPairs = 128;          // of groups, chains and devices
+  static constexpr double kWorthTrying = 1.01;       // a plan that may be better must be so by this
+  static constexpr double kFarther = 1.02;           // a device that is not nearest, or new, must be better by this
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }

@@ -13,6 +13,9 @@
 
 namespace headrace::balance {
 
+/// The most packets of a probe, in full jobs.
+inline constexpr int kMostProbeJobs = 4;
+
 /// a / b; 0 if b is 0.
 inline double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 

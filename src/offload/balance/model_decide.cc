@@ -102,7 +102,10 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   ChainState& state = w.chains[k];
   const double bound = chain.p99_us * 1e3;
   if (bound <= 0) return true;
-  if (state.over >= 5 && !state.broken) {
+  // A worker that has more to do than the CPU can needs the device, whatever that makes of the bound: what it could not do
+  // would wait longer.
+  const bool choice = w.load < 1 && !state.broken;
+  if (state.over >= 5 && choice) {
     if (state.on_device) {
       state.bound_pause.begin(now_);
     } else if (!state.bound_pause.over(now_)) {
@@ -111,52 +114,50 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
     }
     state.over = 0;
   }
-  if (!state.bound_pause.over(now_) && !state.broken) return false;
+  if (!state.bound_pause.over(now_) && choice) return false;
   const PairState& pair = pairs_[k][devices[0]];
+  double share = 0;
+  for (const size_t d : devices) share += plan_.shares[w.group][k][d];
   DevicePath path;
-  path.arrivals = w.per_second * state.part;
+  path.arrivals = w.per_second * state.part * std::min(share, 1.0);
   path.capacity = capacity_for(w, devices[0]);
   // Without a device there are no short slices.
   path.stretch_ns = state.on_device ? w.stretch_ns : std::min(w.stretch_ns, bound / 8);
   path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
   decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
-  const auto foretell = [&](int job) {
+  const double limit = (state.on_device ? kHeld : kRoom) * bound;
+  // The largest jobs that hold the bound, and of these as many as do. What others take is known after some samples.
+  const bool stays = state.on_device && state.job > 0 && state.over == 0 && now_ - state.resized_ns < kStay;
+  DevicePath best;
+  double least = 0, most_carried = 0;
+  bool held = false;
+  for (int job = stays ? state.job : chain.most_job; !held; job = std::max(job / 2, 1)) {
     path.job = job;
-    // Of jobs that wait for no others: how long others wait here is for this decision to say.
-    const bool known = pair.alone_ns > 0;
-    const double n = std::max(known ? pair.largest : pair.packets_per_job, 1.0);
-    path.job_ns = (known ? pair.alone_ns : pair.job_ns) * (0.4 + 0.6 * std::min(path.job / n, 4.0));
-    // As many as the packets that the device takes while one is under way, and one to fill.
+    path.job_ns = pair.times.of(job);
+    // As many as the packets that the device takes while one is under way, and one to fill. Some more, because jobs do not
+    // come back one by one.
     const double taken = path.capacity > 0 ? std::min(path.arrivals, path.capacity) : path.arrivals;
-    const double under_way = taken * 1e-9 * (path.job_ns + path.stretch_ns) / path.job;
-    path.places = static_cast<int>(std::min<double>(chain.most_places, 2 + under_way));
-    state.foretold = foretold_p99_ns(path);
-  };
-  for (int job = chain.most_job;; job = std::max(job / 2, 1)) {
-    foretell(job);
-    if (state.foretold * state.margin < (state.on_device ? 1.0 : 0.9) * bound) break;
-    if (path.job <= kLeastJob) break;
+    const double under_way = taken * 1e-9 * (path.job_ns + path.stretch_ns) / job;
+    const int needed = std::min(chain.most_places, 1 + static_cast<int>(std::ceil(std::min(under_way, 1e6))));
+    path.places = std::min(chain.most_places, 2 + static_cast<int>(std::ceil(std::min(1.5 * under_way, 1e6))));
+    for (; !held && path.places >= needed; --path.places) {
+      const double foretold = foretold_p99_ns(path);
+      held = foretold + state.extra_ns < limit;
+      // If none does: what arrives is to be carried, and soon.
+      const double carries = std::min(path.places / (under_way + 1), kCarried);
+      if (held || best.job_ns <= 0 || carries > most_carried || (carries == most_carried && foretold < least)) {
+        best = path;
+        least = foretold;
+        most_carried = carries;
+      }
+    }
+    if (stays || job <= kLeastJob) break;
   }
-  // One more where there is room for it: places that are all taken look like a device that is.
-  DevicePath more = path;
-  more.places = std::min(path.places + 1, chain.most_places);
-  if (const double foretold = foretold_p99_ns(more); foretold * state.margin < 0.6 * bound) {
-    path = more;
-    state.foretold = foretold;
-  }
-  // What is foretold is careful, and larger jobs cost a worker that takes all it can get less.
-  if (state.grown > 0 && state.over > 0) {
-    state.grown = state.over = 0;
-    state.grow_pause.begin(now_);
-  } else if (is_hungry(w) && state.on_device && state.p99_ns < kRoom * bound &&
-             path.job << state.grown < chain.most_job && state.grow_pause.over(now_) && now_ - state.grown_ns > kGrow) {
-    ++state.grown;
-    state.grown_ns = now_;
-  }
-  if (state.grown > 0) foretell(std::min(path.job << state.grown, chain.most_job));
-  decision.job = path.job;
-  decision.places = path.places;
-  return state.foretold * state.margin < bound || state.broken || state.grown > 0;
+  state.foretold = least;
+  if (best.job != state.job) state.resized_ns = now_;
+  decision.job = state.job = best.job;
+  decision.places = state.places = std::max(best.places, 1);
+  return held || stays || !choice;
 }
 
 }  // namespace headrace::balance

@@ -14,8 +14,10 @@ void Model::probe(BalanceDecision& decision, double passed) {
 
 int Model::harmless(const WorkerState& w, size_t k, double passed, double packets) const {
   const BalanceSetup::Chain& chain = setup().chains[k];
-  packets = std::min<double>(packets, chain.most_job);
-  if (chain.p99_us > 0) packets = std::min(packets, 0.003 * w.per_second * w.chains[k].part * passed * 1e-9);
+  packets = std::min<double>(packets, kProbeJobs * chain.most_job);
+  // Of a worker that cannot do what arrives, all packets are late.
+  if (chain.p99_us > 0 && !is_hungry(w))
+    packets = std::min(packets, 0.003 * w.per_second * w.chains[k].part * passed * 1e-9);
   return static_cast<int>(std::max(packets, 0.0));
 }
 
@@ -65,9 +67,13 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   const double each = known ? std::max(pair.cost.mean() - c, 0.1 * c) : unknown;
   // A first probe leaves something for other chains and devices.
   const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
-  // Where the costs are near each other, only a whole job tells which is less.
+  // Where the costs are near each other, only whole jobs tell which is less. The first of them finds caches cold: on a
+  // worker that needs to know, one after the other.
   const bool close = known && pair.cost.mean() < 2 * c;
-  const double enough = settled && !close ? std::min(setup().chains[k].most_job, 128) : setup().chains[k].most_job;
+  const bool worse = known && !choice && setup().chains[k].p99_us > 0 && pair.cost.mean() > kGain * c &&
+                     pair.cost.mean() < kColdCost * c && is_hungry(w);
+  const int most_job = setup().chains[k].most_job;
+  const double enough = worse ? kProbeJobs * most_job : settled && !close ? std::min(most_job, 128) : most_job;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
   // Jobs of others wait for it.
   const double each_ns = pair.packets_per_job > 0 ? pair.job_ns / pair.packets_per_job : 0;
@@ -90,7 +96,11 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
       now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs))
     return;
   const double c = std::max(cpu_cost_of(w, k), 1.0);
-  const int packets = harmless(w, k, passed, std::min(32.0, w.tokens / c));
+  // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
+  // many, and must be small.
+  const bool choice = pairs_.size() * devices_.size() > 1;
+  const double most = choice ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
+  const int packets = harmless(w, k, passed, std::min(most, w.tokens / c));
   if (packets <= 0) return;
   decision.workers[number][k].probe = packets;
   w.tokens -= packets * c;

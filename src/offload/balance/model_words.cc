@@ -85,7 +85,8 @@ std::string Model::why() const {
   } else if (setup().chains[k].p99_us <= 0) {
     text = fmt::format("device is left to other chains (d {:.0f} < c {:.0f})", d, c);
   } else {
-    text = fmt::format("device would break the bound (p99 {:.0f} us foretold)", chain.foretold * chain.margin * 1e-3);
+    text =
+        fmt::format("device would break the bound (p99 {:.0f} us foretold)", (chain.foretold + chain.extra_ns) * 1e-3);
   }
   for (size_t i = 0; i < setup().chains.size(); ++i) {
     const double bound = setup().chains[i].p99_us;

@@ -38,7 +38,7 @@ constexpr std::array<const char*, kMistakes> kTexts = {
     "a waiting time that the chain allows",
     "a number of places that the chain allows",
     "a slice from 1 to 65536 packets",
-    "a probe of at most a job, to a device that exists",
+    "a probe of at most four jobs, to a device that exists",
     "an optimum that is a number",
 };
 
@@ -89,8 +89,8 @@ class Judge {
     clamp(decision.places, 1, chain.most_places, kPlaces);
     clamp(decision.slice, 1, 65536, kSlice);
     const int devices = static_cast<int>(setup_.devices.size());
-    if (decision.probe < 0 || decision.probe > std::max(chain.most_job, 1) || decision.probe_device < -1 ||
-        decision.probe_device >= devices) {
+    if (decision.probe < 0 || decision.probe > kMostProbeJobs * std::max(chain.most_job, 1) ||
+        decision.probe_device < -1 || decision.probe_device >= devices) {
       wrong(kProbe);
       decision.probe = 0;
       decision.probe_device = -1;

@@ -99,11 +99,13 @@ struct Lane {
   double carry = 0;  ///< parts of packets
   DeviceSample sample;
   uint64_t ms_for = 0, ms_full = 0, ms_polls = 0, ms_starved = 0;
+  double used = -1e18;  ///< when a packet went this way last
 };
 
 struct ChainState {
   double carry = 0;
-  int on_cpu = 0;  ///< packets of the present burst that wait for the CPU
+  int on_cpu = 0;           ///< packets of the present burst that wait for the CPU
+  double cpu_used = -1e18;  ///< when a packet went this way last
   bool probed = false;
   std::vector<Lane> lanes;
   Lean lean;
@@ -211,6 +213,12 @@ class Simulation {
     return cycles;
   }
 
+  /// What a side costs in addition if its caches are cold.
+  double cold(const WorkerState& w, double& used) const {
+    constexpr double kColdNs = 1e6;
+    return w.now - std::exchange(used, w.now) > kColdNs ? machine_->cold_cycles : 0;
+  }
+
   void submit(WorkerState& w, size_t k, size_t d) {
     Lane& lane = w.chains[k].lanes[d];
     if (lane.open.packets == 0) return;
@@ -233,7 +241,7 @@ class Simulation {
     const Job job = lane.under_way.front();
     lane.under_way.pop_front();
     // A half was paid when packets were packed.
-    const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles;
+    const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles + cold(w, lane.used);
     const double cost = machine_->chains[k].device[d] * 0.5 * job.packets + work(w, mine);
     const uint64_t n = static_cast<uint64_t>(job.packets);
     lane.sample.packets += n;
@@ -396,7 +404,7 @@ class Simulation {
     ChainState& chain = w.chains[k];
     const int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
     chain.on_cpu -= n;
-    const double cost = work(w, machine_->chains[k].cpu * n);
+    const double cost = work(w, machine_->chains[k].cpu * n + cold(w, chain.cpu_used));
     const uint64_t packets = static_cast<uint64_t>(n);
     chain.sample.cpu.packets += packets;
     chain.sample.cpu.timed += packets;

@@ -52,12 +52,13 @@ struct Machine {
   std::vector<int> first_device;
   std::vector<Chain> chains;
   std::vector<Device> devices;
-  double noise = 0.02;    ///< of measured costs
-  double missing = 0.01;  ///< part of the samples
-  double late = 0.01;     ///< likewise; they come with the next step
-  double pause_ms = 0;    ///< a worker stands still this long
-  double pauses = 0;      ///< times in a second, by worker
-  double step_ms = 5;     ///< between decisions, as in BalanceLoop
+  double noise = 0.02;     ///< of measured costs
+  double missing = 0.01;   ///< part of the samples
+  double late = 0.01;      ///< likewise; they come with the next step
+  double pause_ms = 0;     ///< a worker stands still this long
+  double pauses = 0;       ///< times in a second, by worker
+  double cold_cycles = 0;  ///< that a chain costs once more on a side that it has not used for a millisecond
+  double step_ms = 5;      ///< between decisions, as in BalanceLoop
 
   /// The most packets a second, of all workers.
   double optimum() const;

@@ -60,7 +60,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnEveryMachine) {
       }
     }
   }
-  EXPECT_GE(machines, 13);
+  EXPECT_GE(machines, 15);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
@@ -336,16 +336,20 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
     for (const double load : loads) {
       m.chains[0].p99_us = bounds[b];
       m.mpps = {load * all / m.workers};
-      const auto model = balancer_of("Model");
-      const Simulated r = simulate(phases, *model, 0.3, 1);
-      const bool held = holds(r, 0.1, bounds[b], load * all);
-      if (held) highest_of_model = std::max(highest_of_model, load);
-      const SimulatedPhase& p = r.phases[0];
-      EXPECT_TRUE(held || load > asked) << bounds[b] << " us at " << load << ": " << share_of_optimum(p)
-                                        << " of what arrives, p99 " << p.p99_us << " us, over in " << p.over_bound
-                                        << " of the steps, " << p.why;
+      int held = 0;
+      for (const uint64_t noise : {1u, 2u, 3u}) {
+        const auto model = balancer_of("Model");
+        const Simulated r = simulate(phases, *model, 0.3, noise);
+        const bool here = holds(r, 0.1, bounds[b], load * all);
+        held += here;
+        const SimulatedPhase& p = r.phases[0];
+        EXPECT_TRUE(here || load > asked)
+            << bounds[b] << " us at " << load << ", noise " << noise << ": " << share_of_optimum(p)
+            << " of what arrives, p99 " << p.p99_us << " us, over in " << p.over_bound << " of the steps, " << p.why;
+      }
+      if (held >= 2) highest_of_model = std::max(highest_of_model, load);
     }
-    EXPECT_GE(highest_of_model, short_bound ? 0.7 : 0.95 * highest[b]) << bounds[b] << " us";
+    EXPECT_GE(highest_of_model, short_bound ? 0.7 : 0.92 * highest[b]) << bounds[b] << " us";
   }
 }
 
