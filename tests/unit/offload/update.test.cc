@@ -36,7 +36,9 @@ first[1] -> [1] cap; rt[1] -> p :: Paint(0) -> [2] cap; ttl[1] -> [3] cap;
   const std::string frame = udp_frame(0x01020304, 0x05060708), last = udp_frame(0x01020304, 0x05060708, 1);
   EXPECT_EQ(send(*r, frame).first, 0);
   EXPECT_EQ(send(*r, last).first, 3);
-  for (int round = 0; round < 6; ++round) {
+  // Devices have several copies of the tables in turn. Without one, routes for all addresses take ThreadSanitizer long.
+  const int rounds = on_cpu() ? 2 : 6;
+  for (int round = 0; round < rounds; ++round) {
     ASSERT_TRUE(r->write("rt.add", "5.6.0.0/16 9.9.9.9 1")) << r->errors();
     EXPECT_EQ(send(*r, frame).first, 2);
     EXPECT_EQ(capture(*r, "cap").seen().back().packet->anno_u32(anno_offset::kDstIp), 0x09090909u);
