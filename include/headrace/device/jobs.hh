@@ -134,7 +134,6 @@ struct ResidentArguments {
   uint64_t activity;  ///< ResidentActivity
   uint64_t left;      ///< a word of pinned memory that becomes `generation` when the kernel begins to leave
   uint64_t mail;      ///< for each team, team_mail_bytes(counters) apart
-  uint64_t claims;    ///< uint64_t[]: for each place, generation << 32 | the last job that a block has taken
   uint64_t homes;     ///< kHomeBytes for each block, or 0: see Slot::home
   uint64_t place_stride;
   uint64_t idle_ns;  ///< the kernel leaves after so long without a job

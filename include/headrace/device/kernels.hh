@@ -211,8 +211,8 @@ struct Call {
 
 /// The doorbells of a block for jobs of one class. In the first warp, lane l polls the block's place l modulo 16: the lower
 /// half of the warp reads the words of a job, the upper half the word that asks the kernel to leave. Both are in one
-/// 32-byte sector of host memory. Where blocks have several places, a block without a job takes one from a place of
-/// another, for a worker waits for its jobs in turn.
+/// 32-byte sector of host memory. Places are numbered across the lanes: first the first of each. A worker uses the first
+/// one that is free, so when few jobs are under way they meet different blocks.
 template <PlanClass kClass>
 class Doorbells {
  public:
@@ -221,40 +221,37 @@ class Doorbells {
         activity_(reinterpret_cast<ResidentActivity*>(a.activity)),
         half_(threadIdx.x >> 4 & 1),
         start_ns_(nanoseconds()) {
-    if (blockIdx.x >= a.teams) return;
-    claimed_ = a.place_count > a.teams && a.teams > 1;
-    own_ = find(blockIdx.x);
-    if (!claimed_) return;
-    if (own_.at != nullptr && half_ == 0) store_relaxed(own_.claim, uint64_t{a.generation} << 32 | own_.seen);
-    other_ = find((blockIdx.x + a.teams / 2) % a.teams);
+    const uint32_t number = blockIdx.x + (threadIdx.x & 15) * a.teams;
+    mine_ = blockIdx.x < a.teams && number < a.place_count;
+    if (!mine_) return;
+    const uint32_t lanes = a.place_count / a.places_of_lane;
+    const uint64_t lane = reinterpret_cast<const uint64_t*>(a.lanes)[number % lanes];
+    place_ = reinterpret_cast<unsigned char*>(lane + number / lanes * a.place_stride);
+    seen_ = load_acquire(reinterpret_cast<const uint32_t*>(place_ + done_at(kClass)));
   }
 
   /// Waits for a job or for a reason to leave, and writes the answer to `call`. All lanes of the first warp call it.
   __device__ void wait(Call* call) {
     for (uint32_t polls = 0;; ++polls) {
-      Words own, other;
+      uint64_t first = 0, second = 0;
       // If one block leaves, all leave, even those with work: the next kernel cannot start before this one has ended.
       const bool leaving = load_relaxed(&activity_->leaving) == arguments_.generation;
-      if (own_.at != nullptr) load_acquire(own_.at + bell_at(kClass) + 16 * half_, own.first, own.second);
-      if (other_.at != nullptr && half_ == 0) load_acquire(other_.at + bell_at(kClass), other.first, other.second);
-      const bool asked = own_.at != nullptr && half_ == 1 && own.first == arguments_.generation;
-      const uint32_t own_readies = __ballot_sync(~0u, half_ == 0 && own_.rings(own));
-      const uint32_t other_readies = __ballot_sync(~0u, half_ == 0 && other_.rings(other));
+      if (mine_) load_acquire(place_ + bell_at(kClass) + 16 * half_, first, second);
+      const uint32_t sequence = static_cast<uint32_t>(first >> 32);
+      const bool ready = mine_ && half_ == 0 && sequence != seen_ && (sequence & 0xffff) == second >> 48;
+      const bool asked = mine_ && half_ == 1 && first == arguments_.generation;
+      const uint32_t readies = __ballot_sync(~0u, ready);
       if (__any_sync(~0u, asked || leaving)) break;
-      if (const uint32_t readies = own_readies != 0 ? own_readies : other_readies; readies != 0) {
+      if (readies != 0) {
         // Round robin, so that no place starves.
         const uint32_t turned = (readies >> turn_ | readies << (16 - turn_)) & 0xffff;
         const uint32_t chosen = (static_cast<uint32_t>(__ffs(static_cast<int>(turned))) - 1 + turn_) & 15;
         turn_ = (chosen + 1) & 15;
-        bool taken = false;
         if (threadIdx.x == chosen) {
-          Place& place = own_readies != 0 ? own_ : other_;
-          const Words words = own_readies != 0 ? own : other;
-          taken = take(place, words.sequence());
-          if (taken) *call = {words.first, words.second << 16 >> 12, place.at};
+          seen_ = sequence;
+          *call = {first, second << 16 >> 12, place_};
         }
-        if (__any_sync(~0u, taken)) return;
-        continue;
+        return;
       }
       if (polls % 16 == 15 && idle()) break;
       // The longer no job has come, the longer the pause between polls, because polls use bandwidth of the link.
@@ -268,46 +265,6 @@ class Doorbells {
   }
 
  private:
-  /// The two words of a job in a doorbell.
-  struct Words {
-    uint64_t first = 0, second = 0;
-    __device__ uint32_t sequence() const { return static_cast<uint32_t>(first >> 32); }
-  };
-  struct Place {
-    unsigned char* at = nullptr;  // null: none
-    uint64_t* claim = nullptr;
-    uint32_t seen = 0;  // the last job that this block knows of
-    __device__ bool rings(const Words& words) const {
-      return at != nullptr && words.sequence() != seen && (words.sequence() & 0xffff) == words.second >> 48;
-    }
-  };
-
-  /// This lane's place of a block. Places are numbered across the lanes: first the first of each. A worker uses the first
-  /// one that is free, so when few jobs are under way they meet different blocks.
-  __device__ Place find(uint32_t block) const {
-    const ResidentArguments& a = arguments_;
-    const uint32_t number = block + (threadIdx.x & 15) * a.teams;
-    if (number >= a.place_count) return {};
-    const uint32_t lanes = a.place_count / a.places_of_lane;
-    const uint64_t lane = reinterpret_cast<const uint64_t*>(a.lanes)[number % lanes];
-    Place place;
-    place.at = reinterpret_cast<unsigned char*>(lane + number / lanes * a.place_stride);
-    place.claim = reinterpret_cast<uint64_t*>(a.claims) + number;
-    place.seen = load_acquire(reinterpret_cast<const uint32_t*>(place.at + done_at(kClass)));
-    return place;
-  }
-  /// Takes a job from a place; false if it has been taken, or a later one, or the block whose place it is has not begun.
-  __device__ bool take(Place& place, uint32_t sequence) const {
-    if (claimed_) {
-      const uint64_t last = load_relaxed(place.claim), wanted = uint64_t{arguments_.generation} << 32 | sequence;
-      if (last >> 32 != arguments_.generation) return false;
-      place.seen = sequence;
-      return static_cast<int32_t>(sequence - static_cast<uint32_t>(last)) > 0 &&
-             atomicCAS(reinterpret_cast<unsigned long long*>(place.claim), last, wanted) == last;
-    }
-    place.seen = sequence;
-    return true;
-  }
   __device__ bool idle() const {
     const uint64_t last = load_relaxed(&activity_->last_ns);
     const uint64_t now = nanoseconds();
@@ -318,10 +275,11 @@ class Doorbells {
 
   const ResidentArguments& arguments_;
   ResidentActivity* activity_;
-  Place own_, other_;
+  unsigned char* place_ = nullptr;
   uint32_t half_;
   uint64_t start_ns_;
-  bool claimed_ = false;  // two blocks poll a place
+  bool mine_;
+  uint32_t seen_ = 0;
   uint32_t turn_ = 0;
 };
 

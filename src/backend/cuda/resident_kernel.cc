@@ -22,13 +22,11 @@ ResidentKernel::~ResidentKernel() {
 bool ResidentKernel::open() {
   const size_t mail = size_t{most_blocks_} * team_mail_bytes(arguments_.counters);
   if (!control_.allocate(device_, 64) || !activity_.allocate(device_, sizeof(ResidentActivity)) ||
-      !mail_.allocate(device_, mail) || !claims_.allocate(device_, most_places() * sizeof(uint64_t)) ||
-      !stream_.create(device_))
+      !mail_.allocate(device_, mail) || !stream_.create(device_))
     return false;
   arguments_.left = control_.address();
   arguments_.activity = activity_.address();
   arguments_.mail = mail_.address();
-  arguments_.claims = claims_.address();
   device_->add(this);
   open_ = true;
   return true;

@@ -66,7 +66,7 @@ class ResidentKernel final : public Staying {
   std::vector<Places> lanes_;
   Stream stream_;
   PinnedMemory control_;
-  DeviceBuffer activity_, mail_, claims_;
+  DeviceBuffer activity_, mail_;
   std::mutex lock_;
   int paused_ = 0;
   bool open_ = false;
