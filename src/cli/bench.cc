@@ -347,6 +347,7 @@ int bench_command(int argc, char** argv) {
     return kUsage;
   }
   outlive_readers();
+  if (options.json) keep_output_to_command();
   const std::string file = options.source.landmark();
   lang::Configuration configuration, baseline;
   Errors errors(Errors::Output::kStderr);

@@ -13,7 +13,10 @@ namespace headrace::cli {
 
 namespace {
 
-int g_output_error = 0;  // the first one
+int g_output_error = 0;         // the first one
+std::FILE* g_output = nullptr;  // null: stdout
+
+std::FILE* output() { return g_output ? g_output : stdout; }
 
 void note_output_error() {
   if (g_output_error == 0) g_output_error = errno ? errno : EIO;
@@ -23,7 +26,7 @@ void note_output_error() {
 
 void write_output(std::string_view text) {
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_output_error();
+  if (std::fwrite(text.data(), 1, text.size(), output()) != text.size()) note_output_error();
 }
 
 void write_message(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
@@ -50,14 +53,26 @@ void hold_standard_streams() {
   }
 }
 
+void keep_output_to_command() {
+  std::fflush(stdout);
+  const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  std::FILE* const own = fd < 0 ? nullptr : fdopen(fd, "w");
+  if (!own) {
+    if (fd >= 0) close(fd);
+    return;
+  }
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  g_output = own;
+}
+
 void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
 
 int finish_output(std::string_view program, int status) {
   errno = 0;
-  if (std::fflush(stdout) != 0) note_output_error();
-  if (std::ferror(stdout) && g_output_error == 0) {
+  if (std::fflush(output()) != 0) note_output_error();
+  if (std::ferror(output()) && g_output_error == 0) {
     // A write that did not go through write_output() has failed, such as a script's; its reason is lost.
-    pollfd out{STDOUT_FILENO, POLLOUT, 0};
+    pollfd out{fileno(output()), POLLOUT, 0};
     g_output_error = poll(&out, 1, 0) == 1 && (out.revents & POLLERR) ? EPIPE : EIO;
   }
   if (g_output_error == 0 || g_output_error == EPIPE) return status;

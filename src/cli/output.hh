@@ -34,6 +34,9 @@ void complain(fmt::format_string<A...> format, A&&... arguments) {
 
 /// Keeps files that are opened later from becoming standard input, output or error where one of these is closed.
 void hold_standard_streams();
+/// For commands whose output programs read: what elements write to standard output goes to standard error from now on,
+/// and standard output gets what write_output() writes, alone.
+void keep_output_to_command();
 /// For commands that run a router: a reader that closes a pipe or socket does not end the process.
 void outlive_readers();
 /// Writes what is buffered. Returns `status`, or kFailed with a message if output was lost. A reader that closed its end

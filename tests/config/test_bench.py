@@ -27,6 +27,14 @@ def test_sequences_show_what_is_dropped(headrace):
     assert "sequence" not in json.loads(headrace("bench", "-e", WHOLE, "-s", "0.1", "--json").stdout)
 
 
+def test_elements_that_print_leave_json_whole(headrace):
+    conf = 'Script(print "told by a script"); ' + WHOLE
+    answer = headrace("bench", "-e", conf, "-s", "0.1", "--json")
+    assert json.loads(answer.stdout)["mpps"] > 0
+    assert answer.stderr == "told by a script\n"
+    assert "told by a script" in headrace("bench", "-e", conf, "-s", "0.1").stdout
+
+
 def test_sweep(headrace):
     arguments = ("bench", "-e", WHOLE, "--sweep", "0.5x64,128x2", "-s", "0.1", "--settle", "0.02", *REFERENCE)
     answer = json.loads(headrace(*arguments, "--json", "--sequence", "--rounds", "2").stdout)
