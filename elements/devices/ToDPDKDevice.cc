@@ -69,7 +69,7 @@ Status ToDPDKDevice::initialize(Errors& errors) {
   }
   if (!port_) return {};
   const int workers = router().worker_count();
-  own_queues_ = workers <= port_->settings().transmit_queues;
+  if (workers <= port_->settings().transmit_queues) owners_ = workers;
   // Scheduled, for what a configuration before this one left to be sent.
   for (int w = 0; w < workers; ++w) {
     flush_tasks_.push_back(std::make_unique<Task>(this, [this](Task& task) { return flush(task); }));
@@ -86,14 +86,14 @@ Status ToDPDKDevice::initialize(Errors& errors) {
 }
 
 int ToDPDKDevice::queue() const {
-  const int queues = port_->settings().transmit_queues;
-  return thread_id() < queues ? thread_id() : thread_id() % queues;
+  const int id = thread_id();
+  return id < owners_ ? id : id % port_->settings().transmit_queues;
 }
 
 DpdkPort::Sender ToDPDKDevice::sender() const {
-  if (!own_queues_) return DpdkPort::Sender::kAny;
+  if (owners_ == 0) return DpdkPort::Sender::kAny;
   // Other threads, such as the control thread, use the queue of some worker.
-  return thread_id() < static_cast<int>(flush_tasks_.size()) ? DpdkPort::Sender::kOwner : DpdkPort::Sender::kGuest;
+  return thread_id() < owners_ ? DpdkPort::Sender::kOwner : DpdkPort::Sender::kGuest;
 }
 
 void ToDPDKDevice::count(const DpdkPort::Transmitted& done) {
@@ -132,15 +132,20 @@ void ToDPDKDevice::send(Packet** packets, int n) {
   const DpdkPort::Sender self = sender();
   const DpdkPort::Transmitted done = port_->transmit(q, packets, n, self);
   count(done);
+  bool waiting = done.waiting;
   int left = done.left;
-  if (left == 0) {
+  if (left == 0) [[likely]] {
     if (stuck_.load(std::memory_order_relaxed)) stuck_ = false;
-  } else if (!blocking_ || self == DpdkPort::Sender::kGuest || !wait_for_room(q, packets, left)) {
-    for (int i = 0; i < left; ++i) drop(packets[i], kNoRoom);
+  } else {
+    if (!blocking_ || self == DpdkPort::Sender::kGuest || !wait_for_room(q, packets, left))
+      for (int i = 0; i < left; ++i) drop(packets[i], kNoRoom);
+    waiting = port_->waiting(q);
   }
+  if (!waiting) [[likely]]
+    return;
   // What a guest has left is for the worker whose queue it is.
   const auto worker = static_cast<size_t>(self == DpdkPort::Sender::kGuest ? q : thread_id());
-  if (port_->waiting(q) && worker < flush_tasks_.size()) flush_tasks_[worker]->reschedule();
+  if (worker < flush_tasks_.size()) flush_tasks_[worker]->reschedule();
 }
 
 void ToDPDKDevice::push(int, Batch& batch) {

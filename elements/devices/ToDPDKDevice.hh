@@ -77,20 +77,21 @@ class ToDPDKDevice final : public Element, public DevicePort, public HasDevice, 
   /// What the running thread is to its queue.
   io::dpdk::Port::Sender sender() const;
 
-  std::string device_;
-  io::dpdk::SendWants wants_;
+  // What each batch needs comes first, beside each other.
+  std::shared_ptr<io::dpdk::Port> port_;
+  std::unique_ptr<PerThread<Gathered>> gathered_;
+  ThreadCounters counts_{kCounters};
+  int owners_ = 0;  // workers, if each has a queue of its own
+  std::atomic<bool> stuck_{false};
   bool blocking_ = true;
   bool may_miss_ = false;
   int burst_ = 32;
   double timeout_ms_ = 0;
 
+  std::string device_;
+  io::dpdk::SendWants wants_;
   std::shared_ptr<io::dpdk::Plan> plan_;
   int number_ = -1;
-  std::shared_ptr<io::dpdk::Port> port_;
-  bool own_queues_ = false;  // each worker has a queue of its own
-  std::atomic<bool> stuck_{false};
-  ThreadCounters counts_{kCounters};
-  std::unique_ptr<PerThread<Gathered>> gathered_;
   std::unique_ptr<Task> pull_task_;
   Signal signal_;
   std::vector<std::unique_ptr<Task>> flush_tasks_;  // by worker

@@ -144,6 +144,12 @@ std::unique_ptr<CpuChains::Frame> CpuChains::make_frame(OfWorker& worker, size_t
   const uint32_t lists = std::max(program_.program->chains[plan].lists, program_.program->open[plan].lists);
   auto frame = std::make_unique<Frame>();
   frame->plan = &plans_[plan];
+  for (const Step& step : plans_[plan].steps()) {
+    frame->places.push_back({step.element, worker.images.get() + step.image,
+                             static_cast<uint32_t>(frame->outputs.size()),
+                             static_cast<uint32_t>(step.element->noutputs())});
+    for (int i = 0; i < step.element->noutputs(); ++i) frame->outputs.push_back(step.element->output(i));
+  }
   frame->lists = std::make_unique<Batch[]>(lists);
   frame->ways = std::make_unique<uint16_t[]>(size_t{lists} * Batch::kCapacity);
   frame->held.resize(lists);
@@ -159,7 +165,12 @@ std::unique_ptr<CpuChains::Frame> CpuChains::make_frame(OfWorker& worker, size_t
   frame->run.batches = of_plan.batches.data();
   frame->run.host = frame.get();
   frame->run.leave = [](void* host, uint32_t step, Next next, Batch& batch) {
-    static_cast<Frame*>(host)->plan->steps()[step].element->leave(batch, next);
+    const Frame& f = *static_cast<Frame*>(host);
+    const Frame::Place& place = f.places[step];
+    if (next < place.outputs) [[likely]]
+      f.outputs[place.first_output + next].push(batch);
+    else
+      place.element->leave(batch, next);
   };
   frame->run.leave_rare = [](void* host) {
     Frame& f = *static_cast<Frame*>(host);
@@ -187,9 +198,8 @@ std::unique_ptr<CpuChains::Frame> CpuChains::make_frame(OfWorker& worker, size_t
     }
   };
   frame->run.refresh = [](void* host, uint32_t step) {
-    const Frame& f = *static_cast<Frame*>(host);
-    const Step& s = f.plan->steps()[step];
-    s.element->refresh_image(const_cast<uint8_t*>(f.run.images) + s.image);
+    const Frame::Place& place = static_cast<Frame*>(host)->places[step];
+    place.element->refresh_image(place.image);
   };
   frame->run.decide = [](void* host, uint32_t step, Batch& batch, Next* nexts) {
     static_cast<Frame*>(host)->plan->steps()[step].element->decide(batch.begin(), batch.size(), nexts);

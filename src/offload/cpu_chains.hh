@@ -69,6 +69,14 @@ class CpuChains final : public ChainBody {
     Batch rare;
     uint16_t rare_codes[Batch::kCapacity];
     const Plan* plan = nullptr;
+    /// What the program calls for each batch, by step: here it lies in few cache lines, in elements in many.
+    struct Place {
+      ShaderElementBase* element;
+      uint8_t* image;
+      uint32_t first_output, outputs;  // among those of all steps
+    };
+    std::vector<Place> places;
+    std::vector<Port> outputs;
     ChainRun run;
   };
   static constexpr size_t kFrames = 2;

@@ -100,20 +100,30 @@ bool found_wrong(uint64_t flags) {
   return odd == 0;
 }
 
+/// Packet::reset() for a packet of the pool, and its MAC header, type and hash, in few stores.
+void begin_packet(Packet* p, uint64_t length, uint64_t data, PacketType type, uint64_t hash) {
+  // A packet begins like a row, but where a row says where it goes on, with the class of its pool: 0. So are its flags.
+  static_assert(offsetof(RowHeader, data) == 4 && offsetof(RowHeader, mac) == 6 && offsetof(RowHeader, network) == 8 &&
+                offsetof(RowHeader, transport) == 10 && offsetof(RowHeader, type) == 12);
+  constexpr uint64_t kNoHeaders = uint64_t{Packet::kNoHeader} << 16 | Packet::kNoHeader;
+  const Packet::RowWords head{length | data << 32 | data << 48, kNoHeaders | static_cast<uint64_t>(type) << 32};
+  std::memcpy(static_cast<void*>(p), &head, sizeof head);
+  constexpr int kHash = anno_offset::kRxHash;
+  static_assert(kHash == Packet::kAnnoSize - 4);
+  std::memset(p->anno(), 0, kHash - 4);
+  p->set_anno_u64(kHash - 4, hash << 32);
+}
+
 /// Makes the packets of such mbufs; returns their bytes.
 [[gnu::noinline]] uint64_t receive_usual(rte_mbuf* const* mbufs, int n, Packet** out, uint64_t address) {
   uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
     const rte_mbuf* m = mbufs[i];
     Packet* p = packet_of(mbufs[i]);
-    const uint16_t begin = m->data_off;
+    const uint32_t begin = m->data_off;
     const uint32_t length = m->data_len;
     const uint32_t hash = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0;
-    const PacketType type = type_of(p->buffer() + begin, address);
-    p->reset(length, begin);
-    p->set_mac_header();
-    p->set_packet_type(type);
-    p->set_rx_hash(hash);
+    begin_packet(p, length, begin, type_of(p->buffer() + begin, address), hash);
     bytes += length;
     out[i] = p;
   }
@@ -212,6 +222,8 @@ int Port::send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n) {
 /// Sends waiting packets; only for the thread that holds the queue. True if the driver took anything.
 bool Port::drain(TransmitQueue& queue) {
   bool any = false;
+  // An exchange, not a store: what was queued before the flag that it clears is seen below.
+  queue.waits.exchange(false, std::memory_order_seq_cst);
   for (;;) {
     if (queue.front_size == 0) {
       queue.front_at = 0;
@@ -225,15 +237,17 @@ bool Port::drain(TransmitQueue& queue) {
     any |= sent > 0;
     if (queue.front_size > 0) break;
   }
-  queue.front_waits.store(queue.front_size > 0, std::memory_order_seq_cst);
+  // A thread that lost its CPU while it queued packets holds up those behind its own.
+  if (queue.front_size > 0 || queue.backlog.size() > 0) queue.waits.store(true, std::memory_order_seq_cst);
   return any;
 }
 
 Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender sender) {
   Transmitted result;
   TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
-  const auto* const base = static_cast<const uint8_t*>(PacketPool::instance().base());
-  const size_t room = PacketPool::instance().bytes();
+  const PacketPool& pool = PacketPool::instance();
+  const auto* const base = static_cast<const uint8_t*>(pool.base());
+  const size_t room = pool.bytes();
   const rte_mempool* const mempool = packet_mempool();
   const uint32_t longest = longest_frame_;
   rte_mbuf* mbufs[kMostInBurst];
@@ -257,7 +271,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
     bytes += length;
     mbufs[ready++] = m;
   }
-  if (settings_.ip_checksums || settings_.l4_checksums)
+  if (sets_checksums_) [[unlikely]]
     for (int i = 0; i < ready; ++i) set_checksums(mbufs[i]);
 
   int taken = 0;
@@ -269,11 +283,13 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
     if (!queue.waiting()) taken = send_burst(queue, mbufs, ready);
     queue.leave();
   }
-  if (taken < ready)
-    taken += static_cast<int>(queue.backlog.enqueue(mbufs + taken, static_cast<uint32_t>(ready - taken)));
+  if (taken < ready) [[unlikely]]
+    taken += queue.enqueue(mbufs + taken, ready - taken);
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
-  if (sender != Sender::kGuest && queue.waiting()) [[unlikely]]
-    flush(queue_id, sender);
+  if (queue.waiting()) [[unlikely]] {
+    if (sender != Sender::kGuest) flush(queue_id, sender);
+    result.waiting = queue.waiting();
+  }
 
   result.packets = taken;
   for (int i = taken; i < ready; ++i) {

@@ -152,7 +152,7 @@ std::shared_ptr<Port> Port::open_locked(const std::string& text, Errors& errors)
 }
 
 Port::Port(uint16_t id, std::string name, std::string device_arguments)
-    : name_(std::move(name)), device_arguments_(std::move(device_arguments)), id_(id) {}
+    : id_(id), name_(std::move(name)), device_arguments_(std::move(device_arguments)) {}
 
 Port::~Port() {
   attach_thread();
@@ -253,6 +253,7 @@ std::string Port::configure_and_start() {
   if (settings_.l4_checksums) transmit |= RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   transmit &= info.tx_offload_capa;
   hardware_checksums_ = transmit;
+  sets_checksums_ = settings_.ip_checksums || settings_.l4_checksums;
   // All mbufs come from one mempool and are counted once, so a driver may return them without a look, unless frames
   // have several.
   segments_ = large && (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);

@@ -98,8 +98,9 @@ class Port {
   struct Transmitted {
     int packets = 0;  // taken by the driver or by the backlog
     uint64_t bytes = 0;
-    int unfit = 0;  // longer than the port's MTU, or shorter than a header; killed
-    int left = 0;   // without room; they are the first of the array now
+    int unfit = 0;         // longer than the port's MTU, or shorter than a header; killed
+    int left = 0;          // without room; they are the first of the array now
+    bool waiting = false;  // as waiting(), behind it
   };
   /// Who uses a transmit queue: any number of threads, of which none waits for another; or one owner, which spares it
   /// atomic operations, and guests, which leave their packets for the owner to send.
@@ -155,20 +156,23 @@ class Port {
   bool drain(TransmitQueue& queue);
   bool usable() const { return usable_.load(std::memory_order_acquire); }
 
-  std::string name_;
-  std::string device_arguments_;  // of a virtual device that we made
-  std::atomic<uint16_t> id_;
+  // What each burst needs comes first, in one cache line.
+  alignas(64) std::atomic<uint16_t> id_;
   std::atomic<bool> usable_{false};
   std::atomic<bool> link_up_{true};
   std::atomic<bool> removed_{false};  // the driver said so
   bool started_ = false;
-  PortSettings settings_;
-  int receive_descriptors_ = 0, transmit_descriptors_ = 0;
+  bool segments_ = false;        // frames of several buffers may be sent
+  bool sets_checksums_ = false;  // in what is sent
   uint32_t longest_frame_ = 0;
-  bool segments_ = false;            // frames of several buffers may be sent
-  uint64_t hardware_checksums_ = 0;  // transmit offloads
   std::atomic<uint64_t> address_{0};
   std::vector<std::unique_ptr<TransmitQueue>> transmit_queues_;
+
+  std::string name_;
+  std::string device_arguments_;  // of a virtual device that we made
+  PortSettings settings_;
+  int receive_descriptors_ = 0, transmit_descriptors_ = 0;
+  uint64_t hardware_checksums_ = 0;  // transmit offloads
   mutable std::mutex control_lock_;
   PortStats before_;        // of the device's earlier lives
   unsigned interface_ = 0;  // of Linux, behind the port; 0: none

@@ -25,15 +25,22 @@ struct Port::TransmitQueue {
   /// An exchange, not a store: it comes before or after another thread's enter(). Before, and that thread gets in;
   /// after, and the caller then sees what that thread put into the backlog.
   void leave() { busy.exchange(false, std::memory_order_seq_cst); }
-  bool waiting() const { return front_waits.load(std::memory_order_seq_cst) || backlog.size() > 0; }
+  /// May be true for nothing, until the queue is drained; is never false for a packet whose sender is done.
+  bool waiting() const { return waits.load(std::memory_order_seq_cst); }
+  /// Queues mbufs, as many as there is room for; returns how many.
+  int enqueue(rte_mbuf** mbufs, int n) {
+    const uint32_t queued = backlog.enqueue(mbufs, static_cast<uint32_t>(n));
+    if (queued > 0) waits.store(true, std::memory_order_seq_cst);
+    return static_cast<int>(queued);
+  }
 
   static constexpr uint32_t kFront = 64;
   const uint16_t id;
+  std::atomic<bool> waits{false};  // set behind what is queued, cleared before it is taken out
   alignas(64) std::atomic<bool> busy{false};
   /// Taken out of the backlog, but not taken by the driver. Only for the thread that holds the queue.
   rte_mbuf* front[kFront];
   uint32_t front_at = 0, front_size = 0;
-  std::atomic<bool> front_waits{false};
   Ring<rte_mbuf*> backlog;
 };
 
