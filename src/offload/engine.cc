@@ -11,6 +11,7 @@
 #include "headrace/router.hh"
 #include "headrace/worker.hh"
 #include "offload/chain_plans.hh"
+#include "offload/job_clock.hh"
 #include "offload/placement.hh"
 
 namespace headrace::offload {
@@ -197,13 +198,7 @@ BalanceSetup Engine::balance_setup() const {
 }
 
 Status Engine::make_queues(Errors& errors) {
-  // The time stamp counter's rate, by the clock.
-  constexpr int64_t kLookNs = 2'000'000;
-  const int64_t t0 = now_ns();
-  const uint64_t c0 = LoadMeter::now();
-  int64_t t1 = t0;
-  while (t1 - t0 < kLookNs) t1 = now_ns();
-  cycles_per_us_ = static_cast<double>(LoadMeter::now() - c0) * 1e3 / static_cast<double>(t1 - t0);
+  cycles_per_us_ = JobClock::measure_cycles_per_us();
   // Also where no entry has the mode kAuto: one may get it.
   std::vector<std::string> names(plans_.size(), options_.balancer);
   for (const ChainEntry* entry : entries_) names[static_cast<size_t>(entry->plan())] = entry->in_effect().balancer;

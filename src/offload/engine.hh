@@ -43,6 +43,7 @@ class Engine final : public ChainGate {
   /// made are part of the router.
   void start(Host host);
   /// Null while devices are opened, and if there is none.
+  BalanceLoop* balance() { return loop_.get(); }
   const BalanceLoop* balance() const { return loop_.get(); }
   /// True until it is known whether there are devices.
   bool opening() const { return state_ == State::kOpening; }

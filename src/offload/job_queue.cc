@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headrace/packet_pool.hh"
-#include "headrace/real_clock.hh"
+#include "offload/job_clock.hh"
 
 namespace headrace::offload {
 
@@ -411,7 +411,7 @@ JobQueue::Job* JobQueue::open_job(int plan, int device) {
   job->size = 0;
   job->probe = false;
   job->sequence = line.released + line.size + 1;
-  job->first_arrival = now_ns();
+  job->first_arrival = JobClock::ns();
   job->max_wait_us = INT_MAX;
   job->rows = lane(*job).rows_in(job->place);
   line.push(job);
@@ -459,7 +459,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
 void JobQueue::submit(Job& job) {
   of_plan_[static_cast<size_t>(job.plan)].line(job.device).open = nullptr;
   Device& device = *devices_[static_cast<size_t>(job.device)];
-  job.submitted = now_ns();
+  job.submitted = JobClock::ns();
   job.state = State::kSubmitted;
   // Its tables may be old. A job that is not pinned runs on the CPU when its turn comes.
   if (!pin(job)) return;
@@ -521,7 +521,7 @@ bool JobQueue::poll() {
   for (OfPlan& of_plan : of_plan_)
     for (Line& line : of_plan.lines) {
       if (!line.open) continue;
-      if (now == 0) now = now_ns();
+      if (now == 0) now = JobClock::ns();
       if ((quiet && tuning_of(of_plan).at_quiet) ||
           now - line.open->first_arrival >= int64_t{line.open->max_wait_us} * 1000) {
         submit(*line.open);
@@ -536,7 +536,7 @@ void JobQueue::quarantine(Job& job) {
   Quarantine& q = quarantines_[static_cast<size_t>(job.device)];
   ++quarantined_;
   devices_[static_cast<size_t>(job.device)]->late.fetch_add(1);
-  if (++q.places == options_.jobs) q.full_since = now_ns();
+  if (++q.places == options_.jobs) q.full_since = JobClock::ns();
 }
 
 bool JobQueue::look_at_quarantine() {
@@ -547,7 +547,7 @@ bool JobQueue::look_at_quarantine() {
     Device& device = *devices_[d];
     if (!device.well()) {
       // There is no hurry.
-      const int64_t now = now_ns();
+      const int64_t now = JobClock::ns();
       if (now - q.looked < kHungPollNs) continue;
       q.looked = now;
     }
@@ -566,7 +566,7 @@ bool JobQueue::look_at_quarantine() {
       any = true;
     }
     if (q.places == options_.jobs &&
-        now_ns() - q.full_since > kHopelessDeadlines * int64_t{options_.deadline_ms} * 1'000'000)
+        JobClock::ns() - q.full_since > kHopelessDeadlines * int64_t{options_.deadline_ms} * 1'000'000)
       device.move(Device::Health::kWell, Device::Health::kHung);
     if (device.failed()) {
       // Its places are not used again, so there is nothing to poll for.

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "headrace/real_clock.hh"
+#include "offload/job_clock.hh"
 #include "offload/job_queue.hh"
 
 namespace headrace::offload {

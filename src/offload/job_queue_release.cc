@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/real_clock.hh"
+#include "offload/job_clock.hh"
 #include "offload/job_queue.hh"
 
 namespace headrace::offload {
@@ -37,7 +37,7 @@ bool JobQueue::release_done() {
         if (job.state == State::kOpen) break;
         Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;
         if (state == Lane::State::kPending) {
-          if (now_ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
+          if (JobClock::ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
         }
         finish_front(static_cast<int>(plan), static_cast<int>(d), state);
         worked = true;
@@ -96,7 +96,7 @@ void JobQueue::note_done(Device& device) {
 void JobQueue::release_measured(Job& job) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
   Measured& measured = of_plan.balance.devices[static_cast<size_t>(job.device)];
-  const int64_t now = now_ns();
+  const int64_t now = JobClock::ns();
   measured.jobs += 1;
   measured.job_ns += static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0));
   measured.packets += static_cast<uint64_t>(job.size);
@@ -108,7 +108,7 @@ void JobQueue::release_measured(Job& job) {
   } else {
     release(job);
   }
-  of_plan.balance.delays.add(static_cast<uint64_t>(std::max<int64_t>(now_ns() - job.first_arrival, 0)) +
+  of_plan.balance.delays.add(static_cast<uint64_t>(std::max<int64_t>(JobClock::ns() - job.first_arrival, 0)) +
                                  static_cast<uint64_t>(static_cast<double>(look_cycles_) * 1e3 / cycles_per_us_),
                              static_cast<uint32_t>(job.size));
 }
@@ -116,7 +116,7 @@ void JobQueue::release_measured(Job& job) {
 void JobQueue::release(Job& job) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const RowLayout& layout = plan.row();
-  const int64_t now = now_ns();
+  const int64_t now = JobClock::ns();
   OfPlan& of_plan = of_plan_[static_cast<size_t>(job.plan)];
   of_plan.doorbell_latency.add(static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0)));
   of_plan.arrival_latency.add(static_cast<uint64_t>(std::max<int64_t>(now - job.first_arrival, 0)));

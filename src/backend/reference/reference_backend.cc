@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "headrace/device/jobs.hh"
-#include "headrace/real_clock.hh"
+#include "offload/job_clock.hh"
 
 namespace headrace::offload {
 
@@ -73,6 +73,8 @@ class ReferenceBackend::ReferenceLane final : public PlaceLane {
     if (backend_.options_.threads > 0) {
       backend_.rings_.fetch_add(1, std::memory_order_release);
       backend_.rings_.notify_all();
+    } else {
+      backend_.hear(first_place_ + job);
     }
     return true;
   }
@@ -152,7 +154,7 @@ void ReferenceBackend::serve(int thread) {
       if (plan_job(job)) jobs.push_back(job);
     }
     int64_t wait = INT64_MAX;
-    const int64_t now = now_ns();
+    const int64_t now = JobClock::ns();
     std::erase_if(jobs, [&](const Seen& job) {
       if (job.ready > now) {
         wait = std::min(wait, job.ready - now);
@@ -176,10 +178,14 @@ void ReferenceBackend::serve(int thread) {
   }
 }
 
-void ReferenceBackend::serve_place(int place) {
+void ReferenceBackend::hear(int place) {
   Place& p = without_threads_[static_cast<size_t>(place)];
   if (!p.waiting && look(place, p.seen, p.job)) p.waiting = plan_job(p.job);
-  if (!p.waiting || p.job.ready > now_ns()) return;
+}
+
+void ReferenceBackend::serve_place(int place) {
+  Place& p = without_threads_[static_cast<size_t>(place)];
+  if (!p.waiting || p.job.ready > JobClock::ns()) return;
   p.waiting = false;
   run(p.job);
 }
@@ -208,24 +214,31 @@ bool ReferenceBackend::plan_job(Seen& job) {
   if (options_.fail_at && number >= options_.fail_at) failed_.store(true, std::memory_order_release);
   const bool hangs = options_.hang_at && number >= options_.hang_at;
   if (failed_.load(std::memory_order_acquire) || (hangs && options_.hang_ms == 0)) return false;
-  const int64_t now = now_ns();
-  job.ready = now + int64_t{options_.delay_us} * 1000;
+  const int64_t now = JobClock::ns();
+  const double slowness = slowness_.load(std::memory_order_relaxed);
+  job.ready = now + static_cast<int64_t>(options_.delay_us * 1e3 * slowness);
   if (hangs) {
     int64_t end = 0;
     const int64_t mine = now + int64_t{options_.hang_ms} * 1'000'000;
     if (hang_end_ns_.compare_exchange_strong(end, mine)) end = mine;
     job.ready = std::max(job.ready, end);
   }
-  if (options_.gbps > 0) {
-    const auto low = static_cast<uint32_t>(job.word);
-    const Plan& plan = (*plans_)[low >> Doorbell::kSlotBits];
-    const double bits = 8.0 * (plan.row().there + plan.row().back) * (low & ((1u << Doorbell::kSlotBits) - 1));
-    const auto takes = static_cast<int64_t>(bits / options_.gbps);
-    int64_t free = link_free_ns_.load(std::memory_order_relaxed);
-    while (!link_free_ns_.compare_exchange_weak(free, std::max(free, now) + takes, std::memory_order_relaxed)) {
+  const auto low = static_cast<uint32_t>(job.word);
+  const double packets = low & ((1u << Doorbell::kSlotBits) - 1);
+  // What does one job after the other, for `ns` each.
+  const auto queue_for = [&](std::atomic<int64_t>& free_at, double ns) {
+    const auto takes = static_cast<int64_t>(ns * slowness);
+    int64_t free = free_at.load(std::memory_order_relaxed);
+    while (!free_at.compare_exchange_weak(free, std::max(free, now) + takes, std::memory_order_relaxed)) {
     }
     job.ready = std::max(job.ready, std::max(free, now) + takes);
+  };
+  if (options_.gbps > 0) {
+    const RowLayout& row = (*plans_)[low >> Doorbell::kSlotBits].row();
+    queue_for(link_free_ns_, 8.0 * (row.there + row.back) * packets / options_.gbps);
   }
+  if (const double mpps = capacity_.load(std::memory_order_relaxed); mpps > 0)
+    queue_for(busy_until_ns_, packets * 1e3 / mpps);
   if (options_.late_every && number % options_.late_every == 0) job.ready += int64_t{options_.late_ms} * 1'000'000;
   return true;
 }

@@ -56,6 +56,10 @@ class ReferenceBackend final : public Backend {
   /// How a row's slots are run; tests put a compiled program in the place of the plans. Call before open().
   using Runner = void (*)(int plan, Slot* slot, const uint8_t* parameters);
   void set_runner(Runner runner) { runner_ = runner; }
+  /// Millions of packets a second that it does, of jobs that begin from now on; 0: no limit. Any thread.
+  void set_capacity(double mpps) { capacity_.store(mpps, std::memory_order_relaxed); }
+  /// Jobs that begin from now on take so many times as long, as on a device that others use, too. Any thread.
+  void set_slowness(double times) { slowness_.store(times, std::memory_order_relaxed); }
 
  private:
   class ReferenceLane;
@@ -68,7 +72,10 @@ class ReferenceBackend final : public Backend {
   };
 
   void serve(int thread);
-  /// Does the work of the device for one place on the calling thread: for a device without threads.
+  // A device without threads works on the calling one.
+  /// Hears the doorbell of a place.
+  void hear(int place);
+  /// Does the job of a place, if it is time.
   void serve_place(int place);
   /// A job at place `place`, if one of its doorbells has rung since `seen`.
   bool look(int place, uint32_t& seen, Seen& job) const;
@@ -91,8 +98,10 @@ class ReferenceBackend final : public Backend {
   std::unique_ptr<std::atomic<const ReferenceLane*>[]> open_;  // the same for the device's threads
   std::atomic<uint32_t> rings_{0};                             // of all doorbells
   std::atomic<uint64_t> jobs_{0};                              // so far
-  std::atomic<int64_t> link_free_ns_{0};                       // when the link has carried all jobs so far
-  std::atomic<int64_t> hang_end_ns_{0};                        // 0: has not hung yet
+  std::atomic<double> capacity_{0}, slowness_{1};
+  std::atomic<int64_t> busy_until_ns_{0};  // when it has done all jobs so far, and
+  std::atomic<int64_t> link_free_ns_{0};   // when the link has carried them
+  std::atomic<int64_t> hang_end_ns_{0};    // 0: has not hung yet
   std::atomic<bool> failed_{false}, stop_{false};
   std::vector<std::thread> threads_;
   struct Place {

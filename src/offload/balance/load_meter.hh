@@ -2,13 +2,13 @@
 /// \file
 /// What the time of a worker goes into.
 
-#include <x86intrin.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <utility>
+
+#include "offload/job_clock.hh"
 
 namespace headrace::offload {
 
@@ -18,12 +18,12 @@ struct Bursts {
   uint64_t full = 0;
 };
 
-/// Measures one worker, who alone calls it. Times are cycles of the time stamp counter. To read it at each batch would cost
+/// Measures one worker, who alone calls it. Times are cycles of JobClock. To read it at each batch would cost
 /// more than is worth it, so a few runs of tasks in so many are timed, with all that happens in them. Those that take so
 /// long that nobody notices are timed always.
 class LoadMeter {
  public:
-  static uint64_t now() { return __rdtsc(); }
+  static uint64_t now() { return JobClock::cycles(); }
   /// True if what happens now is to be timed.
   bool timed() const { return timed_; }
   /// Times what happens from now on, until restore() gets the returned value.

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "headrace/real_clock.hh"
 #include "offload/balance/trace.hh"
+#include "offload/job_clock.hh"
 
 namespace headrace::offload {
 
@@ -42,7 +42,7 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
 }
 
 void BalanceLoop::start() {
-  thread_ = std::thread([this] { run(); });
+  if (!JobClock::simulated()) thread_ = std::thread([this] { run(); });
 }
 
 void BalanceLoop::stop() {
@@ -60,7 +60,7 @@ void BalanceLoop::run() {
     const int64_t period = heard_ ? kPeriodNs : kQuietPeriodNs;
     if (stop_called_.wait_for(guard, std::chrono::nanoseconds(period), [this] { return stop_; })) return;
     guard.unlock();
-    step(now_ns());
+    step(JobClock::ns());
     guard.lock();
   }
 }
@@ -112,7 +112,7 @@ void BalanceLoop::step(int64_t now) {
   }
   const std::lock_guard guard(lock_);
   for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
-  longest_step_ns_ = std::max(longest_step_ns_, now_ns() - now);
+  longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
 }
 
 void BalanceLoop::note(const BalanceSample& sample, const BalanceDecision& decision) {

@@ -33,7 +33,7 @@ class BalanceLoop {
   BalanceLink& link(int worker) { return *links_[static_cast<size_t>(worker)]; }
   /// Writes the trace to a file from now on; from the first step on, it can be replayed. False if it cannot be written.
   bool write_trace(const std::string& file);
-  /// Begins to ask. The links must not move or end before stop().
+  /// Begins to ask, in real time. The links must not move or end before stop().
   void start();
   void stop();
   /// One step, at `now_ns`. Called by the thread; by tests without one.
