@@ -168,6 +168,9 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         // The small jobs of a worker with few packets say nothing about those of others.
         const bool few = v.jobs < 4;
         if (few && job > 1.2 * pair.costed) pair.cost = Cost();
+        // A packet of a small job costs no less than one of a large job: if it does, all have become cheaper.
+        if (few && job < 0.8 * pair.costed && pair.cost.known() && cycles < kCheaper * timed * pair.cost.mean())
+          pair.cost.add(cycles, timed, now_, few);
         if (job >= (few ? 0.8 * pair.costed : 0.5 * std::min(pair.usual, 256.0))) {
           pair.costed = few ? std::max(pair.costed, job) : std::min(job, 256.0);
           pair.cost.add(cycles, timed, now_, few);

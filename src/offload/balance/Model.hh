@@ -174,6 +174,7 @@ class Model : public Balancer {
   static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
   static constexpr double kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets
   static constexpr double kNear = 0.25;                              // costs that differ by less must be known well
+  static constexpr double kCheaper = 0.75;                           // times a cost is another
   static constexpr int kWellKnown = 8;                               // samples
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
@@ -184,6 +185,7 @@ class Model : public Balancer {
   static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;          // with a size of jobs
   static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
+  static constexpr double kMuch = 0.02;              // of the packets: more than the plan has
   static constexpr size_t kManyPairs = 128;          // of groups, chains and devices
   static constexpr double kWorthTrying = 1.01;       // a plan that may be better must be so by this
   static constexpr double kFarther = 1.02;           // a device that is not nearest, or new, must be better by this
@@ -292,6 +294,7 @@ class Model : public Balancer {
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less
   bool started_ = false;
+  bool any_hungry_ = false;
   bool lacking_ = true;  ///< some worker could do more if devices could
 };
 

@@ -55,6 +55,8 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
     sum += wanted;
     seen += chain.lanes[d].share;
     near &= std::abs(wanted - chain.lanes[d].share) < 0.1 * wanted + 0.01;
+    // A worker that does all that arrives, and finds places, takes from a full device what another worker lacks.
+    if (any_hungry_ && !is_hungry(w)) near &= chain.lanes[d].share < wanted + kMuch;
     alone &= !shared_[d];
   }
   // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain

@@ -33,7 +33,8 @@ void Model::make_plan() {
     add(w, groups[w.group], kind.hungry ? 1 : w.per_second);
     hungry += kind.hungry;
   }
-  lacking_ = hungry > 0 || devices_.size() * chains == 1;
+  any_hungry_ = hungry > 0;
+  lacking_ = any_hungry_ || devices_.size() * chains == 1;
   for (size_t g = 0; g < groups.size(); ++g) {
     finish(groups[g], kinds[g]);
     if (groups.size() * chains * devices_.size() > kManyPairs) keep_few(groups[g], kinds[g].nearest);

@@ -108,11 +108,11 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
         "worst: {}\n",
         one ? "one chain and device" : "several chains or devices", s.phases, part(s.near), part(s.soon_95),
         part(s.soon_98), part(s.steady), s.worst);
-    // Of the few machines in the build with sanitizers, one phase is half a percent and more.
-    const double some = few ? 0.02 : 0;
+    // Of the few machines in the build with sanitizers, one phase of those with several is nearly a percent.
+    const double some = few ? 0.03 : 0;
     EXPECT_GE(part(s.near), (one ? 1 : 0.997) - some);
     EXPECT_GE(part(s.soon_95), (one ? 1 : 0.994) - some);
-    EXPECT_GE(part(s.soon_98), (one ? 1 : 0.984) - some);
+    EXPECT_GE(part(s.soon_98), (one ? 1 : 0.983) - some);
     EXPECT_GE(part(s.steady), (one ? 1 : 0.991) - some);
     EXPECT_GE(s.least, one ? 0.98 : 0.95) << s.worst;
   }
