@@ -318,13 +318,21 @@ class Writer {
                        escape, drop);
   }
 
-  /// Has the step that works on batches choose the nexts of all packets. Where they lead to ways that share a loop, they are
-  /// what that loop reads: no pass that would only copy them and the packets.
+  /// True if the nexts of all packets are chosen before the first is sent on.
+  bool decides_first(size_t s) const { return !by_packet(s) || (ways_.fans[s] && !marks_); }
+  /// Has the step choose the nexts of all packets. Where they lead to ways that share a loop, they are what that loop reads:
+  /// no pass that would only copy them and the packets.
   void write_decision(std::string& out, size_t first) const {
     const bool fans = ways_.fans[first];
     out += fans ? fmt::format("  Next* const nexts = run.ways + {} * Batch::kCapacity;\n", list_of_[first][0])
                 : "  Next nexts[Batch::kCapacity];\n";
-    out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
+    if (by_packet(first))
+      out += fmt::format(
+          "  for (int i = 0; i < in.size(); ++i) {{\n    PacketState<{0}> p(in[i]);\n"
+          "    nexts[i] = compiled::shade({1}, p, counters_{2});\n    (void)p.store();\n  }}\n",
+          type(first), name(first), first);
+    else
+      out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
     if (fans && !marks_)
       out += fmt::format(
           "  if (compiled::all_below(nexts, in.size(), {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
@@ -382,7 +390,7 @@ class Writer {
         for (const size_t m : ways_.members[s]) out += fmt::format("  ++run.batches[{}];\n", m);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
     }
-    if (!by_packet(first)) write_decision(out, first);
+    if (decides_first(first)) write_decision(out, first);
     if (is_shared(first))
       out += fmt::format("  const uint16_t* const ways = run.ways + {} * Batch::kCapacity;\n", list_to(first));
     out += fmt::format("  const int n = in.size();\n  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n",
@@ -397,7 +405,8 @@ class Writer {
       }
       if (is_shared(s) || refreshes_late(s)) write_object(out, s);
       if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
-      write_ways(out, s, by_packet(s) ? fmt::format("compiled::shade({}, p, counters_{})", name(s), s) : "nexts[i]");
+      write_ways(out, s,
+                 decides_first(s) ? "nexts[i]" : fmt::format("compiled::shade({}, p, counters_{})", name(s), s));
       out += "    }\n";
     }
     out += fmt::format("  }}\n  settle_{}(run);\n}}\n", name(first));
