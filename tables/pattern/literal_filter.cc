@@ -14,7 +14,7 @@ namespace headrace {
 
 namespace {
 
-/// Where more passes of a vector, looking twice costs more than it saves.
+/// Where more passes of 64 bytes, looking twice costs more than it saves.
 constexpr double kMostPasses = 0.25;
 /// As many comparisons of a payload, and a search is due.
 constexpr int kMostComparisons = 24;
@@ -43,9 +43,10 @@ size_t window_of(std::string_view pattern, size_t length) {
 
 }  // namespace
 
-void LiteralFilter::build(const PatternSet& set) {
+void LiteralFilter::build(const PatternSet& set, Vectors vectors) {
   *this = LiteralFilter();
-  if (set.empty() || !is_supported()) return;
+  vectors_ = vectors;
+  if (set.empty() || vectors_ == Vectors::kNone) return;
   const auto window = [](const Literal& l) { return std::string_view(l.bytes).substr(l.offset, kWindow); };
   std::vector<Literal> all;
   for (const Pattern& pattern : set) {
@@ -92,11 +93,11 @@ bool LiteralFilter::confirm(const PayloadBytes& bytes, uint32_t at, uint8_t buck
   return false;
 }
 
-/// Of a vector of random bytes in this range.
+/// Of 64 random bytes in this range.
 double LiteralFilter::expected_passes(int first, int last) const {
   double sum = 0;
   for (size_t bucket = 0; bucket < kBuckets; ++bucket) {
-    double share = kVector;
+    double share = 64;
     for (int k = 0; k < kWindow; ++k) {
       int with = 0;
       for (int c = first; c <= last; ++c) with += (low_[k][c & 15] & high_[k][c >> 4]) >> bucket & 1;
@@ -107,51 +108,134 @@ double LiteralFilter::expected_passes(int first, int last) const {
   return sum;
 }
 
-#if defined(__x86_64__)
-
-bool LiteralFilter::is_supported() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512bw") != 0;
+bool LiteralFilter::looks_bad(const PayloadBytes& bytes, uint32_t at, const uint8_t* buckets, uint64_t passed,
+                              int& comparisons) const {
+  for (; passed != 0; passed &= passed - 1) {
+    const auto i = static_cast<uint32_t>(__builtin_ctzll(passed));
+    if (++comparisons > kMostComparisons || confirm(bytes, at + i, buckets[i])) return true;
+  }
+  return false;
 }
 
-__attribute__((target("avx512f,avx512bw"))) bool LiteralFilter::none_is_in(const PayloadBytes& bytes) const {
+#if defined(__x86_64__)
+
+namespace {
+
+uint64_t first_bits(uint32_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; }
+
+/// For each byte, the buckets that have it, and the two behind it, in their windows.
+__attribute__((target("avx512f,avx512bw"), always_inline)) inline __m512i buckets_of(const __m512i (&low)[3],
+                                                                                     const __m512i (&high)[3],
+                                                                                     const __m512i (&text)[3]) {
+  const __m512i half = _mm512_set1_epi8(15);
+  __m512i buckets = _mm512_set1_epi8(-1);
+  for (int k = 0; k < 3; ++k) {
+    const __m512i by_low = _mm512_shuffle_epi8(low[k], _mm512_and_si512(text[k], half));
+    const __m512i by_high = _mm512_shuffle_epi8(high[k], _mm512_and_si512(_mm512_srli_epi16(text[k], 4), half));
+    buckets = _mm512_and_si512(buckets, _mm512_and_si512(by_low, by_high));
+  }
+  return buckets;
+}
+__attribute__((target("avx2"), always_inline)) inline __m256i buckets_of(const __m256i (&low)[3],
+                                                                         const __m256i (&high)[3], const uint8_t* at) {
+  const __m256i half = _mm256_set1_epi8(15);
+  __m256i buckets = _mm256_set1_epi8(-1);
+  for (int k = 0; k < 3; ++k) {
+    const __m256i text = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + k));
+    const __m256i by_low = _mm256_shuffle_epi8(low[k], _mm256_and_si256(text, half));
+    const __m256i by_high = _mm256_shuffle_epi8(high[k], _mm256_and_si256(_mm256_srli_epi16(text, 4), half));
+    buckets = _mm256_and_si256(buckets, _mm256_and_si256(by_low, by_high));
+  }
+  return buckets;
+}
+__attribute__((target("avx2"), always_inline)) inline uint32_t any_of(__m256i buckets) {
+  return ~static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(buckets, _mm256_setzero_si256())));
+}
+
+}  // namespace
+
+__attribute__((target("avx512f,avx512bw"))) bool LiteralFilter::none_is_in_by_64(const PayloadBytes& bytes) const {
+  constexpr uint32_t kVector = 64;
   // GCC 12 takes the plain intrinsic for a read of something uninitialized.
   constexpr __mmask16 kAll = 0xffff;
-  __m512i low[kWindow], high[kWindow];
-  for (int k = 0; k < kWindow; ++k) {
-    low[k] = _mm512_maskz_broadcast_i32x4(kAll, _mm_loadu_si128(reinterpret_cast<const __m128i*>(low_[k].data())));
-    high[k] = _mm512_maskz_broadcast_i32x4(kAll, _mm_loadu_si128(reinterpret_cast<const __m128i*>(high_[k].data())));
-  }
-  const __m512i half = _mm512_set1_epi8(15);
-  const auto first = [](uint32_t n) { return n >= kVector ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
+  alignas(kVector) uint8_t of[kVector];
   int comparisons = 0;
+  // Each turn begins with the tables in registers, which the call at its end does not keep.
   for (uint32_t at = 0; at < bytes.length; at += kVector) {
-    const uint32_t left = bytes.length - at;
-    __m512i buckets = _mm512_set1_epi8(-1);
-    for (uint32_t k = 0; k < kWindow; ++k) {
-      // What is behind the payload is zero here: it may let something pass, but hides nothing.
-      const __m512i text = _mm512_maskz_loadu_epi8(left > k ? first(left - k) : 0, bytes.data + at + k);
-      const __m512i by_low = _mm512_shuffle_epi8(low[k], _mm512_and_si512(text, half));
-      const __m512i by_high = _mm512_shuffle_epi8(high[k], _mm512_and_si512(_mm512_srli_epi16(text, 4), half));
-      buckets = _mm512_and_si512(buckets, _mm512_and_si512(by_low, by_high));
+    __m512i low[kWindow], high[kWindow], text[kWindow];
+    for (int k = 0; k < kWindow; ++k) {
+      low[k] = _mm512_maskz_broadcast_i32x4(kAll, _mm_loadu_si128(reinterpret_cast<const __m128i*>(low_[k].data())));
+      high[k] = _mm512_maskz_broadcast_i32x4(kAll, _mm_loadu_si128(reinterpret_cast<const __m128i*>(high_[k].data())));
     }
-    uint64_t passed = _mm512_test_epi8_mask(buckets, buckets) & first(left);
-    if (passed == 0) [[likely]]
-      continue;
-    alignas(kVector) uint8_t of[kVector];
+    __m512i buckets;
+    uint64_t passed = 0;
+    for (; bytes.length - at >= kVector + kWindow - 1; at += kVector) {
+      for (int k = 0; k < kWindow; ++k) text[k] = _mm512_loadu_si512(bytes.data + at + k);
+      buckets = buckets_of(low, high, text);
+      passed = _mm512_test_epi8_mask(buckets, buckets);
+      if (passed != 0) [[unlikely]]
+        break;
+    }
+    if (passed == 0) {
+      const uint32_t left = bytes.length - at;
+      for (uint32_t k = 0; k < kWindow; ++k)
+        // What is behind the payload is zero here: it may let something pass, but hides nothing.
+        text[k] = _mm512_maskz_loadu_epi8(left > k ? first_bits(left - k) : 0, bytes.data + at + k);
+      buckets = buckets_of(low, high, text);
+      passed = _mm512_test_epi8_mask(buckets, buckets) & first_bits(left);
+      if (passed == 0) [[likely]]
+        continue;
+    }
     _mm512_store_si512(of, buckets);
-    for (; passed != 0; passed &= passed - 1) {
-      const auto i = static_cast<uint32_t>(__builtin_ctzll(passed));
-      if (++comparisons > kMostComparisons || confirm(bytes, at + i, of[i])) return false;
-    }
+    if (looks_bad(bytes, at, of, passed, comparisons)) return false;
   }
   return true;
 }
 
+__attribute__((target("avx2"))) bool LiteralFilter::none_is_in_by_32(const PayloadBytes& bytes) const {
+  constexpr uint32_t kVector = 32;
+  alignas(kVector) uint8_t of[kVector];
+  int comparisons = 0;
+  for (uint32_t at = 0; at < bytes.length; at += kVector) {
+    __m256i low[kWindow], high[kWindow];
+    for (int k = 0; k < kWindow; ++k) {
+      low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low_[k].data())));
+      high[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(high_[k].data())));
+    }
+    __m256i buckets;
+    uint32_t passed = 0;
+    for (; bytes.length - at >= kVector + kWindow - 1; at += kVector) {
+      buckets = buckets_of(low, high, bytes.data + at);
+      passed = any_of(buckets);
+      if (passed != 0) [[unlikely]]
+        break;
+    }
+    if (passed == 0) {
+      const uint32_t left = bytes.length - at;
+      uint8_t rest[kVector + kWindow - 1] = {};
+      std::memcpy(rest, bytes.data + at, left);
+      buckets = buckets_of(low, high, rest);
+      passed = any_of(buckets) & static_cast<uint32_t>(first_bits(left));
+      if (passed == 0) [[likely]]
+        continue;
+    }
+    _mm256_store_si256(reinterpret_cast<__m256i*>(of), buckets);
+    if (looks_bad(bytes, at, of, passed, comparisons)) return false;
+  }
+  return true;
+}
+
+LiteralFilter::Vectors LiteralFilter::best_vectors() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512bw")) return Vectors::kAvx512;
+  return __builtin_cpu_supports("avx2") ? Vectors::kAvx2 : Vectors::kNone;
+}
+
 #else
 
-bool LiteralFilter::is_supported() { return false; }
-bool LiteralFilter::none_is_in(const PayloadBytes&) const { return false; }
+LiteralFilter::Vectors LiteralFilter::best_vectors() { return Vectors::kNone; }
+bool LiteralFilter::none_is_in_by_64(const PayloadBytes&) const { return false; }
+bool LiteralFilter::none_is_in_by_32(const PayloadBytes&) const { return false; }
 
 #endif
 

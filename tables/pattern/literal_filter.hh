@@ -19,17 +19,23 @@ namespace headrace {
 /// compared.
 class LiteralFilter {
  public:
-  /// Without a processor that has AVX-512, and for sets of which too much would pass, it excludes nothing.
-  void build(const PatternSet& set);
+  /// What a processor has for it.
+  enum class Vectors { kNone, kAvx2, kAvx512 };
+  static Vectors best_vectors();
+
+  /// Without vectors, and for sets of which too much would pass, it excludes nothing.
+  /// \param vectors at most best_vectors()
+  void build(const PatternSet& set, Vectors vectors = best_vectors());
 
   /// True: no pattern is in the payload. False: one may be, or so much passes that a search tells sooner.
-  bool excludes(const PayloadBytes& bytes) const { return useful_ && none_is_in(bytes); }
+  bool excludes(const PayloadBytes& bytes) const {
+    return useful_ && (vectors_ == Vectors::kAvx512 ? none_is_in_by_64(bytes) : none_is_in_by_32(bytes));
+  }
   bool useful() const { return useful_; }
 
  private:
   static constexpr int kWindow = 3;
   static constexpr size_t kBuckets = 8;
-  static constexpr uint32_t kVector = 64;
   using Half = std::array<uint8_t, 16>;  // by half-byte, the buckets that have it
   struct Literal {
     std::string bytes;    // in lower case if `nocase`
@@ -37,14 +43,20 @@ class LiteralFilter {
     bool nocase = false;
     bool is_at(const uint8_t* at) const;
   };
-  static bool is_supported();
   double expected_passes(int first, int last) const;
-  bool none_is_in(const PayloadBytes& bytes) const;
+  bool none_is_in_by_64(const PayloadBytes& bytes) const;
+  bool none_is_in_by_32(const PayloadBytes& bytes) const;
+  /// True if a pattern is in the payload and has its window where a vector that begins at `at` passed, or if so much passed
+  /// that a search is due. \param buckets by byte of the vector \param passed the bytes for which there are any
+  /// \param comparisons so far
+  [[gnu::noinline]] bool looks_bad(const PayloadBytes& bytes, uint32_t at, const uint8_t* buckets, uint64_t passed,
+                                   int& comparisons) const;
   /// True if a pattern of one of the buckets is in the payload and has its window at `at`.
   bool confirm(const PayloadBytes& bytes, uint32_t at, uint8_t buckets) const;
 
   Half low_[kWindow] = {}, high_[kWindow] = {};
   std::array<std::vector<Literal>, kBuckets> literals_;
+  Vectors vectors_ = Vectors::kNone;
   bool useful_ = false;
 };
 
