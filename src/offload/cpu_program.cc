@@ -318,8 +318,10 @@ class Writer {
                        escape, drop);
   }
 
-  /// True if the nexts of all packets are chosen before the first is sent on.
-  bool decides_first(size_t s) const { return !by_packet(s) || (ways_.fans[s] && !marks_); }
+  /// True if a loop that begins at step `first` chooses the nexts of all packets before it sends the first one on.
+  bool decides_first(size_t first) const {
+    return !by_packet(first) || (ways_.fans[first] && !marks_ && !is_shared(first) && !refreshes_late(first));
+  }
   /// Has the step choose the nexts of all packets. Where they lead to ways that share a loop, they are what that loop reads:
   /// no pass that would only copy them and the packets.
   void write_decision(std::string& out, size_t first) const {
@@ -405,8 +407,9 @@ class Writer {
       }
       if (is_shared(s) || refreshes_late(s)) write_object(out, s);
       if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
-      write_ways(out, s,
-                 decides_first(s) ? "nexts[i]" : fmt::format("compiled::shade({}, p, counters_{})", name(s), s));
+      write_ways(
+          out, s,
+          s == first && decides_first(s) ? "nexts[i]" : fmt::format("compiled::shade({}, p, counters_{})", name(s), s));
       out += "    }\n";
     }
     out += fmt::format("  }}\n  settle_{}(run);\n}}\n", name(first));

@@ -200,6 +200,43 @@ TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
   EXPECT_EQ(r->read("rt.drop_reasons"), fmt::format("{}\tno route\n", dropped));
 }
 
+/// Equal ways begin where a loop begins, behind other steps of a loop, and behind other equal ways.
+TEST_F(CpuChains, EqualWaysBeginAnywhere) {
+  const std::pair<const char*, int> kChains[] = {
+      {"Idle -> first :: Classifier(0/01%01, -) -> q0 :: Counter -> cap :: Capture; first[1] -> q1 :: Counter -> [1] cap;",
+       2},
+      {"Idle -> first :: Null -> Paint(3) -> t :: Classifier(0/01%01, -) -> q0 :: Counter -> cap :: Capture;"
+       " t[1] -> q1 :: Counter -> [1] cap;",
+       2},
+      {"Idle -> first :: Strip(0) -> p :: PaintTee(9) -> q :: Counter -> cap :: Capture; p[1] -> c :: Counter -> [1] cap;",
+       1},
+      {"Idle -> first :: Null -> t :: Classifier(0/02%02, -); cap :: Capture;"
+       " t[0] -> Paint(1) -> t0 :: Classifier(0/01%01, -); t[1] -> Paint(2) -> t1 :: Classifier(0/01%01, -);"
+       " t0[0] -> q0 :: Counter -> cap; t0[1] -> q1 :: Counter -> [1] cap;"
+       " t1[0] -> q2 :: Counter -> [2] cap; t1[1] -> q3 :: Counter -> [3] cap;",
+       4},
+  };
+  for (const auto& [text, ways] : kChains) {
+    const auto r = compiled(text);
+    ASSERT_TRUE(r->router().cpu_chains()->ready()) << r->router().cpu_chains()->describe();
+    std::vector<Packet*> packets;
+    for (uint32_t i = 0; i < 300; ++i)
+      packets.push_back(marked(std::string(20, static_cast<char>(i * i + i / 3)), 1, i));
+    inject(*r, "first", packets);
+    const auto& seen = r->router().first<Capture>()->seen();
+    ASSERT_EQ(seen.size(), 300u) << text;
+    std::map<int, uint32_t> last;
+    for (const Capture::Seen& s : seen) {
+      const uint32_t number = s.packet->anno_u32(kNumberAnno);
+      EXPECT_EQ(s.port, (~(number * number + number / 3) & 3) % static_cast<uint32_t>(ways)) << text;
+      EXPECT_TRUE(last.find(s.port) == last.end() || last[s.port] < number) << text;
+      last[s.port] = number;
+    }
+    EXPECT_EQ(last.size(), static_cast<size_t>(ways));
+    EXPECT_GT(r->router().cpu_chains()->runs(0), 0u);
+  }
+}
+
 /// Ways that differ only in values share their code, and nothing else.
 TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
   const std::string way = R"(
@@ -309,6 +346,8 @@ TEST_F(CpuChains, TakesOverWhilePacketsFlow) {
       -> rt :: IPClassifier(dst net 1.0.0.0/8, -) -> ttl :: DecIPTTL -> n :: Counter -> frag :: IPFragmenter(100)
       -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> sink :: FlowSink; c[1] -> Discard; rt[1] -> [1] sink;
   )";
+  // Compiled before, for where all processors are busy a compiler, which gives way to all else, may take a minute.
+  compiled(text);
   OffloadOptions cpu;
   cpu.mode = OffloadOptions::Mode::kCpu;
   LiveRouter r(text, cpu, 2, {.mode = CompileOptions::Mode::kAuto, .file = {}, .shortest = 2, .smallest_batch = 2});
