@@ -163,10 +163,12 @@ std::optional<Compiler> find_compiler(const fs::path& folder, const std::atomic<
 
 /// What a program for this very machine depends on.
 std::string processor() {
+  constexpr const char* kLines[] = {"vendor_id", "cpu family", "model name", "model\t", "flags"};
   std::ifstream info("/proc/cpuinfo");
   std::string text;
   for (std::string line; std::getline(info, line) && !line.empty();)
-    if (line.starts_with("model name") || line.starts_with("model\t") || line.starts_with("flags")) text += line + '\n';
+    if (std::any_of(std::begin(kLines), std::end(kLines), [&](const char* l) { return line.starts_with(l); }))
+      text += line + '\n';
   return text;
 }
 
@@ -174,14 +176,9 @@ std::string processor() {
 /// speed: on AMD's family 26 (Zen 5), which g++ knows from version 14 on and clang from 19 on. Older ones take it for an
 /// earlier Zen.
 bool knows_processor(const Compiler& compiler) {
-  constexpr const char* kOwn = "cpu family\t: 26";
-  std::ifstream info("/proc/cpuinfo");
-  bool amd = false, family = false;
-  for (std::string line; std::getline(info, line) && !line.empty();) {
-    amd |= line.starts_with("vendor_id") && line.ends_with("AuthenticAMD");
-    family |= line == kOwn;
-  }
-  if (!amd || !family) return true;
+  const std::string machine = processor();
+  if (machine.find("AuthenticAMD\n") == std::string::npos || machine.find("cpu family\t: 26\n") == std::string::npos)
+    return true;
   // "g++ (Debian 12.2.0-14+deb12u1) 12.2.0", "Debian clang version 14.0.6": the last number with two points.
   static const std::regex number(R"((\d{1,3})\.\d+\.\d+)");
   int major = 0;
