@@ -190,6 +190,8 @@ bool knows_processor(const Compiler& compiler) {
 Arguments options_for(const std::string& machine, const Compiler& compiler) {
   Arguments options = {"-std=c++20",      "-O2",       "-march=" + machine,   "-falign-loops=32", "-fPIC", "-shared",
                        "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-fno-plt",         "-w"};
+  // clang would put an indirect jump between elements, where two compares do.
+  if (compiler.is_clang()) options.emplace_back("-fno-jump-tables");
   // What HEADRACE_CXX says stands.
   if (machine == "native" && compiler.command.size() == 1 && !knows_processor(compiler)) {
     options.emplace_back("-mtune=generic");
