@@ -52,6 +52,25 @@ struct BalanceSetup {
   std::vector<int> first_device;  ///< by worker: the device that is nearest to it
 };
 
+/// Sums over batches of n packets that took t cycles each. A batch costs something however small it is: of a worker that
+/// has time left batches are small, and a packet is dearer than it would be if more came. How much dearer follows from
+/// batches of different sizes.
+struct BatchSums {
+  uint64_t batches = 0;
+  uint64_t packets = 0;   ///< sum of n
+  uint64_t squares = 0;   ///< sum of n n
+  uint64_t cycles = 0;    ///< sum of t
+  uint64_t products = 0;  ///< sum of n t
+
+  void add(uint64_t n, uint64_t t) {
+    batches += 1;
+    packets += n;
+    squares += n * n;
+    cycles += t;
+    products += n * t;
+  }
+};
+
 /// One side's work for one chain on one worker.
 struct SideSample {
   uint64_t packets = 0;  ///< that this side finished
@@ -76,6 +95,7 @@ struct ChainSample {
   uint64_t arrived = 0;  ///< packets
   uint64_t bytes = 0;    ///< of these packets
   SideSample cpu;
+  BatchSums cpu_batches;  ///< of the timed packets of `cpu`
   std::vector<DeviceSample> devices;
   /// How long packets were in the router: from the last time that their source looked and did not see them until they
   /// left the chain. Of `delays` packets; quantiles in nanoseconds.
@@ -94,6 +114,7 @@ struct WorkerSample {
   uint64_t bursts = 0;       ///< times that a source received packets
   uint64_t full_bursts = 0;  ///< of these, times that it received as many as it may
   int64_t stretch_ns = 0;    ///< the longest time between two looks for finished jobs
+  BatchSums outside;         ///< of sources' runs: packets that arrived at chains, cycles outside of chains
   std::vector<ChainSample> chains;
 };
 

@@ -389,8 +389,10 @@ void JobQueue::process(int plan, uint16_t step, Batch& batch) {
   }
   const LoadMeter::Part part = meter_.begin();
   of_plan.entry_at[step]->process(batch);
-  cpu.cycles += meter_.end(part);
+  const uint64_t cycles = meter_.end(part);
+  cpu.cycles += cycles;
   cpu.timed += n;
+  of_plan.balance.cpu_batches.add(n, cycles);
 }
 
 JobQueue::Job* JobQueue::free_job(int plan, int device) {

@@ -259,6 +259,7 @@ class JobQueue {
     std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;
     Measured cpu;
+    BatchSums cpu_batches;
     std::vector<Measured> devices;
     TimesWindow delays;
   };

@@ -36,6 +36,7 @@ bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
   balance.arrived += static_cast<uint64_t>(n);
   const uint64_t since = meter_.timed() ? meter_.since() : 0;
   if (meter_.timed()) {
+    meter_.arrive(n);
     balance.looked_at += static_cast<uint64_t>(n);
     for (const Packet* p : batch) balance.bytes_looked_at += p->length();
   }
@@ -44,8 +45,10 @@ bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
     if (meter_.timed()) {
       const LoadMeter::Part part = meter_.begin();
       entry.process(batch);
-      balance.cpu.cycles += meter_.end(part);
+      const uint64_t cycles = meter_.end(part);
+      balance.cpu.cycles += cycles;
       balance.cpu.timed += static_cast<uint64_t>(n);
+      balance.cpu_batches.add(static_cast<uint64_t>(n), cycles);
     } else {
       entry.process(batch);
     }
@@ -380,6 +383,7 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
   sample.cycles = cycles;
   sample.busy = of_timed(time.busy);
   sample.waiting = of_timed(time.waiting);
+  sample.outside = time.outside;
   const Bursts& bursts = meter_.bursts();
   sample.bursts = bursts.all - bursts_before_.all;
   sample.full_bursts = bursts.full - bursts_before_.full;
@@ -397,6 +401,7 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
     chain.cpu.packets = balance.cpu.packets;
     chain.cpu.timed = balance.cpu.timed;
     chain.cpu.cycles = balance.cpu.cycles;
+    chain.cpu_batches = balance.cpu_batches;
     for (size_t d = 0; d < devices_.size(); ++d) {
       const Measured& m = balance.devices[d];
       DeviceSample& device = chain.devices[d];
@@ -433,6 +438,7 @@ void JobQueue::start_span(uint64_t now) {
     Balance& balance = of_plan.balance;
     balance.arrived = balance.looked_at = balance.bytes_looked_at = 0;
     balance.cpu = {};
+    balance.cpu_batches = {};
     std::fill(balance.devices.begin(), balance.devices.end(), Measured{});
     balance.delays.clear();
     for (uint32_t& weight : balance.weight) weight -= weight / 2;

@@ -118,6 +118,7 @@ void Model::take(const WorkerSample& s) {
   for (size_t k = 0; k < chains; ++k) arrived += static_cast<double>(s.chains[k].arrived);
   const double busy = std::min(static_cast<double>(s.busy), static_cast<double>(s.cycles));
   if (arrived > 0) w.outside.add(std::max(busy - chains_cycles, 0.0), arrived, now_);
+  w.bursts.add(s.outside);
   if (old) return;
   for (size_t k = 0; k < chains && arrived > 0; ++k) {
     const double part = static_cast<double>(s.chains[k].arrived) / arrived;
@@ -130,7 +131,9 @@ void Model::take(const WorkerSample& s) {
   const bool backlogged = ratio(s.full_bursts, s.bursts) > 0.5;
   w.saturated = backlogged && busy + static_cast<double>(s.waiting) > 0.9 * static_cast<double>(s.cycles);
   if (w.saturated) w.saturated_ns = now_;
-  w.load = w.per_second * cpu_cost(w) / hz();
+  w.load = w.per_second * cpu_cost_in_full(w) / hz();
+  // What a packet costs in a large burst does not show in bursts of one. But nothing waits, so there is time left.
+  if (w.bursts.single()) w.load = std::min(w.load, kCurious);
   if (w.saturated) w.load = std::max(w.load, 1.0);
   w.known |= arrived > 0;
   w.sampled_ns = now_;
@@ -148,6 +151,10 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
     if (c.cpu.timed != 0) {
       const double cycles = static_cast<double>(c.cpu.cycles), timed = static_cast<double>(c.cpu.timed);
       chain.cpu.add(cycles, timed, now_);
+      chain.batches.add(c.cpu_batches);
+      const double mine = static_cast<double>(c.cpu.packets);
+      if (mine > 2 * kLargeProbeOfCpu && mine > kInARow * static_cast<double>(c.arrived))
+        chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
       if (chain.cpu.suspect()) changed_ns_[k] = now_;
       if (cpu_[k].add(cycles, timed, now_))
         for (DeviceState& device : devices_) device.times.doubt();
@@ -301,9 +308,9 @@ void Model::look_at_device(size_t d) {
   if (!well) device.bound_ns = -1e18;
 }
 
-double Model::cpu_cost(const WorkerState& w) const {
-  double cost = w.outside.mean();
-  for (size_t k = 0; k < w.chains.size(); ++k) cost += w.chains[k].part * cpu_cost_of(w, k);
+double Model::cpu_cost_in_full(const WorkerState& w) const {
+  double cost = outside_in_full(w);
+  for (size_t k = 0; k < w.chains.size(); ++k) cost += w.chains[k].part * cpu_cost_in_full(w, k);
   return cost;
 }
 

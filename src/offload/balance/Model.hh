@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/balancer.hh"
+#include "offload/balance/BatchCost.hh"
 #include "offload/balance/DeviceTimes.hh"
 #include "offload/balance/JobTimes.hh"
 #include "offload/balance/MoveJudge.hh"
@@ -70,27 +71,6 @@ class Model : public Balancer {
     int far_ = 0, off_ = 0, samples_ = 0;
   };
 
-  /// The median of the last samples: one that a pause of the machine has spoilt says nothing.
-  class Usual {
-   public:
-    void add(double v) {
-      last_[next_] = v;
-      next_ = (next_ + 1) % last_.size();
-      count_ = std::min(count_ + 1, last_.size());
-    }
-    double median() const {
-      std::array<double, kLast> sorted = last_;
-      const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count_ / 2);
-      std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count_));
-      return count_ == 0 ? 0 : *middle;
-    }
-
-   private:
-    static constexpr size_t kLast = 5;
-    std::array<double, kLast> last_{};
-    size_t next_ = 0, count_ = 0;
-  };
-
   /// One chain of one worker on one device.
   struct LaneState {
     Cost cost;
@@ -108,7 +88,9 @@ class Model : public Balancer {
 
   struct ChainState {
     Cost cpu;
-    double part = 0;  ///< of the worker's packets
+    BatchCost batches;  ///< on the CPU
+    Cost in_a_row;      ///< in large batches, when it last ran on the CPU with more than probes
+    double part = 0;    ///< of the worker's packets
     bool on_device = false;
     std::vector<LaneState> lanes;
     double extra_ns = 0;  ///< p99 seen less p99 foretold, as is usual
@@ -126,6 +108,7 @@ class Model : public Balancer {
 
   struct WorkerState {
     Cost outside;
+    BatchCost bursts;             ///< outside of chains
     double per_second = 0;        ///< packets that it receives
     double load = 0;              ///< if all ran on the CPU; 1 is all that it can do
     double sampled_ns = 0;        ///< when its last sample came
@@ -176,6 +159,7 @@ class Model : public Balancer {
   static constexpr double kNear = 0.25;                              // costs that differ by less must be known well
   static constexpr double kCheaper = 0.75;                           // times a cost is another
   static constexpr int kWellKnown = 8;                               // samples
+  static constexpr double kInARow = 0.1;                             // of a chain's packets: more than probes
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
@@ -211,8 +195,17 @@ class Model : public Balancer {
   double cpu_cost_of(const WorkerState& w, size_t k) const {
     return w.chains[k].cpu.known() ? w.chains[k].cpu.mean() : cpu_[k].mean();
   }
-  /// o + c over the worker's mixture of chains.
-  double cpu_cost(const WorkerState& w) const;
+  /// o of a packet in a burst as large as those of a worker with much to do.
+  double outside_in_full(const WorkerState& w) const { return w.bursts.in_full(w.outside.mean()); }
+  /// c, likewise. Probes find caches cold: they tell that it is less than it was when it ran in a row, but not that it is
+  /// more. If it is, the CPU does not suffice, and then it runs in a row.
+  double cpu_cost_in_full(const WorkerState& w, size_t k) const {
+    const ChainState& chain = w.chains[k];
+    const double cost = chain.batches.in_full(cpu_cost_of(w, k));
+    return chain.in_a_row.known() ? std::min(cost, chain.in_a_row.mean()) : cost;
+  }
+  /// o + c over the worker's mixture of chains, likewise: what tells how much of all that it could do a worker does.
+  double cpu_cost_in_full(const WorkerState& w) const;
   /// What the device costs this worker, or others if it does not know. 0: nobody knows.
   double device_cost_of(const WorkerState& w, size_t k, size_t d) const;
   /// Whether the measured cost is that of jobs as large as they will be.

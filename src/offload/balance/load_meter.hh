@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "headrace/balancer.hh"
 #include "offload/job_clock.hh"
 
 namespace headrace::offload {
@@ -43,6 +44,9 @@ class LoadMeter {
     return own;
   }
 
+  /// Packets have arrived at a chain. Only where timed() is true.
+  void arrive(int packets) { arrived_ += static_cast<uint64_t>(packets); }
+
   // What the worker tells.
 
   /// A task will run. \returns true if it is timed; then call end_task()
@@ -57,17 +61,19 @@ class LoadMeter {
     if (!timed_) return false;
     since_ = source && before && looked > t - kLongestLook ? looked : 0;
     looked = began_ = t;
-    inner_ = 0;
+    inner_ = arrived_ = 0;
     bursts_before_ = bursts_.all;
     return true;
   }
   /// \param source it has worked if it has received packets
   void end_task(bool worked, bool source) {
     const uint64_t took = now() - began_;
-    if (std::exchange(waited_, false))
+    if (std::exchange(waited_, false)) {
       sum_.waiting += took;
-    else if (worked && (!source || bursts_.all != bursts_before_))
+    } else if (worked && (!source || bursts_.all != bursts_before_)) {
       sum_.busy += took;
+      if (source && arrived_ > 0) sum_.outside.add(arrived_, took - std::min(took, inner_));
+    }
     since_ = 0;
     slow_ = took > kSlow;
   }
@@ -86,6 +92,7 @@ class LoadMeter {
     uint64_t busy = 0;     ///< of these, in tasks that had packets
     uint64_t waiting = 0;  ///< of these, in tasks that waited for devices
     uint64_t slept = 0;    ///< all
+    BatchSums outside;     ///< of sources' runs: packets that arrived at chains, cycles outside of them
   };
   /// Since the last call of take().
   const Sum& sum() const { return sum_; }
@@ -99,7 +106,7 @@ class LoadMeter {
 
   bool timed_ = false, waited_ = false, slow_ = false;
   unsigned runs_ = 0;
-  uint64_t began_ = 0, inner_ = 0, since_ = 0, bursts_before_ = 0;
+  uint64_t began_ = 0, inner_ = 0, since_ = 0, bursts_before_ = 0, arrived_ = 0;
   Sum sum_;
   Bursts bursts_;
 };

@@ -94,6 +94,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
   f.number("workers", m.workers, 1, 256);
   f.number("ghz", m.ghz, 0.01, 100);
   f.number("outside", m.outside, 0, 1e6);
+  f.number("burst_cycles", m.burst_cycles, 0, 1e7);
   f.number("burst", m.burst, 1, 4096);
   f.number("ring", m.ring, 1, 1 << 20);
   f.numbers("mpps", m.mpps, 0, 1e4);
@@ -126,6 +127,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.text("name", c.name);
     g.number("part", c.part, 0, 1);
     g.number("cpu", c.cpu, 0, 1e7);
+    g.number("batch_cycles", c.batch_cycles, 0, 1e7);
     g.numbers("device", c.device, 0, 1e7);
     g.numbers("mpps", c.mpps, 0, 1e5);
     g.number("link_bytes", c.link_bytes, 0, 1 << 20);

@@ -28,7 +28,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   size_t chosen = workers_.size();
   for (size_t w = 0; w < workers_.size(); ++w) {
     const WorkerState& state = workers_[w];
-    if (!state.known || state.load < kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0 ||
+    if (!state.known || state.load <= kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0 ||
         state.judge.refuses(d, now_))
       continue;
     if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is

@@ -13,12 +13,12 @@ double Model::optimum() const {
     if (!w.known) continue;
     Shop::Worker& worker = shop.workers.emplace_back();
     worker.cycles = hz();
-    worker.outside = std::max(w.outside.mean(), 1.0);
+    worker.outside = std::max(outside_in_full(w), 1.0);
     worker.arrivals = 1e12;
     for (size_t k = 0; k < w.chains.size(); ++k) {
       Shop::Use& use = worker.chains.emplace_back();
       use.packets = w.chains[k].part;
-      use.cpu = cpu_cost_of(w, k);
+      use.cpu = cpu_cost_in_full(w, k);
       for (size_t d = 0; d < devices_.size(); ++d) {
         const double cost = device_cost_of(w, k, d);
         use.device.push_back(cost > 0 && devices_[d].pause.over(now_) ? cost : use.cpu);

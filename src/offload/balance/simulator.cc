@@ -213,6 +213,10 @@ class Simulation {
     return cycles;
   }
 
+  uint64_t measured(double cycles) {
+    return static_cast<uint64_t>(cycles * (1 + machine_->noise * (2 * dice_.roll() - 1)));
+  }
+
   /// What a side costs in addition if its caches are cold.
   double cold(const WorkerState& w, double& used) const {
     constexpr double kColdNs = 1e6;
@@ -329,7 +333,8 @@ class Simulation {
     received_ += n;
     ++w.sample.bursts;
     w.sample.full_bursts += n == machine_->burst;
-    work(w, machine_->outside * n);
+    const double cost = work(w, machine_->burst_cycles + machine_->outside * n);
+    w.sample.outside.add(static_cast<uint64_t>(n), static_cast<uint64_t>(cost));
     split(w, n);
   }
 
@@ -404,11 +409,13 @@ class Simulation {
     ChainState& chain = w.chains[k];
     const int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
     chain.on_cpu -= n;
-    const double cost = work(w, machine_->chains[k].cpu * n + cold(w, chain.cpu_used));
+    const Machine::Chain& of_chain = machine_->chains[k];
+    const uint64_t cycles = measured(work(w, of_chain.batch_cycles + of_chain.cpu * n + cold(w, chain.cpu_used)));
     const uint64_t packets = static_cast<uint64_t>(n);
     chain.sample.cpu.packets += packets;
     chain.sample.cpu.timed += packets;
-    chain.sample.cpu.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
+    chain.sample.cpu.cycles += cycles;
+    chain.sample.cpu_batches.add(packets, cycles);
     chain.delays.add(w.now - w.since, packets);
     done_ += n;
     w.look = true;
@@ -426,11 +433,18 @@ class Simulation {
         if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + kLeastWait));
         waiting |= !lane.under_way.empty();
       }
-    // Until some packets are there: looking for each of them would take most of the simulation's time.
     const double rate = arrivals(*machine_, index(w)) * 1e-9;
-    next = std::min(next, w.now + std::max((32.01 - w.ring) / rate, kLeastWait));
+    next = std::min(next, w.now + std::max((least_burst() - w.ring) / rate, kLeastWait));
     if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
     w.now = next;
+  }
+
+  /// Packets that are there before a worker with nothing to do sees them. Where bursts cost nothing by themselves, to look
+  /// for each packet would only take time to simulate.
+  double least_burst() const {
+    bool costly = machine_->burst_cycles > 0;
+    for (const Machine::Chain& chain : machine_->chains) costly |= chain.batch_cycles > 0;
+    return costly ? 1.01 : 32.01;
   }
 
   static void see_costs(ChainState& chain) {
@@ -607,12 +621,12 @@ double Machine::optimum() const {
   for (size_t w = 0; w < static_cast<size_t>(workers); ++w) {
     Shop::Worker& worker = shop.workers.emplace_back();
     worker.cycles = ghz * 1e9;
-    worker.outside = outside;
+    worker.outside = outside + burst_cycles / burst;
     worker.arrivals = arrivals(*this, w);
     for (size_t k = 0; k < chains.size(); ++k) {
       Shop::Use& use = worker.chains.emplace_back();
       use.packets = chains[k].part;
-      use.cpu = chains[k].cpu;
+      use.cpu = chains[k].cpu + (chains[k].part > 0 ? chains[k].batch_cycles / (burst * chains[k].part) : 0);
       for (size_t d = 0; d < devices.size(); ++d) {
         // Each burst has a look at each device in use: at the least, if all of the chain's packets go to one.
         const double looks = chains[k].part > 0 ? kLook / (burst * chains[k].part) : 0;

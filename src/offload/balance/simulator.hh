@@ -21,6 +21,7 @@ struct Machine {
     std::string name = "chain";
     double part = 1;             ///< of a worker's packets; the parts of all chains add up to 1
     double cpu = 500;            ///< c
+    double batch_cycles = 0;     ///< of the CPU for a batch of any size
     std::vector<double> device;  ///< d by device, for full jobs and without what a job costs
     std::vector<double> mpps;    ///< by device: what the device itself can do
     int link_bytes = 64;         ///< of a packet, over the link
@@ -44,9 +45,10 @@ struct Machine {
   std::string name = "machine";
   int workers = 1;
   double ghz = 2.1;
-  double outside = 100;  ///< o
-  int burst = 256;       ///< the most packets that a worker receives at once
-  int ring = 4096;       ///< packets that wait to be received; others are dropped
+  double outside = 100;     ///< o
+  double burst_cycles = 0;  ///< outside of chains for a burst of any size
+  int burst = 256;          ///< the most packets that a worker receives at once
+  int ring = 4096;          ///< packets that wait to be received; others are dropped
   std::vector<double>
       mpps;  ///< by worker: what arrives; the last one is for all further workers. 0: as much as it takes
   std::vector<int> first_device;

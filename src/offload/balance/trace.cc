@@ -72,6 +72,14 @@ void fields(F& f, BalanceSetup& v) {
   f("first_device", v.first_device);
 }
 template <typename F>
+void fields(F& f, BatchSums& v) {
+  f("batches", v.batches);
+  f("packets", v.packets);
+  f("squares", v.squares);
+  f("cycles", v.cycles);
+  f("products", v.products);
+}
+template <typename F>
 void fields(F& f, SideSample& v) {
   f("packets", v.packets);
   f("timed", v.timed);
@@ -93,6 +101,7 @@ void fields(F& f, ChainSample& v) {
   f("arrived", v.arrived);
   f("bytes", v.bytes);
   f("cpu", v.cpu);
+  f("cpu_batches", v.cpu_batches);
   f("devices", v.devices);
   f("delays", v.delays);
   f("delay_p50_ns", v.delay_p50_ns);
@@ -109,6 +118,7 @@ void fields(F& f, WorkerSample& v) {
   f("bursts", v.bursts);
   f("full_bursts", v.full_bursts);
   f("stretch_ns", v.stretch_ns);
+  f("outside", v.outside);
   f("chains", v.chains);
 }
 template <typename F>

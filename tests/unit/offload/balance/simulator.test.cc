@@ -209,6 +209,66 @@ TEST(BalanceSimulator, LowLoadCostsNothing) {
   EXPECT_EQ(a.why.substr(0, 12), "CPU suffices");
 }
 
+/// What workers of the H100 machine do with bursts of any size: a packet costs three to five times as much in one of two
+/// or three packets as in a full one.
+std::vector<Phase> small_bursts(bool matcher) {
+  std::vector<Phase> phases = machine(matcher ? "h100-matcher-512" : "h100-ipv4");
+  phases.resize(1);
+  Machine& m = phases[0].machine;
+  m.workers = 2;
+  m.burst = matcher ? 64 : 128;
+  m.burst_cycles = matcher ? 300 : 130;
+  m.chains[0].batch_cycles = matcher ? 600 : 450;
+  m.chains[0].cpu = matcher ? 600 : 65;
+  m.cold_cycles = 20000;
+  return phases;
+}
+/// What the CPU alone can do, in Mpps of each worker.
+double cpu_mpps(const Machine& m) {
+  const Machine::Chain& chain = m.chains[0];
+  return m.ghz * 1e3 / (m.outside + chain.cpu + (m.burst_cycles + chain.batch_cycles) / m.burst);
+}
+
+TEST(BalanceSimulator, SmallBurstsAreNoLoad) {
+  for (const bool matcher : {false, true})
+    for (const double load : {0.05, 0.3, 0.5, 0.7}) {
+      std::vector<Phase> phases = small_bursts(matcher);
+      phases[0].machine.mpps = {load * cpu_mpps(phases[0].machine)};
+      const auto cpu = balancer_of("CPUOnly");
+      const SimulatedPhase alone = simulate(phases, *cpu, 0.2, 1).phases[0];
+      for (const double bound : {0.0, 50.0, 100.0, 200.0}) {
+        phases[0].machine.chains[0].p99_us = bound;
+        const auto model = balancer_of("Model");
+        const SimulatedPhase p = simulate(phases, *model, 0.3, 2).phases[0];
+        const std::string where = fmt::format("{}, load {}, bound {} us: {}", matcher, load, bound, p.why);
+        EXPECT_LE(p.share, load < 0.5 ? 0 : 0.004) << where;
+        EXPECT_LE(p.p99_us, 1.1 * alone.p99_us) << where;
+        EXPECT_GE(share_of_optimum(p), 0.99) << where;
+        EXPECT_EQ(p.why.substr(0, 12), "CPU suffices") << where;
+      }
+    }
+}
+
+TEST(BalanceSimulator, TheCpuTakesOverWhenTheLoadFalls) {
+  for (const bool matcher : {false, true})
+    for (const double bound : {0.0, 100.0})
+      for (const uint64_t noise : {1u, 2u, 3u}) {
+        std::vector<Phase> phases = small_bursts(matcher);
+        phases[0].machine.chains[0].p99_us = bound;
+        phases.push_back({0.2, phases[0].machine});
+        phases[1].machine.mpps = {0.3 * cpu_mpps(phases[0].machine)};
+        const auto cpu = balancer_of("CPUOnly"), model = balancer_of("Model");
+        const SimulatedPhase alone = simulate({{0, phases[1].machine}}, *cpu, 0.2, 1).phases[0];
+        const Simulated r = simulate(phases, *model, 0.5, noise);
+        const SimulatedPhase& p = r.phases[1];
+        const std::string where = fmt::format("{}, bound {} us, noise {}: {}", matcher, bound, noise, p.why);
+        EXPECT_GT(r.phases[0].share, 0.3) << where;
+        EXPECT_LE(p.share, 0.01) << where;
+        EXPECT_LE(p.p99_us, 1.1 * alone.p99_us) << where;
+        EXPECT_EQ(p.why.substr(0, 12), "CPU suffices") << where;
+      }
+}
+
 TEST(BalanceSimulator, ProbesStayWithinTheirBudget) {
   // Worth asking again and again, and never worth using: d is far above c.
   std::vector<Phase> phases = machine("slow-gpu");
