@@ -132,8 +132,9 @@ void Model::take(const WorkerSample& s) {
   w.saturated = backlogged && busy + static_cast<double>(s.waiting) > 0.9 * static_cast<double>(s.cycles);
   if (w.saturated) w.saturated_ns = now_;
   w.load = w.per_second * cpu_cost_in_full(w) / hz();
-  // What a packet costs in a large burst does not show in bursts of one. But nothing waits, so there is time left.
-  if (w.bursts.single()) w.load = std::min(w.load, kCurious);
+  // What a packet costs in a large burst does not show in bursts of one. But nothing waits, so the CPU has time left.
+  const bool alone = std::none_of(w.chains.begin(), w.chains.end(), [](const ChainState& c) { return c.on_device; });
+  if (alone && w.bursts.single()) w.load = std::min(w.load, kCurious);
   if (w.saturated) w.load = std::max(w.load, 1.0);
   w.known |= arrived > 0;
   w.sampled_ns = now_;

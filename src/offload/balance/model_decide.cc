@@ -105,8 +105,8 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   const double bound = chain.p99_us * 1e3;
   if (bound <= 0) return true;
   // A worker that has more to do than the CPU can needs the device, whatever that makes of the bound: what it could not do
-  // would wait longer.
-  const bool choice = w.load < 1 && !state.broken;
+  // would wait longer. Near the limit of the CPU it does not go back and forth.
+  const bool choice = w.load < (state.on_device ? kUse : 1) && !state.broken;
   if (state.over >= 5 && choice) {
     if (state.on_device) {
       state.bound_pause.begin(now_);

@@ -269,6 +269,24 @@ TEST(BalanceSimulator, TheCpuTakesOverWhenTheLoadFalls) {
       }
 }
 
+TEST(BalanceSimulator, ADeviceThatIsNeededIsNotLeftForItsSmallBursts) {
+  // With a device a worker has time left, and receives packets one by one.
+  for (const bool matcher : {false, true})
+    for (const double load : {1.05, 1.2, 1.5})
+      for (const double bound : {0.0, 100.0, 200.0}) {
+        std::vector<Phase> phases = small_bursts(matcher);
+        phases[0].machine.chains[0].p99_us = bound;
+        phases[0].machine.mpps = {load * cpu_mpps(phases[0].machine)};
+        const auto model = balancer_of("Model");
+        const Simulated r = simulate(phases, *model, 0.5, 1);
+        const std::string where = fmt::format("{}, load {}, bound {} us", matcher, load, bound);
+        EXPECT_GE(share_of_optimum(r.phases[0]), 0.99) << where;
+        EXPECT_LE(r.phases[0].over_bound, 0.02) << where;
+        for (const SimulatedStep& s : r.steps)
+          EXPECT_TRUE(s.at_s <= 0.15 || s.share >= 0.9) << where << " at " << s.at_s << " s: " << s.why;
+      }
+}
+
 TEST(BalanceSimulator, ProbesStayWithinTheirBudget) {
   // Worth asking again and again, and never worth using: d is far above c.
   std::vector<Phase> phases = machine("slow-gpu");
