@@ -172,7 +172,10 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       if (v.timed != 0) {
         const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
         lane.cost.add(cycles, timed, now_);
-        if (lane.cost.suspect() && lane.share > 0.01) changed_ns_[k] = now_;
+        if (lane.cost.suspect() && lane.share > 0.01) {
+          changed_ns_[k] = now_;
+          chain.probed_after_ns = kCpuProbeNs;
+        }
         // The small jobs of a worker with few packets say nothing about those of others.
         const bool few = v.jobs < 4;
         if (few && job > 1.2 * pair.costed) pair.cost = Cost();

@@ -88,9 +88,10 @@ class Model : public Balancer {
 
   struct ChainState {
     Cost cpu;
-    BatchCost batches;  ///< on the CPU
-    Cost in_a_row;      ///< in large batches, when it last ran on the CPU with more than probes
-    double part = 0;    ///< of the worker's packets
+    BatchCost batches;                     ///< on the CPU
+    Cost in_a_row;                         ///< in large batches, when it last ran on the CPU with more than probes
+    double part = 0;                       ///< of the worker's packets
+    double probed_after_ns = kCpuProbeNs;  ///< time between two probes of the CPU
     bool on_device = false;
     std::vector<LaneState> lanes;
     double extra_ns = 0;  ///< p99 seen less p99 foretold, as is usual
@@ -153,6 +154,7 @@ class Model : public Balancer {
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
   static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
   static constexpr double kUnknownJob = 3e4;     // cycles
+  static constexpr double kCpuProbeNs = 40 * kMs, kRareCpuProbeNs = 2560 * kMs;
   static constexpr int kProbeJobs = kMostProbeJobs;
   static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
   static constexpr double kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets

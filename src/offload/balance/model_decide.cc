@@ -14,6 +14,7 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
     if (!devices.empty() && !fit_bound(w, k, devices, decision)) devices.clear();
     if (devices.empty()) {
       chain.on_device = false;
+      chain.probed_after_ns = kCpuProbeNs;
       for (LaneState& lane : chain.lanes) lane.share = 0;
       continue;
     }

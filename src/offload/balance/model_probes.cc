@@ -93,7 +93,7 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   WorkerState& w = workers_[number];
   ChainState& chain = w.chains[k];
   if (!chain.on_device || decision.workers[number][k].probe != 0 ||
-      now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : 40 * kMs))
+      now_ - chain.cpu.at_ns() < (changed_ns_[k] >= now_ ? 5 * kMs : chain.probed_after_ns))
     return;
   const double c = std::max(cpu_cost_of(w, k), 1.0);
   // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
@@ -103,6 +103,8 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   const int packets = harmless(w, k, passed, std::min(most, w.tokens / c));
   if (packets <= 0) return;
   decision.workers[number][k].probe = packets;
+  // Jobs that are done wait meanwhile, and their packets may be late.
+  if (setup().chains[k].p99_us > 0) chain.probed_after_ns = std::min(2 * chain.probed_after_ns, kRareCpuProbeNs);
   w.tokens -= packets * c;
 }
 

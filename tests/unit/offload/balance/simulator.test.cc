@@ -287,6 +287,29 @@ TEST(BalanceSimulator, ADeviceThatIsNeededIsNotLeftForItsSmallBursts) {
       }
 }
 
+TEST(BalanceSimulator, ProbesOfTheCpuSpareABound) {
+  // While a worker runs a few packets on the cold CPU, jobs that are done wait. The device is nearly full, and takes long to
+  // do what has come meanwhile.
+  std::vector<Phase> phases = small_bursts(true);
+  Machine& m = phases[0].machine;
+  m.chains[0].cpu = 700;
+  m.chains[0].mpps = {6.0 * m.workers};
+  m.chains[0].p99_us = 50;
+  m.devices[0].packet_ns = 100;
+  m.mpps = {0};
+  m.mpps = {0.75e-6 * m.optimum() / m.workers};
+  double steps = 0, over = 0;
+  for (const uint64_t noise : {1u, 2u, 3u, 4u}) {
+    const auto model = balancer_of("Model");
+    for (const SimulatedStep& s : simulate(phases, *model, 1, noise).steps) {
+      if (s.at_s < 0.3) continue;
+      steps += 1;
+      over += s.p99_us > 50;
+    }
+  }
+  EXPECT_LE(over, 0.02 * steps);
+}
+
 TEST(BalanceSimulator, ProbesStayWithinTheirBudget) {
   // Worth asking again and again, and never worth using: d is far above c.
   std::vector<Phase> phases = machine("slow-gpu");
