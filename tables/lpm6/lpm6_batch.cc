@@ -115,8 +115,8 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
   alignas(64) uint32_t words[kRun];
   uint8_t led[kRun / 8];   // for each eight, those that the first level did not answer
   uint8_t live[kRun / 8];  // and those that are not at their last node
-  const auto fetch = [&](const char* from, uint32_t j, uint64_t scale) {
-    for (uint32_t k = j; k < j + 8; ++k) __builtin_prefetch(from + at[k] * scale);
+  const auto fetch = [&](uint32_t j) {
+    for (uint32_t k = j; k < j + 8; ++k) __builtin_prefetch(nodes + at[k]);
   };
 
   const uint32_t eights = n / 8;
@@ -132,7 +132,8 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     _mm512_store_si512(rest + j, _mm512_mask_blend_epi64(global, _mm512_shldi_epi64(high, low, Lpm6View::kOtherBits),
                                                          _mm512_shldi_epi64(high, low, Lpm6View::kGlobalBits)));
   }
-  // One by one, here and for the answers: more loads are under way together than with gathers, which some processors take apart.
+  // One by one, here and for the answers: more loads are under way together than with gathers, which some processors take
+  // apart, and none needs to be asked for first.
   for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.first + at[j]);
   uint32_t any = 0;
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
@@ -143,7 +144,7 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     const __m512i node = _mm512_and_si512(_mm512_cvtepu32_epi64(word), _mm512_set1_epi64(Lpm6View::kNode - 1));
     _mm512_store_si512(at + j, _mm512_maskz_slli_epi64(live[i], node, 5));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(next_hops + j), _mm256_sub_epi32(word, _mm256_set1_epi32(1)));
-    fetch(nodes, j, 1);
+    fetch(j);
   }
   for (int level = 0; level < kLevels && any != 0; ++level) {
     any = 0;
@@ -159,7 +160,7 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
       _mm512_store_si512(rest + j, _mm512_mask_slli_epi64(bits_left, leads, bits_left, 6));
       live[i] = leads;
       any |= leads;
-      fetch(nodes, j, 1);
+      fetch(j);
     }
   }
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
@@ -171,7 +172,6 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     // One that goes on is at no answer.
     led[i] &= static_cast<uint8_t>(~live[i]);
     _mm512_store_si512(at + j, _mm512_maskz_mov_epi64(led[i], answer));
-    fetch(reinterpret_cast<const char*>(g.answers), j, sizeof(uint32_t));
   }
   for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.answers + at[j]);
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
