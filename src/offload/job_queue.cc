@@ -382,17 +382,37 @@ void JobQueue::process(int plan, uint16_t step, Batch& batch) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   Measured& cpu = of_plan.balance.cpu;
   const auto n = static_cast<uint64_t>(batch.size());
-  cpu.packets += n;
   if (!meter_.timed()) [[likely]] {
+    cpu.packets += n;
     of_plan.entry_at[step]->process(batch);
     return;
   }
+  if (of_plan.balance.warming > 0) [[unlikely]] {
+    process_warming(plan, step, batch);
+    return;
+  }
+  cpu.packets += n;
   const LoadMeter::Part part = meter_.begin();
   of_plan.entry_at[step]->process(batch);
   const uint64_t cycles = meter_.end(part);
   cpu.cycles += cycles;
   cpu.timed += n;
   of_plan.balance.cpu_batches.add(n, cycles);
+}
+
+void JobQueue::process_warming(int plan, uint16_t step, Batch& batch) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
+  const int n = std::min(of_plan.balance.warming, batch.size());
+  of_plan.balance.warming -= n;
+  of_plan.balance.cpu.packets += static_cast<uint64_t>(n);
+  Batch first, rest;
+  for (int i = 0; i < batch.size(); ++i) (i < n ? first : rest).push_back(batch[i]);
+  batch.clear();
+  // What is inside of this part is not charged to an outer one, either.
+  const LoadMeter::Part part = meter_.begin();
+  of_plan.entry_at[step]->process(first);
+  (void)meter_.end(part);
+  if (!rest.empty()) process(plan, step, rest);
 }
 
 JobQueue::Job* JobQueue::free_job(int plan, int device) {

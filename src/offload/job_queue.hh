@@ -255,6 +255,7 @@ class JobQueue {
     std::vector<balance::Followed> followed;  // by device
     int all_to = kCpu;                        // the device that all packets go to, kCpu or kMixed
     int probe = 0;                            // packets that are still to be sent to the decision's probe_device
+    int warming = 0;                          // packets of a probe of the CPU that only warm its caches
     std::vector<uint8_t> side;                // by bucket: 0: the CPU, else a device's number plus 1
     std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;
@@ -313,8 +314,9 @@ class JobQueue {
   void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
-  /// Runs packets that enter at `step` on the CPU.
+  /// Runs packets that enter at `step` on the CPU, and measures what they cost; not for the first half of a probe.
   void process(int plan, uint16_t step, Batch& batch);
+  void process_warming(int plan, uint16_t step, Batch& batch);
   /// Gets buffers for what a device makes of the slots [first, first + n).
   void provide_outputs(Job& job, int first, int n);
   int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);

@@ -460,6 +460,7 @@ void JobQueue::take(const BalanceLink::Decision& decision) {
     balance.decision.slice = next.slice;
     balance.decision.probe_device = next.probe_device;
     balance.probe = next.probe;
+    if (next.probe > 0) balance.warming = next.probe_device < 0 ? balance::warming_packets(next.probe) : 0;
     balance.tuning.job = next.job;
     balance.tuning.max_wait_us = next.max_wait_us;
     balance.tuning.places = next.places;

@@ -34,6 +34,14 @@ class Lean {
   double cpu_ = 0, device_ = 0;
 };
 
+/// How many packets of a probe of the CPU only warm its caches: where a device does everything, the first packets of the
+/// chain find its code and tables cold, and cost several times what they do in a row. The others are measured. Of few
+/// packets, most of the second half would be cold, too: they are measured as a whole.
+inline int warming_packets(int probe) {
+  constexpr int kFew = 64;
+  return probe < kFew ? 0 : probe / 2;
+}
+
 /// The part of a worker's time that it may wait for a device before it is worth while to divide packets among the sides.
 /// A worker that waits for the part w of its time spends t = (1 - w) f / R cycles on each of R packets a second. If each
 /// costs `dividing` more, the CPU gains packets by it only if w f > R dividing, which is w > dividing / (t + dividing) for

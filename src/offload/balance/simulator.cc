@@ -106,7 +106,7 @@ struct ChainState {
   double carry = 0;
   int on_cpu = 0;           ///< packets of the present burst that wait for the CPU
   double cpu_used = -1e18;  ///< when a packet went this way last
-  bool probed = false;
+  int warming = 0;          ///< packets of a probe that are not measured
   std::vector<Lane> lanes;
   Lean lean;
   ChainSample sample;
@@ -407,9 +407,20 @@ class Simulation {
 
   void slice(WorkerState& w, size_t k) {
     ChainState& chain = w.chains[k];
-    const int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
+    int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
     chain.on_cpu -= n;
     const Machine::Chain& of_chain = machine_->chains[k];
+    if (const int warming = std::min(chain.warming, n); warming > 0) {
+      // Not measured; the rest of the batch is, as another one.
+      chain.warming -= warming;
+      (void)work(w, of_chain.batch_cycles + of_chain.cpu * warming + cold(w, chain.cpu_used));
+      chain.sample.cpu.packets += static_cast<uint64_t>(warming);
+      chain.delays.add(w.now - w.since, static_cast<uint64_t>(warming));
+      done_ += warming;
+      n -= warming;
+      w.look = true;
+      if (n == 0) return;
+    }
     const uint64_t cycles = measured(work(w, of_chain.batch_cycles + of_chain.cpu * n + cold(w, chain.cpu_used)));
     const uint64_t packets = static_cast<uint64_t>(n);
     chain.sample.cpu.packets += packets;
@@ -509,6 +520,10 @@ class Simulation {
     sanitize(decision, setup_, corrections_);
     result_.complaints = corrections_.all();
     decision_ = std::move(decision);
+    for (WorkerState& w : workers_)
+      for (size_t k = 0; k < w.chains.size(); ++k)
+        if (const ChainDecision& chain = decision_.workers[index(w)][k]; chain.probe > 0)
+          w.chains[k].warming = chain.probe_device < 0 ? warming_packets(chain.probe) : 0;
     ++number_;
     for (size_t i = 0; i < workers_.size(); ++i)
       for (size_t k = 0; k < setup_.chains.size(); ++k)

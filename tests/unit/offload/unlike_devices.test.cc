@@ -121,20 +121,34 @@ class CostlyBackend final : public offload::Backend {
   std::vector<std::unique_ptr<CostlyLane>> lanes_;
 };
 
-/// The chain on the CPU, at a price.
+/// The chain on the CPU, at a price. Where its caches are cold, the first packets cost several times as much.
 class CostlyBody final : public ChainBody {
  public:
   CostlyBody(ChainEntry& entry, double packet_cycles, Time& time)
       : entry_(entry), packet_cycles_(packet_cycles), time_(time) {}
   void run(int, int, Batch& batch) override {
-    time_.work(packet_cycles_ * batch.size());
+    if (time_.ns() - used_ns_ > kColdNs) cold_ = kColdPackets;
+    const int cold = std::min(cold_, batch.size());
+    cold_ -= cold;
+    time_.work(batch_cycles_ + packet_cycles_ * (batch.size() + (kColdTimes - 1) * cold));
+    used_ns_ = time_.ns();
     entry_.output(0).push(batch);
+  }
+  /// In cycles for a packet, and for a batch of any size.
+  void set_price(double packet, double batch) {
+    packet_cycles_ = packet;
+    batch_cycles_ = batch;
   }
 
  private:
+  static constexpr double kColdNs = 5e6;
+  static constexpr int kColdPackets = 24, kColdTimes = 6;
+
   ChainEntry& entry_;
-  const double packet_cycles_;
+  double packet_cycles_, batch_cycles_ = 0;
   Time& time_;
+  double used_ns_ = 0;
+  int cold_ = 0;
 };
 
 /// Counts packets and looks at the order of their flows.
@@ -162,7 +176,7 @@ class OrderSink final : public Element {
 };
 HEADRACE_ELEMENT(OrderSink)
 
-/// A machine of workers, each with its job queue, and devices, under a load without limit.
+/// A machine of workers, each with its job queue, and devices, under a load without limit, or what set_load() says.
 class UnlikeDevices : public ::testing::Test {
  protected:
   static constexpr int kBurst = 32, kFlows = 4096;
@@ -217,6 +231,15 @@ class UnlikeDevices : public ::testing::Test {
 
   offload::Engine* engine() { return router_->router().engine(); }
   const OrderSink& sink() { return dynamic_cast<const OrderSink&>(*router_->router().find("sink")); }
+
+  /// Of the CPU, from now on, in cycles for a packet and for a batch of any size.
+  void set_price(double packet, double batch) { body_->set_price(packet, batch); }
+  /// From now on so many Mpps arrive at each worker, and a burst of any size costs so many cycles outside of the chain.
+  void set_load(double mpps, double burst_cycles) {
+    mpps_ = mpps;
+    burst_cycles_ = burst_cycles;
+    for (Worker& w : workers_) w.arrived_ns = w.now;
+  }
 
   /// Goes on for so long.
   void run(double ms) {
@@ -283,6 +306,7 @@ class UnlikeDevices : public ::testing::Test {
  private:
   struct Worker {
     double now = 0;
+    double waiting = 0, arrived_ns = 0;  // packets that wait for it, and until when they have come
     uint64_t looked = 0, polled = 0;
     std::vector<uint32_t> next;  // number, by flow
     uint32_t flow = 0;
@@ -296,19 +320,25 @@ class UnlikeDevices : public ::testing::Test {
     offload::LoadMeter& meter = *queue.meter();
     if (queue.closed_gates() == 0) {
       const bool timed = meter.begin_task(w.looked, true);
-      ++meter.bursts().all;
-      ++meter.bursts().full;
-      time_.work(outside_ * kBurst);
+      if (mpps_ > 0) {
+        w.waiting = std::min(w.waiting + (w.now - w.arrived_ns) * 1e-3 * mpps_, 4096.0);
+        w.arrived_ns = w.now;
+      }
+      const int n = mpps_ > 0 ? std::min(static_cast<int>(w.waiting), kBurst) : kBurst;
+      w.waiting -= mpps_ > 0 ? n : 0;
+      meter.bursts().all += n > 0;
+      meter.bursts().full += n == kBurst;
+      time_.work(n > 0 ? burst_cycles_ + outside_ * n : 20);
       Batch batch;
-      for (int i = 0; i < kBurst; ++i) {
+      for (int i = 0; i < n; ++i) {
         w.flow = (w.flow + 997) % kFlows;
         const uint32_t flow = static_cast<uint32_t>(number) * kFlows + w.flow;
         Packet* const p = marked(frame_, flow, w.next[w.flow]++);
         p->set_rx_hash(0x9e3779b1u * (flow + 1));
         batch.push_back(p);
       }
-      received_ += kBurst;
-      (void)queue.arrive(*entry_, batch);
+      received_ += static_cast<uint64_t>(n);
+      if (n > 0) (void)queue.arrive(*entry_, batch);
       if (timed) meter.end_task(true, true);
     }
     const bool timed = meter.begin_task(w.polled, false);
@@ -326,7 +356,7 @@ class UnlikeDevices : public ::testing::Test {
     w.now = time_.ns();
   }
 
-  double outside_ = 0, cpu_ = 0, stepped_ = 0, rate_ = 0;
+  double outside_ = 0, cpu_ = 0, stepped_ = 0, rate_ = 0, mpps_ = 0, burst_cycles_ = 0;
   std::vector<double> went_;
   std::vector<DeviceModel> models_;
   const std::string frame_ = udp_frame(0x0a000001, 1);
@@ -353,6 +383,43 @@ TEST_F(UnlikeDevices, OneDeviceThatBinds) {
   run(200);
   EXPECT_GE(rate(), 0.98 * optimum()) << engine()->balance()->describe();
   EXPECT_LE(rate(), 1.02 * optimum());
+  finish();
+}
+
+/// Bursts of a few packets, of which each costs several times as much as in full ones. The CPU does what arrives. So it
+/// does again when there was more for some time, and probes of it find its caches cold.
+TEST_F(UnlikeDevices, SmallBurstsAreNoLoad) {
+  constexpr double kPacket = 100, kBatch = 1000, kBurstCycles = 500;
+  constexpr double kAll = kGhz * 1e3 / (100 + kPacket + (kBatch + kBurstCycles) / kBurst);
+  make(1, 100, kPacket, {{.mpps = 20, .delay_us = 5, .packet_cycles = 30, .job_cycles = 300}});
+  set_price(kPacket, kBatch);
+  set_load(0.3 * kAll, kBurstCycles);
+  run(200);
+  EXPECT_EQ(went(0), 0) << engine()->balance()->describe();
+  set_load(1.3 * kAll, kBurstCycles);
+  run(200);
+  run(100);
+  EXPECT_GE(went(0), 0.9 * rate()) << engine()->balance()->describe();
+  EXPECT_GE(rate(), 1.25 * kAll);
+  set_load(0.3 * kAll, kBurstCycles);
+  run(100);
+  run(200);
+  EXPECT_NEAR(rate(), 0.3 * kAll, 0.01 * kAll);
+  EXPECT_LE(went(0), 0.01 * rate()) << engine()->balance()->describe();
+  finish();
+}
+
+/// The device does everything, until the CPU is the cheaper side. A few packets there find caches cold, and cost more than
+/// on the device.
+TEST_F(UnlikeDevices, ACpuThatBecomesCheaperIsSeenThoughProbesFindItCold) {
+  make(1, kOutside, 300, {{.mpps = 10, .delay_us = 5, .packet_cycles = 30, .job_cycles = 800}});
+  run(200);
+  run(50);
+  EXPECT_GE(went(0), 0.98 * rate()) << engine()->balance()->describe();
+  set_price(50, 0);
+  run(300);
+  run(100);
+  EXPECT_LE(went(0), 0.02 * rate()) << engine()->balance()->describe();
   finish();
 }
 
