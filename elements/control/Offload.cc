@@ -46,9 +46,9 @@ Status Offload::configure(Args& args) {
     max_wait_us_ = static_cast<int>(max_wait.ns / 1000);
   }
   if (has_run) {
-    if (run != "resident" && run != "stream")
-      status &= args.errors().error("RUN: expected resident or stream, got '{}'", run);
-    resident_ = run == "resident";
+    OffloadOptions parsed;
+    if (!parsed.set_run(run)) status &= args.errors().error("RUN: expected auto, resident or stream, got '{}'", run);
+    run_ = parsed.run;
   }
   if (has_p99) p99_us_ = static_cast<double>(p99.ns) * 1e-3;
   if (has_balancer) {
@@ -82,7 +82,7 @@ void Offload::adjust(OffloadOptions& options) const {
   if (fraction_) options.fraction = *fraction_;
   if (job_) options.job = *job_;
   if (max_wait_us_) options.max_wait_us = *max_wait_us_;
-  if (resident_) options.resident = *resident_;
+  if (run_) options.run = *run_;
   if (p99_us_) options.p99_us = *p99_us_;
   if (balancer_) options.balancer = *balancer_;
 }

@@ -17,9 +17,10 @@ namespace headrace {
 /// device; the rest, and packets that find no free job, on the CPU; `auto` (default): where the balancer says.
 /// FRACTION: 0 to 1, default 0.5. JOB: maximum number of packets in a job. Default 1024. MAXWAIT: maximum time that a
 /// packet waits for others. Default 20us. RUN: `resident`, a program that stays on the device, for low latency;
-/// `stream`, a copy and a launch for each job. Default resident. P99: for `auto`, the time in the router that 99 % of
-/// the packets are to stay below; 0 (default): no bound. BALANCER: for `auto`, what decides, such as `Model` or
-/// `Fixed=0.4` (`headrace balance --list`). Default: what --balancer says, else Model.
+/// `stream`, a copy and a launch for each job; `auto` (default): resident, and stream where a balancer says so. P99: for
+/// MODE `auto`, the time in the router that 99 % of the packets are to stay below; 0 (default): no bound. BALANCER: for
+/// `auto`, what decides, such as `Model` or `Fixed=0.4` (`headrace balance --list`). Default: what --balancer says, else
+/// Model.
 ///
 /// Packets return in the order of their flow. Without a device the CPU does the work.
 ///
@@ -35,7 +36,7 @@ class Offload final : public ChainEntry {
   std::optional<OffloadOptions::Mode> mode_;
   std::optional<double> fraction_;
   std::optional<int> job_, max_wait_us_;
-  std::optional<bool> resident_;
+  std::optional<OffloadOptions::Run> run_;
   std::optional<double> p99_us_;
   std::optional<std::string> balancer_;
 };

@@ -43,7 +43,12 @@ struct BalanceSetup {
   };
   struct Device {
     std::string name;
-    int node = -1;  ///< NUMA node, -1: unknown
+    int node = -1;         ///< NUMA node, -1: unknown
+    bool resident = true;  ///< it has a kernel that stays and polls for jobs
+    bool stream = false;   ///< it takes jobs by a copy and a launch each
+    /// The resident kernel leaves when it has had no job for so long, in microseconds, and the next job has to start it
+    /// again. There is one for all chains that read or rewrite payloads, and one for all others. 0: it never leaves.
+    int resident_idle_us = 0;
   };
   int workers = 1;
   double cycles_per_second = 1e9;  ///< of the time stamp counter, in which samples count
@@ -82,13 +87,15 @@ struct SideSample {
 };
 
 struct DeviceSample : SideSample {
-  uint64_t jobs = 0;     ///< released
-  uint64_t job_ns = 0;   ///< the sum of their times from submission to release
-  uint64_t full = 0;     ///< packets for this device that found no place
-  uint64_t polls = 0;    ///< times that the worker looked for finished jobs
-  uint64_t starved = 0;  ///< of these, times that the device had no job of this worker and chain
-  double share = 0;      ///< the part of the packets that goes there at the end of the sample
-  bool well = true;      ///< false: it hangs or has failed, and takes no jobs
+  uint64_t jobs = 0;           ///< released
+  uint64_t job_ns = 0;         ///< the sum of their times from submission to release
+  uint64_t stream_jobs = 0;    ///< of the jobs, those that came by a copy and a launch each
+  uint64_t stream_job_ns = 0;  ///< of the times, those of these jobs
+  uint64_t full = 0;           ///< packets for this device that found no place
+  uint64_t polls = 0;          ///< times that the worker looked for finished jobs
+  uint64_t starved = 0;        ///< of these, times that the device had no job of this worker and chain
+  double share = 0;            ///< the part of the packets that goes there at the end of the sample
+  bool well = true;            ///< false: it hangs or has failed, and takes no jobs
 };
 
 struct ChainSample {
@@ -136,6 +143,8 @@ struct ChainDecision {
   int max_wait_us = 20;  ///< a job is submitted when its first packet has waited this long
   int places = 8;        ///< jobs on one device
   int slice = 256;       ///< after so many packets on the CPU the worker looks for finished jobs
+  /// Jobs go to devices by a copy and a launch each, where the device takes such; otherwise to its resident kernel.
+  bool stream = false;
   /// The CPU, or a device, gets this many packets now, whatever the shares are: to learn what they cost there. Not more
   /// often than with each decision. `probe_device` -1: the CPU.
   int probe = 0;

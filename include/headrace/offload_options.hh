@@ -32,11 +32,14 @@ struct OffloadOptions {
   /// auto: a balancer decides (headrace/balancer.hh). cpu: never a device. device: always a device; sources wait while it
   /// is busy. fixed: a device for this fraction of the flow buckets.
   enum class Mode : uint8_t { kAuto, kCpu, kDevice, kFixed };
+  /// How jobs come to a device. resident: a kernel that stays there polls for them. stream: a copy and a launch for each.
+  /// auto: resident, but a balancer may choose stream where it decides.
+  enum class Run : uint8_t { kAuto, kResident, kStream };
 
   Mode mode = Mode::kAuto;
-  double fraction = 1;             ///< of the buckets, for kFixed
-  std::string backend = "auto";    ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
-  bool resident = true;            ///< if false, a copy and a launch for each job
+  double fraction = 1;           ///< of the buckets, for kFixed
+  std::string backend = "auto";  ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
+  Run run = Run::kAuto;
   int job = 0;                     ///< maximum packets per job; 0: see job_size()
   int jobs = 0;                    ///< jobs that a worker may have in flight; 0: see job_count()
   int max_wait_us = 20;            ///< a job is submitted when its first packet has waited this long
@@ -51,14 +54,17 @@ struct OffloadOptions {
 
   /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs
   /// keep more of it busy; headers, and jobs that need a launch each, are best sent in bulk.
-  int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && resident ? 64 : 1024; }
+  int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && run != Run::kStream ? 64 : 1024; }
   /// `jobs`, or a suitable default: more where jobs are small and each takes long.
-  int job_count(bool scans_payload) const { return jobs > 0 ? jobs : scans_payload && resident ? 16 : 8; }
+  int job_count(bool scans_payload) const { return jobs > 0 ? jobs : scans_payload && run != Run::kStream ? 16 : 8; }
   /// Accepts "auto", "cpu", "device" and "fixed=0.4"; returns false for any other text.
   bool set_mode(std::string_view text);
+  /// Accepts "auto", "resident" and "stream"; returns false for any other text.
+  bool set_run(std::string_view text);
   /// Accepts "50us", "0.05ms" and "5e-5s", or 0 for no bound; returns false for any other text.
   bool set_p99(std::string_view text);
   std::string mode_text() const;
+  std::string run_text() const;
 };
 
 }  // namespace headrace

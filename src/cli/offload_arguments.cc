@@ -46,9 +46,10 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
              ->check(CLI::IsMember({"auto", "cuda", "reference"})),
          "NAME");
   device(app.add_option_function<std::string>(
-                "--run", [&options](const std::string& text) { options.resident = text == "resident"; },
-                "resident: a program that stays on the device; stream: a copy and a start for each job")
-             ->check(CLI::IsMember({"resident", "stream"})),
+                "--run", [&options](const std::string& text) { options.set_run(text); },
+                "resident: a program that stays on the device; stream: a copy and a start for each job; default: auto, "
+                "resident, and stream where a balancer says so")
+             ->check(CLI::IsMember({"auto", "resident", "stream"})),
          "HOW");
   device(app.add_option("--job", options.job,
                         "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
@@ -106,7 +107,7 @@ nlohmann::ordered_json offload_report(const Router& router) {
   if (!engine) return j;
   const OffloadOptions& o = engine->options();
   j["mode"] = engine->mode();
-  j["run"] = o.resident ? "resident" : "stream";
+  j["run"] = o.run_text();
   j["job_size"] = o.job;
   j["jobs_under_way"] = o.jobs;
   j["maxwait_us"] = o.max_wait_us;

@@ -15,9 +15,9 @@
 
 namespace headrace::offload {
 
-/// How a backend that supports both gives jobs to its device: through a resident kernel that polls, or by a copy and a
-/// launch for each job.
+/// How a lane gives jobs to its device: through a resident kernel that polls, or by a copy and a launch for each job.
 enum class Run : uint8_t { kResident, kStream };
+inline constexpr int kRuns = 2;
 
 /// Device memory other than that of jobs: tables and parameters. Called by one thread at a time, never by a worker on
 /// the data path.
@@ -61,10 +61,11 @@ struct Program {
 
 /// What must be known before lanes are made.
 struct LaneOptions {
-  int workers = 1;      ///< that may get a lane
-  int jobs = 8;         ///< jobs that a lane may have in flight
-  int job_size = 1024;  ///< maximum packets per job
-  Run run = Run::kResident;
+  int workers = 1;       ///< that may get a lane
+  int jobs = 8;          ///< jobs that a lane may have in flight
+  int job_size = 1024;   ///< maximum packets per job
+  bool resident = true;  ///< lanes of this kind are wanted
+  bool stream = false;   ///< likewise; without either there are none
 };
 
 /// One worker's path to one device. Only that worker calls it.
@@ -102,10 +103,16 @@ class Backend {
     int worker;
     int node;
   };
-  /// Makes lanes for workers that have none. Jobs of other workers may have to wait for it.
+  /// The kinds of lanes that open_lanes() makes: at least one of those that open() was asked for, or the other one where
+  /// the device has none of these. After open().
+  virtual bool offers(Run run) const = 0;
+  /// The resident kernel leaves when it has had no job for so long; 0: never.
+  virtual int resident_idle_us() const { return 0; }
+  /// Makes lanes, one of each kind that it offers, for workers that have none. Jobs of other workers may have to wait for
+  /// it.
   virtual Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) = 0;
-  /// Null if the worker has none.
-  virtual Lane* lane(int worker) = 0;
+  /// Null if the worker has none of this kind.
+  virtual Lane* lane(int worker, Run run) = 0;
   /// Call when no worker uses a lane any more and before tables are released: jobs that are still there end or are
   /// forgotten. False if the device may still write to packets, because it is stuck.
   virtual bool stop() = 0;

@@ -103,14 +103,19 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
       }
       entry->attach(nullptr, static_cast<int>(p), way.step, static_cast<uint16_t>(engine->entries_.size()), here);
       engine->entries_.push_back(entry);
-      engine->options_.resident = engine->options_.resident && here.resident;
+      // Whoever asks for stream gets it.
+      using Run = OffloadOptions::Run;
+      if (engine->options_.run != Run::kStream && here.run != Run::kAuto) engine->options_.run = here.run;
       engine->balanced_ |= here.mode == OffloadOptions::Mode::kAuto;
     }
   }
   if (engine->entries_.empty()) return nullptr;
+  // Without a balancer nobody ever chooses the other one.
+  if (engine->options_.run == OffloadOptions::Run::kAuto && !engine->balanced_)
+    engine->options_.run = OffloadOptions::Run::kResident;
   for (ChainEntry* entry : engine->entries_) {
     OffloadOptions& here = entry->in_effect();
-    here.resident = engine->options_.resident;
+    here.run = engine->options_.run;
     here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
     engine->options_.job = std::max(engine->options_.job, here.job);
   }
@@ -144,7 +149,8 @@ Status Engine::open_devices(std::vector<std::unique_ptr<Device>>& devices, Error
   lanes.workers = workers_;
   lanes.jobs = options_.jobs;
   lanes.job_size = options_.job;
-  lanes.run = options_.resident ? Run::kResident : Run::kStream;
+  lanes.resident = options_.run != OffloadOptions::Run::kStream;
+  lanes.stream = options_.run != OffloadOptions::Run::kResident;
   int deadline_ms = 0;
   for (std::unique_ptr<Backend>& backend : found) {
     auto device = std::make_unique<Device>();
@@ -176,7 +182,11 @@ BalanceSetup Engine::balance_setup() const {
   setup.cycles_per_second = cycles_per_us_ * 1e6;
   setup.first_device = first_device_;
   for (size_t d = 0; d < devices_.size(); ++d)
-    setup.devices.push_back({fmt::format("device {}", d), devices_[d]->backend->numa_node()});
+    setup.devices.push_back({.name = fmt::format("device {}", d),
+                             .node = devices_[d]->backend->numa_node(),
+                             .resident = devices_[d]->backend->offers(Run::kResident),
+                             .stream = devices_[d]->backend->offers(Run::kStream),
+                             .resident_idle_us = devices_[d]->backend->resident_idle_us()});
   for (size_t p = 0; p < plans_.size(); ++p) {
     const auto entry = std::find_if(entries_.begin(), entries_.end(),
                                     [p](const ChainEntry* e) { return e->plan() == static_cast<int>(p); });

@@ -28,9 +28,9 @@ std::string Engine::mode() const { return entries_.front()->in_effect().mode_tex
 std::string Engine::summary() const {
   if (state_ == State::kOpening)
     return fmt::format("{} chain{} on the CPU while devices are opened", plans_.size(), plans_.size() == 1 ? "" : "s");
-  std::string text = fmt::format("{} chain{} on {} device{} ({}, jobs of {})", plans_.size(),
-                                 plans_.size() == 1 ? "" : "s", devices_.size(), devices_.size() == 1 ? "" : "s",
-                                 options_.resident ? "resident" : "stream", options_.job);
+  std::string text =
+      fmt::format("{} chain{} on {} device{} ({}, jobs of {})", plans_.size(), plans_.size() == 1 ? "" : "s",
+                  devices_.size(), devices_.size() == 1 ? "" : "s", options_.run_text(), options_.job);
   return text;
 }
 

@@ -79,8 +79,10 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
 
 void JobQueue::use_lane(int device) {
   const auto d = static_cast<size_t>(device);
-  Lane* const lane = devices_[d]->backend->lane(worker_);
-  if (!lane || lanes_[d]) return;
+  if (has_lane(device)) return;
+  for (const Run run : {Run::kResident, Run::kStream})
+    lanes_[d][static_cast<size_t>(run)] = devices_[d]->backend->lane(worker_, run);
+  if (!has_lane(device)) return;
   const bool rewrites = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return plan.rewrites(); });
   std::vector<Job> jobs(static_cast<size_t>(options_.jobs));
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -92,14 +94,13 @@ void JobQueue::use_lane(int device) {
     job.untouched.resize(static_cast<size_t>(options_.job));
   }
   jobs_[d] = std::move(jobs);
-  lanes_[d] = lane;
 }
 
 void JobQueue::settle_wanted_lane() {
   const int device = std::exchange(wanted_lane_, -1);
   use_lane(device);
   const auto d = static_cast<size_t>(device);
-  refused_lanes_[d] = devices_[d]->well() && !lanes_[d];
+  refused_lanes_[d] = devices_[d]->well() && !has_lane(device);
 }
 
 JobQueue::~JobQueue() {
@@ -127,7 +128,7 @@ bool JobQueue::idle() const { return std::all_of(of_plan_.begin(), of_plan_.end(
 
 bool JobQueue::usable(int device) const {
   const auto d = static_cast<size_t>(device);
-  return lanes_[d] && quarantines_[d].places < options_.jobs && devices_[d]->well();
+  return has_lane(device) && quarantines_[d].places < options_.jobs && devices_[d]->well();
 }
 
 int JobQueue::nth_device(int first, int n) const {
@@ -150,7 +151,7 @@ void JobQueue::look_for_lanes() {
     for (int n = 0; n < static_cast<int>(devices_.size()); ++n) {
       const auto d = static_cast<size_t>(nth_device(first, n));
       if (usable(static_cast<int>(d))) break;
-      if (!devices_[d]->well() || lanes_[d] || refused_lanes_[d]) continue;
+      if (!devices_[d]->well() || has_lane(static_cast<int>(d)) || refused_lanes_[d]) continue;
       wanted_lane_ = static_cast<int>(d);
       return;
     }
@@ -424,6 +425,13 @@ JobQueue::Job* JobQueue::free_job(int plan, int device) {
   return nullptr;
 }
 
+Run JobQueue::run_for(const OfPlan& of_plan, int device) const {
+  // A line's jobs are released in their order, whatever lanes they are in, so a change of kind moves no packet.
+  const bool stream = of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto && of_plan.balance.decision.stream;
+  const Run wanted = stream ? Run::kStream : Run::kResident, other = stream ? Run::kResident : Run::kStream;
+  return lanes_[static_cast<size_t>(device)][static_cast<size_t>(wanted)] ? wanted : other;
+}
+
 JobQueue::Job* JobQueue::open_job(int plan, int device) {
   Job* const job = free_job(plan, device);
   if (!job) return nullptr;
@@ -435,6 +443,8 @@ JobQueue::Job* JobQueue::open_job(int plan, int device) {
   job->sequence = line.released + line.size + 1;
   job->first_arrival = JobClock::ns();
   job->max_wait_us = INT_MAX;
+  job->run = run_for(of_plan_[static_cast<size_t>(plan)], device);
+  job->lane = lanes_[static_cast<size_t>(device)][static_cast<size_t>(job->run)];
   job->rows = lane(*job).rows_in(job->place);
   line.push(job);
   line.open = job;

@@ -193,7 +193,9 @@ class JobQueue {
   struct Job {
     State state = State::kFree;
     int device = 0;
-    int place = 0;  // in the device's lane
+    int place = 0;  // in the device's lanes: of each kind the same, as it is in one of them at a time
+    Run run = Run::kResident;
+    Lane* lane = nullptr;  // of this kind
     int plan = 0;
     int size = 0;
     int generation = -1;
@@ -240,6 +242,7 @@ class JobQueue {
     uint64_t timed = 0, cycles = 0;        // on the CPU, or from the end of a job on
     uint64_t packed = 0, pack_cycles = 0;  // from arrival to the end of packing
     uint64_t jobs = 0, job_ns = 0;
+    uint64_t stream_jobs = 0, stream_job_ns = 0;  // of these
     uint64_t full = 0, polls = 0, starved = 0;
     uint64_t full_before = 0, polls_before = 0, starved_before = 0, packets_before = 0;  // at the last tick
   };
@@ -365,7 +368,13 @@ class JobQueue {
   int nth_device(int first, int n) const;
   /// Notes that a hung device has finished something, perhaps the last of what it owed.
   static void note_done(Device& device);
-  Lane& lane(const Job& job) { return *lanes_[static_cast<size_t>(job.device)]; }
+  static Lane& lane(const Job& job) { return *job.lane; }
+  bool has_lane(int device) const {
+    const auto& lanes = lanes_[static_cast<size_t>(device)];
+    return std::any_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane != nullptr; });
+  }
+  /// The kind of lane for the next job of a plan on a device to which there is one.
+  Run run_for(const OfPlan& of_plan, int device) const;
 
   const int worker_;
   const std::vector<Plan>& plans_;
@@ -375,7 +384,7 @@ class JobQueue {
   std::vector<std::vector<Job>> jobs_;  // by device
   // The same by place: what tables its results are of; 0: it will have none.
   std::vector<std::unique_ptr<std::atomic<rcu::Epoch>[]>> epochs_;
-  std::vector<Lane*> lanes_;  // by device: this worker's, or null
+  std::vector<std::array<Lane*, kRuns>> lanes_;  // by device and kind: this worker's, or null
   int wanted_lane_ = -1;
   std::vector<uint8_t> refused_lanes_;  // by device: there was none to be had
   /// Late jobs of a device that has not failed.

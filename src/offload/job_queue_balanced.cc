@@ -417,6 +417,8 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
       device_packets += static_cast<double>(device.timed);
       device.jobs = m.jobs;
       device.job_ns = m.job_ns;
+      device.stream_jobs = m.stream_jobs;
+      device.stream_job_ns = m.stream_job_ns;
       device.full = m.full;
       device.polls = m.polls;
       device.starved = m.starved;
@@ -458,6 +460,7 @@ void JobQueue::take(const BalanceLink::Decision& decision) {
     std::copy(next.shares.begin(), next.shares.end(), balance.decision.shares.begin());
     balance.decision.follow = next.follow;
     balance.decision.slice = next.slice;
+    balance.decision.stream = next.stream;
     balance.decision.probe_device = next.probe_device;
     balance.probe = next.probe;
     if (next.probe > 0) balance.warming = next.probe_device < 0 ? balance::warming_packets(next.probe) : 0;

@@ -98,7 +98,12 @@ void JobQueue::release_measured(Job& job) {
   Measured& measured = of_plan.balance.devices[static_cast<size_t>(job.device)];
   const int64_t now = JobClock::ns();
   measured.jobs += 1;
-  measured.job_ns += static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0));
+  const auto job_ns = static_cast<uint64_t>(std::max<int64_t>(now - job.submitted, 0));
+  measured.job_ns += job_ns;
+  if (job.run == Run::kStream) {
+    measured.stream_jobs += 1;
+    measured.stream_job_ns += job_ns;
+  }
   measured.packets += static_cast<uint64_t>(job.size);
   if (meter_.timed()) {
     const LoadMeter::Part part = meter_.begin();

@@ -84,6 +84,30 @@ bool OffloadOptions::set_mode(std::string_view text) {
   return true;
 }
 
+bool OffloadOptions::set_run(std::string_view text) {
+  if (text == "auto")
+    run = Run::kAuto;
+  else if (text == "resident")
+    run = Run::kResident;
+  else if (text == "stream")
+    run = Run::kStream;
+  else
+    return false;
+  return true;
+}
+
+std::string OffloadOptions::run_text() const {
+  switch (run) {
+    case Run::kAuto:
+      return "resident or stream";
+    case Run::kResident:
+      return "resident";
+    case Run::kStream:
+      return "stream";
+  }
+  return {};
+}
+
 bool OffloadOptions::set_p99(std::string_view text) {
   double us = 1e6;
   if (text.ends_with("us"))

@@ -197,12 +197,14 @@ class CarrierBackend final : public offload::Backend {
   Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override {
     const Status status = inner_->open_lanes(lanes, errors);
     for (const LaneFor& lane : lanes)
-      if (status.ok())
-        lanes_[static_cast<size_t>(lane.worker)] =
-            std::make_unique<CarrierLane>(*inner_->lane(lane.worker), *plans_, jobs_);
+      for (const offload::Run run : {offload::Run::kResident, offload::Run::kStream})
+        if (offload::Lane* const inner = status.ok() ? inner_->lane(lane.worker, run) : nullptr)
+          made(lane.worker, run) = std::make_unique<CarrierLane>(*inner, *plans_, jobs_);
     return status;
   }
-  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
+  bool offers(offload::Run run) const override { return inner_->offers(run); }
+  int resident_idle_us() const override { return inner_->resident_idle_us(); }
+  offload::Lane* lane(int worker, offload::Run run) override { return made(worker, run).get(); }
   int numa_node() const override { return inner_->numa_node(); }
   bool stop() override { return inner_->stop(); }
   int deadline_ms() const override { return inner_->deadline_ms(); }
@@ -213,7 +215,10 @@ class CarrierBackend final : public offload::Backend {
   offload::ReferenceBackend* reference_;
   const std::vector<offload::Plan>* plans_ = nullptr;
   size_t jobs_ = 0;
-  std::vector<std::unique_ptr<CarrierLane>> lanes_;
+  std::unique_ptr<CarrierLane>& made(int worker, offload::Run run) {
+    return lanes_[static_cast<size_t>(worker)][static_cast<size_t>(run)];
+  }
+  std::vector<std::array<std::unique_ptr<CarrierLane>, offload::kRuns>> lanes_;
 };
 
 /// True for classes of the product whose elements packets are pushed to by one input.

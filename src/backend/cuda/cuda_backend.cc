@@ -32,7 +32,12 @@ class CudaBackend final : public offload::Backend {
   offload::DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override;
-  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
+  bool offers(Run run) const override { return run == Run::kResident ? resident_ : stream_; }
+  int resident_idle_us() const override { return resident_ ? std::max(options_.resident_idle_us, 1) : 0; }
+  offload::Lane* lane(int worker, Run run) override {
+    const Lanes& lanes = lanes_[static_cast<size_t>(worker)];
+    return run == Run::kResident ? static_cast<offload::Lane*>(lanes.resident.get()) : lanes.stream.get();
+  }
   bool stop() override;
   int numa_node() const override { return device_->numa_node(); }
   std::string describe() const override;
@@ -41,9 +46,10 @@ class CudaBackend final : public offload::Backend {
   Status check_limits(const Program& program, const LaneOptions& options, Errors& errors);
   Status load(const Image& image, Errors& errors);
   Status open_kernels(Errors& errors);
-  /// Memory for the places of one worker.
-  Status make_places(const LaneFor& lane, Errors& errors);
-  bool make_lane(int worker);
+  /// Memory for one worker's places of one kind of lanes.
+  Status make_places(const LaneFor& lane, Run run, Errors& errors);
+  Places places_of(int worker, Run run) const;
+  bool make_stream_lane(int worker);
   bool find_kernels(CUmodule module);
   bool warm_up();
   bool can_write_values(const Places& places);
@@ -72,19 +78,26 @@ class CudaBackend final : public offload::Backend {
   std::vector<PlanKind> kinds_;  // of plans
   Places layout_;                // of each lane's places
   DeviceBuffer plans_;
-  DeviceBuffer lane_list_;  // addresses of the lanes' places
+  DeviceBuffer lane_list_;  // addresses of the resident lanes' places
   DeviceBuffer homes_;      // for the resident run: see Slot::home
   /// By worker.
   struct LaneMemory {
-    PinnedMemory places;
-    DeviceBuffer there;  // the same for the stream run
-    DeviceBuffer homes;  // for it: see Slot::home
+    std::array<PinnedMemory, offload::kRuns> places;  // by kind
+    DeviceBuffer there;                               // the same for the stream run
+    DeviceBuffer homes;                               // for it: see Slot::home
   };
   std::unique_ptr<LaneMemory[]> lane_memory_;
   std::shared_ptr<PacketMemory> packets_;  // where a plan scans payloads
   ResidentLane::Kernels kernels_;
-  std::vector<std::unique_ptr<CudaLane>> lanes_;
-  Run run_ = Run::kResident;
+  /// Of all stream lanes, where the resident kernels run, too: streams share a few queues of the device, and what is
+  /// behind a kernel that stays would wait for it.
+  StreamLane::Streams shared_streams_;
+  struct Lanes {
+    std::unique_ptr<ResidentLane> resident;
+    std::unique_ptr<StreamLane> stream;
+  };
+  std::vector<Lanes> lanes_;              // by worker
+  bool resident_ = true, stream_ = true;  // the kinds of lanes that there are
   std::string note_;
   std::string compiled_;
 };
@@ -98,8 +111,8 @@ CudaBackend::~CudaBackend() {
 bool CudaBackend::stop() {
   for (const auto& kernel : kernels_)
     if (kernel != nullptr) kernel->pause();
-  for (const auto& lane : lanes_)
-    if (auto* const stream = dynamic_cast<StreamLane*>(lane.get())) stream->pause();
+  for (const Lanes& lanes : lanes_)
+    if (lanes.stream != nullptr) lanes.stream->pause();
   return !device_->failed();
 }
 
@@ -111,9 +124,11 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
   if (!compile_program(source, device_->capability(), true, image, errors)) return Status::failed();
   compiled_ = image.note + (image.cached ? ", from the cache" : "");
 
-  run_ = options.run;
-  if (run_ == Run::kResident && device_->attribute(kKernelExecTimeout) != 0) {
-    run_ = Run::kStream;
+  resident_ = options.resident;
+  stream_ = options.stream;
+  if (resident_ && device_->attribute(kKernelExecTimeout) != 0) {
+    resident_ = false;
+    stream_ = true;
     note_ = " (a display limits the time of kernels, so none can stay)";
   }
   device_->copy_rates();
@@ -122,6 +137,9 @@ Status CudaBackend::open(const Program& program, const LaneOptions& options, Err
     if (packets_ == nullptr) return Status::failed();
   }
   if (!load(image, errors)) return Status::failed();
+  if (resident_ && stream_)
+    for (Stream& stream : shared_streams_)
+      if (!stream.create(device_)) return failed(errors);
   memory_.update_by(update_function_);
   lanes_.resize(static_cast<size_t>(options.workers));
   lane_memory_ = std::make_unique<LaneMemory[]>(lanes_.size());
@@ -221,7 +239,7 @@ bool CudaBackend::find_kernels(CUmodule module) {
         !find(of_class.resident, names[c][1], of_class.shared_bytes))
       return false;
     program_.functions[c] = of_class.stream;
-    const CUfunction function = run_ == Run::kResident ? of_class.resident : of_class.stream;
+    const CUfunction function = resident_ ? of_class.resident : of_class.stream;
     driver.cuFuncGetAttribute(&of_class.registers, kFunctionRegisters, function);
     driver.cuFuncGetAttribute(&of_class.local_bytes, kFunctionLocalBytes, function);
   }
@@ -302,7 +320,7 @@ std::array<unsigned, kPlanClasses> CudaBackend::most_blocks() {
 }
 
 Status CudaBackend::open_kernels(Errors& errors) {
-  if (run_ != Run::kResident) return {};
+  if (!resident_) return {};
   const std::array<unsigned, kPlanClasses> most = most_blocks();
   ResidentArguments arguments{};
   arguments.plans = plans_.address();
@@ -325,16 +343,16 @@ Status CudaBackend::open_kernels(Errors& errors) {
   return {};
 }
 
-Status CudaBackend::make_places(const LaneFor& lane, Errors& errors) {
+Status CudaBackend::make_places(const LaneFor& lane, Run run, Errors& errors) {
   const size_t bytes = layout_.stride * static_cast<size_t>(options_of_lanes_.jobs);
   LaneMemory& memory = lane_memory_[static_cast<size_t>(lane.worker)];
   const offload::NearNode near(lane.node);
-  if (!memory.places.allocate(device_, bytes, lane.node))
+  if (!memory.places[static_cast<size_t>(run)].allocate(device_, bytes, lane.node))
     return errors.error("no pinned memory for worker {} x {} jobs of {} packets: {:.1f} MiB needed", lane.worker,
                         options_of_lanes_.jobs, options_of_lanes_.job_size, static_cast<double>(bytes) / kMiB);
   const size_t homes =
       of_class_[kPayloadPlans].homes ? program_.tiles * kHomeBytes * static_cast<size_t>(options_of_lanes_.jobs) : 0;
-  if (run_ == Run::kStream &&
+  if (run == Run::kStream &&
       (!memory.there.allocate(device_, bytes) || (homes > 0 && !memory.homes.allocate(device_, homes))))
     return errors.error("CUDA device {} has not enough memory for jobs: {:.1f} MiB needed, {:.1f} of {:.1f} MiB free",
                         device_->ordinal(), static_cast<double>(bytes + homes) / kMiB,
@@ -343,28 +361,29 @@ Status CudaBackend::make_places(const LaneFor& lane, Errors& errors) {
   return {};
 }
 
-bool CudaBackend::make_lane(int worker) {
-  const LaneMemory& memory = lane_memory_[static_cast<size_t>(worker)];
+Places CudaBackend::places_of(int worker, Run run) const {
+  const PinnedMemory& memory = lane_memory_[static_cast<size_t>(worker)].places[static_cast<size_t>(run)];
   Places places = layout_;
-  places.host = memory.places.host();
-  places.address = memory.places.address();
-  std::unique_ptr<CudaLane>& made = lanes_[static_cast<size_t>(worker)];
-  if (run_ == Run::kResident) {
-    made = std::make_unique<ResidentLane>(device_, places, options_of_lanes_.jobs, kinds_, kernels_);
-    return true;
-  }
+  places.host = memory.host();
+  places.address = memory.address();
+  return places;
+}
+
+bool CudaBackend::make_stream_lane(int worker) {
+  const LaneMemory& memory = lane_memory_[static_cast<size_t>(worker)];
+  const Places places = places_of(worker, Run::kStream);
   if (!program_.write_values) program_.write_values = can_write_values(places);
   auto lane = std::make_unique<StreamLane>(device_, places, options_of_lanes_.jobs, kinds_, memory.there.address(),
-                                           memory.homes.address(), program_);
+                                           memory.homes.address(), program_, resident_ ? &shared_streams_ : nullptr);
   if (!lane->open()) return false;
-  made = std::move(lane);
+  lanes_[static_cast<size_t>(worker)].stream = std::move(lane);
   return true;
 }
 
 Status CudaBackend::open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) {
   if (device_->failed()) return failed(errors);
   const auto open = static_cast<size_t>(
-      std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane != nullptr; }));
+      std::count_if(lanes_.begin(), lanes_.end(), [](const Lanes& l) { return l.resident || l.stream; }));
   const size_t places = (open + lanes.size()) * static_cast<size_t>(options_of_lanes_.jobs);
   for (const auto& kernel : kernels_)
     if (kernel != nullptr && kernel->most_places() < places)
@@ -372,15 +391,34 @@ Status CudaBackend::open_lanes(const std::vector<LaneFor>& lanes, Errors& errors
           "{} workers x {} jobs are too many for the resident kernel: CUDA device {} takes {}; use RUN stream",
           open + lanes.size(), options_of_lanes_.jobs, device_->ordinal(), kernel->most_places());
   device_->use();
+  std::vector<int> streaming;  // workers
+  bool lacks = false;
+  for (const LaneFor& lane : lanes) {
+    if (resident_ && !make_places(lane, Run::kResident, errors).ok()) return Status::failed();
+    Errors of_choice;  // who has a resident lane can do without the other
+    if (!stream_) continue;
+    if (make_places(lane, Run::kStream, resident_ ? of_choice : errors).ok()) {
+      streaming.push_back(lane.worker);
+    } else {
+      if (!resident_) return Status::failed();
+      lacks = true;
+      note_ = " (not enough memory for stream lanes of all workers)";
+    }
+  }
   for (const LaneFor& lane : lanes)
-    if (!make_places(lane, errors)) return Status::failed();
-  for (const LaneFor& lane : lanes)
-    if (!make_lane(lane.worker)) return failed(errors);
+    if (resident_)
+      lanes_[static_cast<size_t>(lane.worker)].resident = std::make_unique<ResidentLane>(
+          device_, places_of(lane.worker, Run::kResident), options_of_lanes_.jobs, kinds_, kernels_);
+  for (const int worker : streaming)
+    if (!make_stream_lane(worker)) return failed(errors);
+  if (lacks && std::none_of(lanes_.begin(), lanes_.end(), [](const Lanes& l) { return l.stream != nullptr; }))
+    stream_ = false;
+  if (!resident_) return {};
   std::vector<Places> all;
   std::vector<CUdeviceptr> list;
-  for (const auto& lane : lanes_) {
-    if (lane == nullptr) continue;
-    all.push_back(lane->places());
+  for (const Lanes& of_worker : lanes_) {
+    if (of_worker.resident == nullptr) continue;
+    all.push_back(of_worker.resident->places());
     list.push_back(all.back().address);
   }
   if (!memory_.upload(lane_list_.address(), list.data(), list.size() * sizeof list[0]).ok()) return failed(errors);
@@ -401,10 +439,10 @@ std::string CudaBackend::describe() const {
   text += fmt::format("program: {}\n", compiled_);
   size_t lanes = 0, pinned = 0;
   for (size_t w = 0; w < lanes_.size(); ++w) {
-    lanes += lanes_[w] != nullptr;
-    pinned += lane_memory_[w].places.size();
+    lanes += lanes_[w].resident || lanes_[w].stream;
+    for (const PinnedMemory& places : lane_memory_[w].places) pinned += places.size();
   }
-  text += fmt::format("run: {}{}\n", run_ == Run::kResident ? "resident" : "stream", note_);
+  text += fmt::format("run: {}{}\n", !stream_ ? "resident" : resident_ ? "resident or stream" : "stream", note_);
   text += fmt::format("lanes: {}, {:.1f} MiB of pinned memory\n", lanes, static_cast<double>(pinned) / kMiB);
   uint32_t starts = 0;
   for (size_t c = 0; c < of_class_.size(); ++c) {
@@ -419,9 +457,8 @@ std::string CudaBackend::describe() const {
     }
     text += '\n';
   }
-  if (run_ == Run::kResident)
-    text += fmt::format("starts: {}\n", starts);
-  else if (lanes > 0)
+  if (resident_) text += fmt::format("starts: {}\n", starts);
+  if (stream_ && lanes > 0)
     text += fmt::format("done words: {}\n", program_.write_values ? "written by the stream" : "copied");
   return text;
 }

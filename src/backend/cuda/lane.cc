@@ -29,8 +29,8 @@ StreamLane::~StreamLane() {
 }
 
 bool StreamLane::open() {
-  for (Stream& stream : streams_)
-    if (!stream.create(device_)) return false;
+  for (Stream& stream : own_)
+    if (shared_ == nullptr && !stream.create(device_)) return false;
   for (CUevent& event : reached_)
     if (!device_->check(device_->driver().cuEventCreate(&event, 0), "making an event")) return false;
   device_->add(this);
@@ -43,8 +43,7 @@ void StreamLane::pause() {
   const Driver& driver = device_->driver();
   // Waits only for work already in the streams: their worker continues.
   for (int i = 0; i < kStreams; ++i)
-    if (reached_[i] != nullptr &&
-        !device_->check(driver.cuEventRecord(reached_[i], streams_[i].get()), "waiting for jobs"))
+    if (reached_[i] != nullptr && !device_->check(driver.cuEventRecord(reached_[i], stream(i)), "waiting for jobs"))
       return;
   for (const CUevent event : reached_)
     if (event != nullptr) device_->wait([&] { return driver.cuEventQuery(event); }, "waiting for jobs");
@@ -61,7 +60,7 @@ bool StreamLane::submit(int job, int plan, int slots, uint64_t parameters) {
   std::memcpy(before.data(), places_.counts(job), before.size() * sizeof before[0]);
 
   const Driver& driver = device_->driver();
-  const CUstream stream = streams_[job % kStreams].get();
+  const CUstream stream = stream_of(job);
   const CUdeviceptr there = there_ + static_cast<size_t>(job) * places_.stride;
   const auto rows = static_cast<size_t>(slots);
   StreamArguments arguments{};
@@ -112,7 +111,7 @@ offload::Lane::State StreamLane::poll(int job) {
   if (device_->failed()) return State::kFailed;
   if (++job_at(job).polls % kPollsBetweenChecks == 0 && !device_->driver_is_busy()) {
     device_->use();
-    const CUresult state = device_->driver().cuStreamQuery(streams_[job % kStreams].get());
+    const CUresult state = device_->driver().cuStreamQuery(stream_of(job));
     if (state != CUresult::kNotReady) device_->check(state, "running jobs");
   }
   return State::kPending;

@@ -61,15 +61,18 @@ class StreamLane final : public CudaLane, public Staying {
  public:
   /// Number of streams shared by a lane's jobs: one copies in while another computes and a third copies out.
   static constexpr int kStreams = 4;
+  using Streams = std::array<Stream, kStreams>;
 
   /// \param there device memory for the same places
   /// \param homes kHomeBytes for each tile of each place, or 0: see Slot::home
+  /// \param shared streams for all lanes, which outlive them; null: it has its own
   StreamLane(std::shared_ptr<Device> device, const Places& places, int jobs, const std::vector<PlanKind>& kinds,
-             CUdeviceptr there, CUdeviceptr homes, const StreamProgram& program)
+             CUdeviceptr there, CUdeviceptr homes, const StreamProgram& program, const Streams* shared)
       : CudaLane(std::move(device), places, jobs, kinds),
         there_(there),
         homes_(homes),
         program_(program),
+        shared_(shared),
         counts_before_(static_cast<size_t>(jobs)) {}
 
   /// Waits for jobs under way, because their memory goes next. When they do not end, the device has failed and all that
@@ -87,9 +90,13 @@ class StreamLane final : public CudaLane, public Staying {
  private:
   CUdeviceptr there_, homes_;
   const StreamProgram& program_;
+  const Streams* const shared_;
   std::vector<std::vector<uint64_t>> counts_before_;  // by place: the device adds to those of earlier jobs
-  Stream streams_[kStreams];
+  Streams own_;
   CUevent reached_[kStreams] = {};  // for pause()
+
+  CUstream stream_of(int job) const { return stream(job % kStreams); }
+  CUstream stream(int i) const { return (shared_ != nullptr ? *shared_ : own_)[static_cast<size_t>(i)].get(); }
 };
 
 }  // namespace headrace::cuda

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "headrace/device/jobs.hh"
 #include "offload/job_clock.hh"
@@ -107,8 +108,11 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
   layout_ = lay_out_places(program.plans, options.job_size);
   lane_bytes_ = rounded(layout_.stride * static_cast<size_t>(options.jobs));
   jobs_of_lane_ = options.jobs;
-  place_count_ = options.workers * options.jobs;
-  lanes_.resize(static_cast<size_t>(options.workers));
+  int lanes = 0;
+  for (const auto& [run, wanted] : {std::pair{Run::kResident, options.resident}, {Run::kStream, options.stream}})
+    if (wanted) first_lane_[static_cast<size_t>(run)] = std::exchange(lanes, lanes + options.workers);
+  place_count_ = lanes * options.jobs;
+  lanes_.resize(static_cast<size_t>(lanes));
   open_ = std::make_unique<std::atomic<const ReferenceLane*>[]>(lanes_.size());
   if (options_.threads == 0) without_threads_.resize(static_cast<size_t>(place_count_));
   for (int t = 0; t < options_.threads; ++t) threads_.emplace_back([this, t] { serve(t); });
@@ -116,20 +120,26 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
 }
 
 Status ReferenceBackend::open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) {
-  for (const LaneFor& lane : lanes) {
-    ReferenceLane::Memory memory(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, lane_bytes_)), &std::free);
-    if (!memory) return errors.error("no memory for {} jobs: {} MB wanted", jobs_of_lane_, lane_bytes_ >> 20);
-    std::memset(memory.get(), 0, lane_bytes_);
-    Places places = layout_;
-    places.host = memory.get();
-    const auto worker = static_cast<size_t>(lane.worker);
-    lanes_[worker] = std::make_unique<ReferenceLane>(*this, places, lane.worker * jobs_of_lane_, std::move(memory));
-    open_[worker].store(lanes_[worker].get(), std::memory_order_release);
-  }
+  for (const LaneFor& lane : lanes)
+    for (const int first : first_lane_) {
+      if (first < 0) continue;
+      ReferenceLane::Memory memory(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, lane_bytes_)), &std::free);
+      if (!memory) return errors.error("no memory for {} jobs: {} MB wanted", jobs_of_lane_, lane_bytes_ >> 20);
+      std::memset(memory.get(), 0, lane_bytes_);
+      Places places = layout_;
+      places.host = memory.get();
+      const int number = first + lane.worker;
+      std::unique_ptr<ReferenceLane>& made = lanes_[static_cast<size_t>(number)];
+      made = std::make_unique<ReferenceLane>(*this, places, number * jobs_of_lane_, std::move(memory));
+      open_[static_cast<size_t>(number)].store(made.get(), std::memory_order_release);
+    }
   return {};
 }
 
-Lane* ReferenceBackend::lane(int worker) { return lanes_[static_cast<size_t>(worker)].get(); }
+Lane* ReferenceBackend::lane(int worker, Run run) {
+  const int first = first_lane_[static_cast<size_t>(run)];
+  return first < 0 ? nullptr : lanes_[static_cast<size_t>(first + worker)].get();
+}
 
 bool ReferenceBackend::stop() {
   stop_.store(true, std::memory_order_release);

@@ -2,6 +2,7 @@
 /// \file
 /// The device that every machine has: threads of this process that speak the protocol of a device's resident kernel.
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -48,7 +49,8 @@ class ReferenceBackend final : public Backend {
   DeviceMemory& memory() override { return memory_; }
   Status open(const Program& program, const LaneOptions& options, Errors& errors) override;
   Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override;
-  Lane* lane(int worker) override;
+  bool offers(Run run) const override { return first_lane_[static_cast<size_t>(run)] >= 0; }
+  Lane* lane(int worker, Run run) override;
   bool stop() override;
   int deadline_ms() const override { return 1000; }  // its threads may have to wait for a CPU
   std::string describe() const override;
@@ -93,7 +95,9 @@ class ReferenceBackend final : public Backend {
   Places layout_;                // of each lane's places
   size_t lane_bytes_ = 0;
   int jobs_of_lane_ = 0;
-  int place_count_ = 0;  // of all workers, with a lane or without
+  int place_count_ = 0;  // of all lanes, open or not
+  /// By kind: where the lanes of workers begin; -1: there are none. Its threads serve all alike.
+  std::array<int, kRuns> first_lane_{-1, -1};
   std::vector<std::unique_ptr<ReferenceLane>> lanes_;
   std::unique_ptr<std::atomic<const ReferenceLane*>[]> open_;  // the same for the device's threads
   std::atomic<uint32_t> rings_{0};                             // of all doorbells

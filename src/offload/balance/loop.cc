@@ -178,6 +178,7 @@ std::string BalanceLoop::describe() const {
     // Sums over workers of their last samples.
     double mpps = 0, cpu = 0, cpu_timed = 0, p99 = 0;
     std::vector<double> device(setup_.devices.size()), timed(device), share(device), full(device), went(device);
+    std::vector<uint64_t> jobs(device.size()), job_ns(jobs), stream_jobs(jobs), stream_job_ns(jobs);
     size_t workers = 0;
     for (const WorkerSample& s : seen_) {
       if (s.chains.size() <= k || s.ns == 0) continue;
@@ -193,16 +194,26 @@ std::string BalanceLoop::describe() const {
         share[d] += c.devices[d].share;
         full[d] += static_cast<double>(c.devices[d].full);
         went[d] += static_cast<double>(c.devices[d].packets);
+        stream_jobs[d] += c.devices[d].stream_jobs;
+        stream_job_ns[d] += c.devices[d].stream_job_ns;
+        jobs[d] += c.devices[d].jobs - c.devices[d].stream_jobs;
+        job_ns[d] += c.devices[d].job_ns - c.devices[d].stream_job_ns;
       }
     }
     text += fmt::format("chain {}: {}, {:.2f} Mpps, p99 {:.1f} us, CPU {}\n", k, setup_.chains[k].name, mpps, p99,
                         cpu_timed > 0 ? fmt::format("{:.0f} cycles per packet", cpu / cpu_timed) : "not measured now");
+    const auto of_jobs = [](const char* kind, uint64_t n, uint64_t ns) {
+      return n == 0 ? std::string()
+                    : fmt::format(", {} {} jobs of {:.1f} us", n, kind,
+                                  static_cast<double>(ns) * 1e-3 / static_cast<double>(n));
+    };
     for (size_t d = 0; d < device.size(); ++d)
       text +=
-          fmt::format("chain {} device {}: share {:.3f}, {}, full {:.3f}\n", k, d,
+          fmt::format("chain {} device {}: share {:.3f}, {}, full {:.3f}{}{}\n", k, d,
                       workers > 0 ? share[d] / static_cast<double>(workers) : 0,
                       timed[d] > 0 ? fmt::format("{:.0f} cycles per packet", device[d] / timed[d]) : "not measured now",
-                      full[d] + went[d] > 0 ? full[d] / (full[d] + went[d]) : 0);
+                      full[d] + went[d] > 0 ? full[d] / (full[d] + went[d]) : 0,
+                      of_jobs("resident", jobs[d], job_ns[d]), of_jobs("stream", stream_jobs[d], stream_job_ns[d]));
   }
   for (size_t w = 0; w < seen_.size(); ++w) {
     const WorkerSample& s = seen_[w];

@@ -24,6 +24,7 @@ enum Mistake {
   kPlaces,
   kSlice,
   kProbe,
+  kStream,
   kOptimum,
   kMistakes
 };
@@ -39,12 +40,17 @@ constexpr std::array<const char*, kMistakes> kTexts = {
     "a number of places that the chain allows",
     "a slice from 1 to 65536 packets",
     "a probe of at most four jobs, to a device that exists",
+    "a run that a device offers: none takes jobs by stream",
     "an optimum that is a number",
 };
 
 class Judge {
  public:
-  Judge(const BalanceSetup& setup, Corrections& corrections) : setup_(setup), corrections_(corrections) {}
+  Judge(const BalanceSetup& setup, Corrections& corrections)
+      : setup_(setup),
+        streams_(std::any_of(setup.devices.begin(), setup.devices.end(),
+                             [](const BalanceSetup::Device& d) { return d.stream; })),
+        corrections_(corrections) {}
 
   void at(size_t worker, size_t chain) {
     worker_ = worker;
@@ -95,10 +101,15 @@ class Judge {
       decision.probe = 0;
       decision.probe_device = -1;
     }
+    if (decision.stream && !streams_) {
+      wrong(kStream);
+      decision.stream = false;
+    }
   }
 
  private:
   const BalanceSetup& setup_;
+  const bool streams_;  // some device does
   size_t worker_ = 0, chain_ = 0;
   Corrections& corrections_;
 };

@@ -670,7 +670,7 @@ BalanceSetup Machine::setup() const {
     chain.most_wait_us = c.most_wait_us;
     chain.p99_us = c.p99_us;
   }
-  for (const Device& d : devices) setup.devices.push_back({d.name, d.node});
+  for (const Device& d : devices) setup.devices.push_back({.name = d.name, .node = d.node});
   return setup;
 }
 

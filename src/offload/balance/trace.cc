@@ -22,6 +22,11 @@ class Writer {
   void operator()(const char* name, const T& value) {
     json_[name] = to_json(value);
   }
+  /// A field that was not always there: left out if it has its default, so that older traces replay byte for byte.
+  template <typename T>
+  void unless(const T& usual, const char* name, const T& value) {
+    if (value != usual) (*this)(name, value);
+  }
   Json take() { return std::move(json_); }
 
   template <typename T>
@@ -62,6 +67,9 @@ template <typename F>
 void fields(F& f, BalanceSetup::Device& v) {
   f("name", v.name);
   f("node", v.node);
+  f.unless(true, "resident", v.resident);
+  f.unless(false, "stream", v.stream);
+  f.unless(0, "resident_idle_us", v.resident_idle_us);
 }
 template <typename F>
 void fields(F& f, BalanceSetup& v) {
@@ -90,6 +98,8 @@ void fields(F& f, DeviceSample& v) {
   fields(f, static_cast<SideSample&>(v));
   f("jobs", v.jobs);
   f("job_ns", v.job_ns);
+  f.unless(uint64_t{0}, "stream_jobs", v.stream_jobs);
+  f.unless(uint64_t{0}, "stream_job_ns", v.stream_job_ns);
   f("full", v.full);
   f("polls", v.polls);
   f("starved", v.starved);
@@ -134,6 +144,7 @@ void fields(F& f, ChainDecision& v) {
   f("max_wait_us", v.max_wait_us);
   f("places", v.places);
   f("slice", v.slice);
+  f.unless(false, "stream", v.stream);
   f("probe", v.probe);
   f("probe_device", v.probe_device);
 }
@@ -167,6 +178,10 @@ class Reader {
     if (!error_.empty() || !json_.is_object()) return;
     const auto found = json_.find(name);
     if (found != json_.end()) read(*found, path_.empty() ? name : path_ + "." + name, value, error_);
+  }
+  template <typename T>
+  void unless(const T&, const char* name, T& value) {
+    (*this)(name, value);
   }
   void done() {
     if (!error_.empty()) return;

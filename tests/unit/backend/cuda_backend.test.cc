@@ -143,7 +143,13 @@ Lane::State wait_for(Lane& lane, int job, std::chrono::milliseconds limit = std:
   }
 }
 
-class CudaBackendTest : public ::testing::TestWithParam<Run> {
+/// The lanes that a test uses, and whether the device has those of the other kind, too.
+struct Lanes {
+  Run run;
+  bool both;
+};
+
+class CudaBackendTest : public ::testing::TestWithParam<Lanes> {
  protected:
   void SetUp() override {
     if (const std::string why_not = why_no_cuda(); !why_not.empty()) GTEST_SKIP() << why_not;
@@ -165,7 +171,8 @@ class CudaBackendTest : public ::testing::TestWithParam<Run> {
     options.workers = workers;
     options.jobs = jobs;
     options.job_size = job_size;
-    options.run = GetParam();
+    options.resident = GetParam().both || GetParam().run == Run::kResident;
+    options.stream = GetParam().both || GetParam().run == Run::kStream;
     ASSERT_TRUE(backend_->open(program, options, errors_).ok()) << errors_.str();
     std::vector<Backend::LaneFor> lanes;
     for (int w = 0; w < workers; ++w) lanes.push_back({w, -1});
@@ -180,6 +187,8 @@ class CudaBackendTest : public ::testing::TestWithParam<Run> {
     parameters_.flip = flip;
     ASSERT_TRUE(backend_->memory().upload(block_, &parameters_, sizeof parameters_).ok());
   }
+
+  Lane* lane_of(int worker) { return backend_->lane(worker, GetParam().run); }
 
   Errors errors_;
   std::unique_ptr<Backend> backend_;
@@ -196,7 +205,7 @@ TEST_P(CudaBackendTest, RowsAndCountsComeBackWhateverTheSize) {
     for (int plan = 0; plan < 2; ++plan)
       for (int worker = 0; worker < 2; ++worker)
         for (int job = 0; job < 4; ++job) {
-          Lane& lane = *backend_->lane(worker);
+          Lane& lane = *lane_of(worker);
           Expected expected;
           expected.fill(random, lane.rows_in(job), plan, slots, parameters_);
           ASSERT_TRUE(lane.submit(job, plan, slots, block_));
@@ -214,7 +223,7 @@ TEST_P(CudaBackendTest, ManyJobsOfManyWorkersUnderWay) {
   for (int worker = 0; worker < kWorkers; ++worker)
     threads.emplace_back([&, worker] {
       std::mt19937 random(static_cast<unsigned>(worker));
-      Lane& lane = *backend_->lane(worker);
+      Lane& lane = *lane_of(worker);
       std::vector<Expected> expected(kJobs);
       std::string& problem = problems[static_cast<size_t>(worker)];
       for (int round = 0; round < kRounds && problem.empty(); ++round) {
@@ -241,7 +250,7 @@ TEST_P(CudaBackendTest, JobsSeeWhatWasUploadedBeforeThem) {
   open(1, 2, 300);
   if (HasFatalFailure()) return;
   std::mt19937 random(7);
-  Lane& lane = *backend_->lane(0);
+  Lane& lane = *lane_of(0);
   for (int round = 0; round < 500; ++round) {
     set_parameters(static_cast<uint8_t>(round), static_cast<uint8_t>(3 * round));
     Expected expected;
@@ -259,7 +268,7 @@ TEST_P(CudaBackendTest, MemoryComesAndGoesWhileJobsRun) {
   std::string problem;
   std::thread worker([&] {
     std::mt19937 random(9);
-    Lane& lane = *backend_->lane(0);
+    Lane& lane = *lane_of(0);
     while (!stop && problem.empty()) {
       Expected expected;
       expected.fill(random, lane.rows_in(1), 0, 256, parameters_);
@@ -287,7 +296,7 @@ TEST_P(CudaBackendTest, WorksAgainAfterIdleness) {
   open(1, 2, 64, 1000);
   if (HasFatalFailure()) return;
   std::mt19937 random(11);
-  Lane& lane = *backend_->lane(0);
+  Lane& lane = *lane_of(0);
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(round % 4));
     Expected expected;
@@ -296,7 +305,7 @@ TEST_P(CudaBackendTest, WorksAgainAfterIdleness) {
     ASSERT_EQ(wait_for(lane, 0), Lane::State::kDone) << "round " << round;
     ASSERT_EQ(expected.difference(lane, 0), "");
   }
-  if (GetParam() == Run::kResident) {
+  if (GetParam().run == Run::kResident) {
     EXPECT_EQ(backend_->describe().find("starts: 2\n"), std::string::npos);
   }
 }
@@ -306,7 +315,7 @@ TEST_P(CudaBackendTest, LeavesWhenLanesAreEmpty) {
   if (HasFatalFailure()) return;
   std::mt19937 random(13);
   for (int round = 0; round < 200; ++round) {
-    Lane& lane = *backend_->lane(round % 2);
+    Lane& lane = *lane_of(round % 2);
     Expected expected;
     expected.fill(random, lane.rows_in(1), 0, 200, parameters_);
     ASSERT_TRUE(lane.submit(1, 0, 200, block_));
@@ -325,7 +334,7 @@ TEST_P(CudaBackendTest, TwoGenerationsSideBySide) {
   std::mt19937 random(17);
   for (int round = 0; round < 100; ++round) {
     Backend& backend = round % 2 ? *old : *backend_;
-    Lane& lane = *backend.lane(1);
+    Lane& lane = *backend.lane(1, GetParam().run);
     Expected expected;
     expected.fill(random, lane.rows_in(0), 0, 128, parameters_);
     ASSERT_TRUE(lane.submit(0, 0, 128, round % 2 ? old_block : block_));
@@ -338,7 +347,7 @@ TEST_P(CudaBackendTest, TimeOfAJob) {
   open(1, 1, 1024);
   if (HasFatalFailure()) return;
   std::mt19937 random(19);
-  Lane& lane = *backend_->lane(0);
+  Lane& lane = *lane_of(0);
   for (const int slots : {1, 64, 256, 1024}) {
     Expected expected;
     expected.fill(random, lane.rows_in(0), 0, slots, parameters_);
@@ -357,33 +366,69 @@ TEST_P(CudaBackendTest, TimeOfAJob) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaBackendTest, ::testing::Values(Run::kResident, Run::kStream),
-                         [](const auto& info) { return info.param == Run::kResident ? "resident" : "stream"; });
-
-TEST(CudaBackend, SaysWhyThereIsNoDevice) {
-  std::string why_not;
-  if (cuda_device_count(&why_not) > 0) {
-    Errors errors;
-    EXPECT_EQ(make_cuda_backend(1000, errors), nullptr);
-    EXPECT_NE(errors.str().find("no CUDA device 1000"), std::string::npos) << errors.str();
-    return;
-  }
-  EXPECT_NE(why_not.find("CUDA"), std::string::npos) << why_not;
-  Errors errors;
-  EXPECT_EQ(make_cuda_backend(0, errors), nullptr);
-  EXPECT_NE(errors.str().find("CUDA"), std::string::npos) << errors.str();
-}
-
-/// The program of the tests above must compile where they cannot run.
-TEST(CudaBackend, ProgramCompiles) {
-  std::string why_not;
-  if (Nvrtc::get(&why_not) == nullptr) GTEST_SKIP() << why_not;
-  for (const int capability : {80, 90, 100}) {
-    Errors errors;
-    Image image;
-    EXPECT_TRUE(compile_program(kSource, capability, false, image, errors).ok()) << errors.str();
+TEST_P(CudaBackendTest, OffersWhatItHas) {
+  open(1, 2, 64);
+  if (HasFatalFailure()) return;
+  for (const auto run : {Run::kResident, Run::kStream}) {
+    const bool there = GetParam().both || run == GetParam().run;
+    EXPECT_EQ(backend_->offers(run), there);
+    EXPECT_EQ(backend_->lane(0, run) != nullptr, there);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaBackendTest,
+                         ::testing::Values(Lanes{Run::kResident, false}, Lanes{Run::kStream, false},
+                                           Lanes{Run::kResident, true}, Lanes{Run::kStream, true}),
+                         [](const auto& info) {
+                           return std::string(info.param.run == Run::kResident ? "resident" : "stream") +
+                                  (info.param.both ? "_of_both" : "");
+                         });
+
+/// On a device with lanes of both kinds.
+class CudaBothLanes : public CudaBackendTest {};
+
+// The resident kernels are never idle, so jobs of stream lanes must not have to wait for them to leave.
+TEST_P(CudaBothLanes, JobsOfOneKindPassThoseOfTheOther) {
+  constexpr int kWorkers = 4, kJobs = 6, kRounds = 3000;
+  open(kWorkers, kJobs, 700, 1'000'000);
+  if (HasFatalFailure()) return;
+  std::atomic<int> working{kWorkers - 1};
+  std::vector<std::string> problems(kWorkers);
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < kWorkers; ++worker)
+    threads.emplace_back([&, worker] {
+      std::mt19937 random(static_cast<unsigned>(worker));
+      std::vector<Expected> expected(kJobs);
+      std::vector<Lane*> lanes(kJobs, nullptr);
+      std::string& problem = problems[static_cast<size_t>(worker)];
+      // The first one keeps both resident kernels busy until the others, which change from job to job, are done.
+      for (int round = 0; problem.empty() && (worker == 0 ? working > 0 : round < kRounds); ++round) {
+        const int job = round % kJobs;
+        Expected& e = expected[static_cast<size_t>(job)];
+        Lane*& lane = lanes[static_cast<size_t>(job)];
+        if (lane != nullptr) {
+          if (wait_for(*lane, job) != Lane::State::kDone) {
+            problem = "a job is not done";
+            break;
+          }
+          problem = e.difference(*lane, job);
+        }
+        lane = backend_->lane(worker, worker > 0 && random() % 2 ? Run::kStream : Run::kResident);
+        e.fill(random, lane->rows_in(job), round % 2, static_cast<int>(random() % 700 + 1), parameters_);
+        if (!lane->submit(job, e.plan, e.slots, block_)) problem = "the device has failed";
+      }
+      for (int job = 0; job < kJobs; ++job)
+        if (Lane* const lane = lanes[static_cast<size_t>(job)]) wait_for(*lane, job);
+      if (worker > 0) --working;
+    });
+  for (std::thread& t : threads) t.join();
+  for (const std::string& problem : problems) EXPECT_EQ(problem, "");
+  // Nobody made the kernels leave: one for headers and one for payloads, which each lane that was opened started anew.
+  EXPECT_NE(backend_->describe().find(fmt::format("starts: {}\n", 2 * kWorkers)), std::string::npos)
+      << backend_->describe();
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaBothLanes, ::testing::Values(Lanes{Run::kResident, true}));
 
 }  // namespace
 }  // namespace headrace::cuda

@@ -1,5 +1,6 @@
 // Balancers that decide badly: workers must not lose, double or reorder a packet for that.
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <random>
@@ -31,6 +32,9 @@ class FlipsAll : public Balancer {
         chain.max_wait_us = static_cast<int>(random_() % 20);
         chain.probe = static_cast<int>(random_() % static_cast<unsigned>(chain.job + 1));
         chain.probe_device = static_cast<int>(random_() % (chain.shares.size() + 1)) - 1;
+        chain.stream = std::any_of(setup().devices.begin(), setup().devices.end(),
+                                   [](const BalanceSetup::Device& d) { return d.stream; }) &&
+                       random_() % 2;
       }
     return decision;
   }
@@ -39,6 +43,25 @@ class FlipsAll : public Balancer {
   std::minstd_rand random_;
 };
 HEADRACE_BALANCER(FlipsAll, "for tests: decides differently each time")
+
+/// Everything to devices, by stream and to the resident kernel in turn, whether there is both or not.
+class FlipsRun : public Balancer {
+ public:
+  BalanceDecision step(const BalanceSample&) override {
+    BalanceDecision decision = everything_on_cpu();
+    stream_ = !stream_;
+    for (auto& worker : decision.workers)
+      for (ChainDecision& chain : worker) {
+        if (!chain.shares.empty()) chain.shares[0] = 1;
+        chain.stream = stream_;
+      }
+    return decision;
+  }
+
+ private:
+  bool stream_ = false;
+};
+HEADRACE_BALANCER(FlipsRun, "for tests: sends jobs by stream at every second step")
 
 /// What is no number, is not there, or is too large.
 class Rubbish : public Balancer {

@@ -108,6 +108,108 @@ TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
   }
 }
 
+TEST_F(OffloadBalanced, KindsOfLanesTakeTurns) {
+  make(kChain, balanced("FlipsRun", 8, 4), 2);
+  send_until([&] {
+    const int streamed = device().streamed;
+    return streamed > 20 && device().submitted - streamed > 20 &&
+           r().read("balance").find(" stream jobs of ") != std::string::npos;
+  });
+  EXPECT_EQ(r().read("balance").find("corrected: "), std::string::npos) << r().read("balance");
+  r().router().drain();
+  expect_all_in_order();
+}
+
+// Packets on one kind of lane come after those that are still on the other one.
+TEST_F(OffloadBalanced, AJobOfTheOtherKindIsWaitedFor) {
+  make(kChain, balanced("FlipsRun", 8, 60));
+  // A packet, which is a job, each millisecond: there are places for many changes of kind.
+  const auto trickle_until = [&](const std::function<bool()>& done) {
+    const int64_t end = now_ns() + 20'000'000'000;
+    for (uint32_t n = 0; !done() && now_ns() < end; ++n) {
+      send(1 + n % 8, 1);
+      for (int i = 0; i < 32; ++i) queue().poll();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(done());
+  };
+  const auto resident = [&] { return device().submitted - device().streamed; };
+  trickle_until([&] { return device().streamed > 0 && resident() > 0; });
+  for (const bool stream_first : {false, true}) {
+    SCOPED_TRACE(stream_first);
+    // The first job of the kind that this is about.
+    int before = 0;
+    trickle_until([&] {
+      const int now = stream_first ? device().streamed.load() : resident();
+      const bool is_lost = device().lose >= 0 && now > before;
+      if (is_lost) return true;
+      device().found = true;
+      r().router().drain();
+      before = now;
+      device().lose = device().submitted.load();
+      device().found = false;
+      return false;
+    });
+    const size_t came = seen().size();
+    const int of_other = stream_first ? resident() : device().streamed.load();
+    trickle_until([&] { return (stream_first ? resident() : device().streamed.load()) > of_other + 2; });
+    for (int i = 0; i < 32; ++i) queue().poll();
+    EXPECT_EQ(seen().size(), came) << "a packet came out before one of a job that was submitted before it";
+    device().found = true;
+    r().router().drain();
+    EXPECT_GT(seen().size(), came + 2);
+    device().lose = -1;
+  }
+  expect_all_in_order();
+}
+
+TEST_F(OffloadBalanced, ADeviceOfOneKind) {
+  using Run = OffloadOptions::Run;
+  for (const auto run : {Run::kResident, Run::kStream}) {
+    OffloadOptions o = balanced("FlipsRun", 8, 4);
+    o.run = run;
+    SCOPED_TRACE(o.run_text());
+    make(kChain, o);
+    const uint64_t begin = static_cast<uint64_t>(now_ns());
+    send_until([&] { return device().submitted > 20 && static_cast<uint64_t>(now_ns()) > begin + 50'000'000; });
+    r().router().drain();
+    expect_all_in_order();
+    next_.clear();
+    EXPECT_EQ(device().streamed, run == Run::kStream ? device().submitted.load() : 0);
+    const std::string balance = r().read("balance");
+    EXPECT_EQ(balance.find("corrected: expected a run that a device offers") != std::string::npos,
+              run == Run::kResident)
+        << balance;
+    router_.reset();
+  }
+}
+
+TEST_F(OffloadBalanced, ADeviceFailsWhileKindsChange) {
+  for (const bool late : {false, true}) {
+    SCOPED_TRACE(late);
+    OffloadOptions o = balanced("FlipsRun", 8, 4);
+    if (late) o.deadline_ms = 5;
+    make(kChain, o, 2);
+    send_until([&] { return device().streamed > 5 && device().submitted - device().streamed > 5; });
+    const int submitted = device().submitted;
+    if (late) {
+      device().lose = submitted + 3;
+      const int64_t begin = now_ns();
+      send_until([&] { return now_ns() > begin + 60'000'000 && count(offload::kLateJobs) > 0; });
+      device().found = true;
+    } else {
+      device().fail_from = submitted + 3;
+      send_until([&] { return failed(0); });
+    }
+    for (uint32_t flow = 1; flow <= 16; ++flow) send(flow, 5);
+    r().router().drain();
+    expect_all_in_order();
+    EXPECT_EQ(failed(0), !late);
+    next_.clear();
+    router_.reset();
+  }
+}
+
 TEST_F(OffloadBalanced, ATraceReplays) {
   make(kChain, balanced("Model", 8, 3));
   const int64_t begin = now_ns();

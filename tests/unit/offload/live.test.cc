@@ -4,9 +4,12 @@
 
 #include <cstdlib>
 #include <random>
+#include <utility>
+#include <variant>
 
 #include "flow_elements.hh"
 #include "headrace/real_clock.hh"
+#include "offload/balance/trace.hh"
 #include "offload_fixture.hh"
 
 namespace headrace::testing {
@@ -41,6 +44,26 @@ class OffloadLive : public OffloadTest {
   FlowSink* sink_ = nullptr;
 };
 HEADRACE_OFFLOAD_CARRIERS(OffloadLive);
+
+/// What the last samples say: jobs, and those by stream.
+std::pair<uint64_t, uint64_t> sum_jobs(const offload::Engine& engine) {
+  uint64_t jobs = 0, stream_jobs = 0;
+  const std::string trace = engine.balance()->trace(1000);
+  balance::TraceReader reader;
+  balance::TraceLine line;
+  for (size_t at = 0; at < trace.size(); at = trace.find('\n', at) + 1) {
+    EXPECT_TRUE(reader.read(std::string_view(trace).substr(at, trace.find('\n', at) - at), line)) << reader.error();
+    const auto* const sample = std::get_if<BalanceSample>(&line);
+    if (!sample) continue;
+    for (const WorkerSample& worker : sample->workers)
+      for (const ChainSample& chain : worker.chains)
+        for (const DeviceSample& device : chain.devices) {
+          jobs += device.jobs;
+          stream_jobs += device.stream_jobs;
+        }
+  }
+  return {jobs, stream_jobs};
+}
 
 constexpr const char* kForwarder = R"(
 src :: FlowSource({}) -> c :: Classifier(12/0800, -) -> Strip(14) -> check :: CheckIPHeader
@@ -405,6 +428,30 @@ TEST_P(OffloadLive, DevicesJoinWhilePacketsFlow) {
   expect_everything_came();
 }
 
+TEST_P(OffloadLive, KindsOfLanesChangeWhilePacketsFlow) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  OffloadOptions o = options(Mode::kAuto);
+  o.balancer = "FlipsRun";
+  o.wait_for_devices = true;
+  o.job = 64;
+  const std::string text = forwarder("RARE 30");
+  const auto r = live(text, o);
+  ASSERT_TRUE(r->ok());
+  const int64_t end = milliseconds() + 60000;
+  int swaps = 0;
+  r->run([&] {
+    if (milliseconds() > end) return false;
+    const auto [jobs, stream_jobs] = sum_jobs(*r->engine());
+    if (stream_jobs == 0 || jobs == stream_jobs) return true;
+    if (++swaps == 3) return false;
+    EXPECT_TRUE(r->swap(text)) << r->errors();
+    return true;
+  });
+  EXPECT_EQ(swaps, 3);
+  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  expect_everything_came();
+}
+
 TEST_P(OffloadLive, HotSwap) {
   // Only one of them with a route table, which takes ThreadSanitizer seconds to fill.
   const auto by_rules = [](const char* source, const char* rules) {
@@ -462,14 +509,16 @@ TEST_P(OffloadLive, Stress) {
     OffloadOptions o = options(kModes[random() % 3]);
     o.fraction = 0.7;
     constexpr const char* kBalancers[] = {"Model",    "QueueLength", "HillClimb", "DeviceOnly",
-                                          "FlipsAll", "Rubbish",     "Slow"};
-    o.balancer = kBalancers[random() % 7];
+                                          "FlipsAll", "Rubbish",     "Slow",      "FlipsRun"};
+    o.balancer = kBalancers[random() % 8];
     o.wait_for_devices = random() % 2;
     o.job = 1 + static_cast<int>(random() % 300);
     o.jobs = 1 + static_cast<int>(random() % 8);
     o.max_wait_us = static_cast<int>(random() % 200);
     o.reference.delay_us = static_cast<int>(random() % 400);
-    o.resident = random() % 2;
+    constexpr OffloadOptions::Run kRuns[] = {OffloadOptions::Run::kAuto, OffloadOptions::Run::kResident,
+                                             OffloadOptions::Run::kStream};
+    o.run = kRuns[random() % 3];
     if (has_controls()) {
       o.devices = 1 + static_cast<int>(random() % 2);
       devices(o.devices);

@@ -21,8 +21,8 @@ namespace {
 class ControlledLane final : public offload::Lane {
  public:
   /// \param faults those that the device does not play itself
-  ControlledLane(offload::Lane& lane, DeviceControls& controls, const ReferenceOptions& faults)
-      : lane_(lane), controls_(controls), faults_(faults), jobs_(64) {}
+  ControlledLane(offload::Lane& lane, DeviceControls& controls, const ReferenceOptions& faults, offload::Run run)
+      : lane_(lane), controls_(controls), faults_(faults), run_(run), jobs_(64) {}
 
   uint8_t* rows_in(int job) override {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
@@ -41,6 +41,7 @@ class ControlledLane final : public offload::Lane {
     if (at(job).number >= 0 && !at(job).done) ++controls_.reused;
     if (failed(controls_.submitted.load())) return false;
     at(job) = {controls_.submitted.fetch_add(1), false, false, plan, slots, parameters, now_ns()};
+    controls_.streamed += run_ == offload::Run::kStream;
     controls_.slots += slots;
     controls_.last_size = slots;
     return held(at(job)) || hand_over(job);
@@ -96,6 +97,7 @@ class ControlledLane final : public offload::Lane {
   offload::Lane& lane_;
   DeviceControls& controls_;
   const ReferenceOptions faults_;
+  const offload::Run run_;
   std::vector<Job> jobs_;
 };
 
@@ -191,12 +193,15 @@ class ControlledBackend final : public offload::Backend {
     if (controls_->no_lanes) return errors.error("no memory for lanes");
     const Status status = inner_->open_lanes(lanes, errors);
     for (const LaneFor& lane : lanes)
-      lanes_[static_cast<size_t>(lane.worker)] =
-          std::make_unique<ControlledLane>(*inner_->lane(lane.worker), *controls_, faults_);
+      for (const offload::Run run : {offload::Run::kResident, offload::Run::kStream})
+        if (offload::Lane* const inner = inner_->lane(lane.worker, run))
+          made(lane.worker, run) = std::make_unique<ControlledLane>(*inner, *controls_, faults_, run);
     controls_->lanes += static_cast<int>(lanes.size());
     return status;
   }
-  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
+  bool offers(offload::Run run) const override { return inner_->offers(run); }
+  int resident_idle_us() const override { return inner_->resident_idle_us(); }
+  offload::Lane* lane(int worker, offload::Run run) override { return made(worker, run).get(); }
   int numa_node() const override { return inner_->numa_node(); }
   bool stop() override { return inner_->stop(); }
   std::string describe() const override { return inner_->describe(); }
@@ -207,7 +212,10 @@ class ControlledBackend final : public offload::Backend {
   std::shared_ptr<DeviceControls> controls_;
   const ReferenceOptions faults_;
   ControlledMemory memory_;
-  std::vector<std::unique_ptr<ControlledLane>> lanes_;
+  std::unique_ptr<ControlledLane>& made(int worker, offload::Run run) {
+    return lanes_[static_cast<size_t>(worker)][static_cast<size_t>(run)];
+  }
+  std::vector<std::array<std::unique_ptr<ControlledLane>, offload::kRuns>> lanes_;
 };
 
 const std::string& why_no_cuda() {

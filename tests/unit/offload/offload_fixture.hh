@@ -35,6 +35,7 @@ struct DeviceControls {
   std::atomic<bool> found{false};       ///< the lost job is done, late
   std::atomic<int64_t> hung_since{0};   ///< when the first job hung, ReferenceOptions::hang_at
   std::atomic<int> submitted{0};        ///< jobs handed over
+  std::atomic<int> streamed{0};         ///< of these, by lanes of the kind kStream
   std::atomic<int> slots{0};            ///< packets in them
   std::atomic<int> reused{0};           ///< jobs handed over at a place whose job was not done
   std::atomic<int> unhealthy_reads{0};  ///< results that were asked for though they are not there

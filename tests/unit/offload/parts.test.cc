@@ -526,7 +526,7 @@ TEST(Offload, ConfigurationErrors) {
   EXPECT_NE(one("MODE fixed, FRACTION -0.1").find("FRACTION"), std::string::npos);
   EXPECT_NE(one("JOB 0").find("JOB: expected 1 to 65536"), std::string::npos);
   EXPECT_NE(one("MAXWAIT 2s").find("MAXWAIT: expected at most a second"), std::string::npos);
-  EXPECT_NE(one("RUN fast").find("RUN: expected resident or stream, got 'fast'"), std::string::npos);
+  EXPECT_NE(one("RUN fast").find("RUN: expected auto, resident or stream, got 'fast'"), std::string::npos);
   // All of them at once.
   const std::string all = one("MODE gpu, FRACTION 2, JOB 0");
   for (const char* word : {"MODE:", "FRACTION:", "JOB:"}) EXPECT_NE(all.find(word), std::string::npos) << all;

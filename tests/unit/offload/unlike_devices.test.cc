@@ -107,10 +107,13 @@ class CostlyBackend final : public offload::Backend {
     const Status status = device_.open_lanes(lanes, errors);
     for (const LaneFor& lane : lanes)
       lanes_[static_cast<size_t>(lane.worker)] =
-          std::make_unique<CostlyLane>(*device_.lane(lane.worker), model_, time_);
+          std::make_unique<CostlyLane>(*device_.lane(lane.worker, offload::Run::kResident), model_, time_);
     return status;
   }
-  offload::Lane* lane(int worker) override { return lanes_[static_cast<size_t>(worker)].get(); }
+  bool offers(offload::Run run) const override { return run == offload::Run::kResident && device_.offers(run); }
+  offload::Lane* lane(int worker, offload::Run run) override {
+    return offers(run) ? lanes_[static_cast<size_t>(worker)].get() : nullptr;
+  }
   bool stop() override { return device_.stop(); }
   std::string describe() const override { return device_.describe(); }
 

@@ -57,6 +57,25 @@ TEST(BalanceSanitize, LeavesGoodDecisionsAlone) {
   EXPECT_EQ(corrections.all(), 0u);
 }
 
+TEST(BalanceSanitize, StreamOnlyWhereADeviceTakesIt) {
+  BalanceSetup setup = two_by_two();
+  for (const bool takes : {false, true}) {
+    setup.devices[1].stream = takes;
+    BalanceDecision d = good(setup);
+    d.workers[1][0].stream = true;
+    Corrections corrections;
+    sanitize(d, setup, corrections);
+    EXPECT_EQ(d.workers[1][0].stream, takes);
+    if (takes) {
+      EXPECT_EQ(corrections.all(), 0u);
+      continue;
+    }
+    ASSERT_EQ(corrections.lines().size(), 1u);
+    EXPECT_EQ(corrections.lines()[0],
+              "expected a run that a device offers: none takes jobs by stream (1 time, first at worker 1, chain 0)");
+  }
+}
+
 TEST(BalanceSanitize, NamesAndCountsEachMistake) {
   const BalanceSetup setup = two_by_two();
   BalanceDecision d = good(setup);

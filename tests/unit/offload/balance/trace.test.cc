@@ -26,7 +26,7 @@ TEST(BalanceTrace, LinesComeBackAsTheyWere) {
   head.setup.cycles_per_second = 2.1e9 / 3;
   head.setup.chains.resize(2);
   head.setup.chains[1].name = "a \"quoted\" name";
-  head.setup.devices.push_back({"gpu", 1});
+  head.setup.devices.push_back({.name = "gpu", .node = 1});
   head.setup.first_device = {0, 0, 0};
   BalanceSample sample;
   sample.at_ns = -5;
@@ -53,6 +53,42 @@ TEST(BalanceTrace, LinesComeBackAsTheyWere) {
   EXPECT_EQ(std::get<BalanceSample>(line).workers[0].cycles, UINT64_MAX);
   ASSERT_TRUE(reader.read(trace_line(decision), line)) << reader.error();
   EXPECT_EQ(trace_line(std::get<BalanceDecision>(line)), trace_line(decision));
+}
+
+TEST(BalanceTrace, YoungFieldsAreLeftOutWhereTheyHaveTheirDefaults) {
+  TraceHead head;
+  head.setup.chains.resize(1);
+  head.setup.devices.resize(1);
+  BalanceSample sample;
+  sample.workers.resize(1);
+  sample.workers[0].chains.resize(1);
+  sample.workers[0].chains[0].devices.resize(1);
+  BalanceDecision decision;
+  decision.workers.resize(1);
+  decision.workers[0].resize(1);
+  for (const std::string& text : {trace_line(head), trace_line(sample), trace_line(decision)}) {
+    EXPECT_EQ(text.find("stream"), std::string::npos) << text;
+    EXPECT_EQ(text.find("resident"), std::string::npos) << text;
+  }
+  head.setup.devices[0].resident = false;
+  head.setup.devices[0].stream = true;
+  head.setup.devices[0].resident_idle_us = 7;
+  DeviceSample& device = sample.workers[0].chains[0].devices[0];
+  device.stream_jobs = 3;
+  device.stream_job_ns = 99;
+  decision.workers[0][0].stream = true;
+  TraceReader reader;
+  TraceLine line;
+  ASSERT_TRUE(reader.read(trace_line(head), line)) << reader.error();
+  const BalanceSetup::Device& same = std::get<TraceHead>(line).setup.devices[0];
+  EXPECT_FALSE(same.resident);
+  EXPECT_TRUE(same.stream);
+  EXPECT_EQ(same.resident_idle_us, 7);
+  ASSERT_TRUE(reader.read(trace_line(sample), line)) << reader.error();
+  EXPECT_EQ(std::get<BalanceSample>(line).workers[0].chains[0].devices[0].stream_jobs, 3u);
+  EXPECT_EQ(std::get<BalanceSample>(line).workers[0].chains[0].devices[0].stream_job_ns, 99u);
+  ASSERT_TRUE(reader.read(trace_line(decision), line)) << reader.error();
+  EXPECT_TRUE(std::get<BalanceDecision>(line).workers[0][0].stream);
 }
 
 TEST(BalanceTrace, MistakesNameLineAndField) {
