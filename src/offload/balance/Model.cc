@@ -58,6 +58,7 @@ BalanceDecision Model::step(const BalanceSample& sample) {
   for (size_t w = 0; w < workers_.size(); ++w)
     if (workers_[w].known) decide(w, decision.workers[w]);
   if (!devices_.empty()) probe(decision, passed);
+  choose_runs(decision, passed);
   // For people, who do not see it change: the dearest part of a step.
   if (step_ == 0) optimum_ = optimum();
   step_ = (step_ + 1) % 8;
@@ -168,23 +169,22 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       PairState& pair = pairs_[k][d];
       const double packets = static_cast<double>(v.packets);
       const double job = v.jobs != 0 ? packets / static_cast<double>(v.jobs) : 0;
-      pair.usual = std::max(0.98 * pair.usual, job);
+      const bool resident = is_resident(v, d);
+      devices_[d].kernels[setup().chains[k].payload].jobs += static_cast<double>(v.jobs);
+      if (v.stream_jobs != 0) {
+        const double t = static_cast<double>(v.stream_job_ns) / static_cast<double>(v.stream_jobs);
+        pair.stream_ns = pair.stream_ns > 0 ? 0.7 * pair.stream_ns + 0.3 * t : t;
+      }
+      if (resident) pair.usual = std::max(0.98 * pair.usual, job);
       if (v.timed != 0) {
         const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
-        lane.cost.add(cycles, timed, now_);
-        if (lane.cost.suspect() && lane.share > 0.01) {
-          changed_ns_[k] = now_;
-          chain.probed_after_ns = kCpuProbeNs;
-        }
-        // The small jobs of a worker with few packets say nothing about those of others.
-        const bool few = v.jobs < 4;
-        if (few && job > 1.2 * pair.costed) pair.cost = Cost();
-        // A packet of a small job costs no less than one of a large job: if it does, all have become cheaper.
-        if (few && job < 0.8 * pair.costed && pair.cost.known() && cycles < kCheaper * timed * pair.cost.mean())
-          pair.cost.add(cycles, timed, now_, few);
-        if (job >= (few ? 0.8 * pair.costed : 0.5 * std::min(pair.usual, 256.0))) {
-          pair.costed = few ? std::max(pair.costed, job) : std::min(job, 256.0);
-          pair.cost.add(cycles, timed, now_, few);
+        if (resident) {
+          lane.cost.add(cycles, timed, now_);
+          if (lane.cost.suspect() && lane.share > 0.01) {
+            changed_ns_[k] = now_;
+            chain.probed_after_ns = kCpuProbeNs;
+          }
+          take_cost(pair, v, job);
         }
         // What was paid beyond the true cost comes back.
         const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
@@ -194,22 +194,8 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       }
       lane.queued = false;
       if (v.jobs != 0) {
-        const double jobs = static_cast<double>(v.jobs);
         lane.job = job;
-        const double n = job, t = static_cast<double>(v.job_ns) / jobs;
-        pair.packets_per_job = pair.job_ns > 0 ? 0.7 * pair.packets_per_job + 0.3 * n : n;
-        pair.job_ns = pair.job_ns > 0 ? 0.7 * pair.job_ns + 0.3 * t : t;
-        pair.largest = std::max(pair.largest, n);
-        // Jobs that take far longer than such jobs have taken wait for others.
-        if (n >= 0.5 * pair.largest) {
-          pair.least_ns = pair.least_ns > 0 ? std::min(1.01 * pair.least_ns, t) : t;
-          lane.queued = v.starved == 0 && t > 3 * pair.least_ns + w.stretch_ns;
-        }
-        pair.times.add(n, t);
-        // With few places, or small jobs, all may be taken, and the device have time for more.
-        const BalanceSetup::Chain& most = setup().chains[k];
-        lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job &&
-                      t < kWaits * pair.times.of(n) + 0.5 * w.stretch_ns;
+        if (resident) take_times(k, d, w, v, job);
       }
       devices_[d].well &= v.well;
       if (!v.well) devices_[d].pause.begin(now_);
@@ -233,6 +219,40 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
     if (!old && c.delays >= 100) see_delay(k, chain, static_cast<double>(c.delay_p99_ns));
   }
   return all;
+}
+
+void Model::take_cost(PairState& pair, const DeviceSample& v, double job) {
+  const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
+  // The small jobs of a worker with few packets say nothing about those of others.
+  const bool few = v.jobs < 4;
+  if (few && job > 1.2 * pair.costed) pair.cost = Cost();
+  // A packet of a small job costs no less than one of a large job: if it does, all have become cheaper.
+  if (few && job < 0.8 * pair.costed && pair.cost.known() && cycles < kCheaper * timed * pair.cost.mean())
+    pair.cost.add(cycles, timed, now_, few);
+  if (job >= (few ? 0.8 * pair.costed : 0.5 * std::min(pair.usual, 256.0))) {
+    pair.costed = few ? std::max(pair.costed, job) : std::min(job, 256.0);
+    pair.cost.add(cycles, timed, now_, few);
+  }
+}
+
+void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job) {
+  ChainState& chain = w.chains[k];
+  LaneState& lane = chain.lanes[d];
+  PairState& pair = pairs_[k][d];
+  const double t = static_cast<double>(v.job_ns) / static_cast<double>(v.jobs);
+  pair.packets_per_job = pair.job_ns > 0 ? 0.7 * pair.packets_per_job + 0.3 * job : job;
+  pair.job_ns = pair.job_ns > 0 ? 0.7 * pair.job_ns + 0.3 * t : t;
+  pair.largest = std::max(pair.largest, job);
+  // Jobs that take far longer than such jobs have taken wait for others.
+  if (job >= 0.5 * pair.largest) {
+    pair.least_ns = pair.least_ns > 0 ? std::min(1.01 * pair.least_ns, t) : t;
+    lane.queued = v.starved == 0 && t > 3 * pair.least_ns + w.stretch_ns;
+  }
+  pair.times.add(job, t);
+  // With few places, or small jobs, all may be taken, and the device have time for more.
+  const BalanceSetup::Chain& most = setup().chains[k];
+  lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job &&
+                t < kWaits * pair.times.of(job) + 0.5 * w.stretch_ns;
 }
 
 void Model::see_delay(size_t k, ChainState& chain, double p99) {

@@ -129,18 +129,28 @@ class Model : public Balancer {
     Cost cost;
     double packets_per_job = 0;
     double job_ns = 0;
-    double costed = 0;    ///< packets per job, of those whose cost is known
-    double largest = 0;   ///< packets per job, of the largest that was measured
-    double usual = 0;     ///< the same, of the last half a second or so
-    double least_ns = 0;  ///< the shortest time of such jobs
-    JobTimes times;       ///< of jobs that waited for no others
-    bool in_use = false;  ///< some worker sends packets there
+    double costed = 0;     ///< packets per job, of those whose cost is known
+    double largest = 0;    ///< packets per job, of the largest that was measured
+    double usual = 0;      ///< the same, of the last half a second or so
+    double least_ns = 0;   ///< the shortest time of such jobs
+    JobTimes times;        ///< of jobs that waited for no others
+    double stream_ns = 0;  ///< that a job by stream takes. All else here is of the resident kernel, where there is one
+    bool in_use = false;   ///< some worker sends packets there
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
     double cpu_when_probed = 0;
   };
 
+  /// The resident kernel of one class of chains on a device.
+  struct KernelState {
+    double jobs = 0;          ///< of its chains that came back since the last step, by stream or not
+    double between = kOften;  ///< jobs that come in the time after which it leaves
+    bool used = false;        ///< its chains have shares of the device
+    bool rare = false;        ///< it would leave between jobs
+  };
+
   struct DeviceState {
+    std::array<KernelState, 2> kernels;  ///< for chains on headers, and for those on payloads
     bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
@@ -175,6 +185,10 @@ class Model : public Balancer {
   static constexpr size_t kManyPairs = 128;          // of groups, chains and devices
   static constexpr double kWorthTrying = 1.01;       // a plan that may be better must be so by this
   static constexpr double kFarther = 1.02;           // a device that is not nearest, or new, must be better by this
+  static constexpr double kOften = 2;  // jobs in the time after which a resident kernel leaves: it is worth while
+  static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end
+  static constexpr double kIdles = 10;                // of these times: how long it takes to know
+  static constexpr double kMostOfBound = 0.5;         // for a job by stream
 
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }
@@ -185,6 +199,9 @@ class Model : public Balancer {
 
   /// What the packets of the sample cost in all chains.
   double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds);
+  /// Of jobs of `job` packets each, of the kind that `pair` is about.
+  void take_cost(PairState& pair, const DeviceSample& v, double job);
+  void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job);
   void see_delay(size_t k, ChainState& chain, double p99);
 
   /// Learns from what came back from the device how much of its time packets take.
@@ -259,6 +276,16 @@ class Model : public Balancer {
 
   /// The largest job whose packets stay below the bound. False if none does.
   bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);
+
+  // --- Kinds of jobs ------------------------------------------------------------------------------------------------
+
+  /// Says which chains' jobs go by stream.
+  void choose_runs(BalanceDecision& decision, double passed);
+  /// Which chains have so few jobs on a device that its resident kernel would leave between them.
+  void find_rare(size_t d, const BalanceDecision& decision, double passed);
+  bool goes_by_stream(size_t k, const ChainDecision& decision) const;
+  /// The samples of chain `k` on device `d` with jobs by stream say nothing about those of its resident kernel.
+  bool is_resident(const DeviceSample& s, size_t d) const { return s.stream_jobs == 0 || !setup().devices[d].resident; }
 
   // --- Probes -------------------------------------------------------------------------------------------------------
 

@@ -120,6 +120,14 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.number("steal_cycles", d.steal_cycles, 0, 1e7);
     g.number("slow", d.slow, 0.001, 1e4);
     g.flag("well", d.well);
+    g.flag("resident", d.resident);
+    g.flag("stream", d.stream);
+    g.number("resident_idle_us", d.resident_idle_us, 0, 1000000000);
+    g.number("start_us", d.start_us, 0, 1e6);
+    g.number("start_cycles", d.start_cycles, 0, 1e7);
+    g.number("stream_us", d.stream_us, 0, 1e6);
+    g.number("stream_job_cycles", d.stream_job_cycles, 0, 1e7);
+    g.number("stays", d.stays, 0, 1);
   });
   f.list("chains", [&](const MachineJson& j, const std::string& path) {
     Machine::Chain& c = m.chains.emplace_back();

@@ -87,6 +87,7 @@ struct Job {
   double last = 0;    ///< likewise its last
   double submitted = 0;
   double done = 0;
+  bool stream = false;
 };
 
 /// One worker's jobs of one chain on one device.
@@ -150,6 +151,7 @@ class Simulation {
     decision_ = all_on_cpu();
     workers_.resize(static_cast<size_t>(setup_.workers));
     free_.assign(setup_.devices.size(), 0.0);
+    leaves_.assign(setup_.devices.size(), {-1e18, -1e18});
     for (WorkerState& w : workers_) {
       w.chains.resize(setup_.chains.size());
       for (ChainState& c : w.chains) {
@@ -229,11 +231,22 @@ class Simulation {
     const Machine::Device& device = machine_->devices[d];
     Job job = lane.open;
     lane.open = Job();
+    job.stream = (decision_.workers[index(w)][k].stream || !device.resident) && device.stream;
+    auto& leaves = leaves_[d];
+    const bool payload = machine_->chains[k].payload;
+    double extra_us = job.stream ? device.stream_us : 0;
+    if (!job.stream && device.resident_idle_us > 0 && w.now >= leaves[payload]) {
+      extra_us += device.start_us;
+      work(w, device.start_cycles);
+    }
     job.submitted = w.now;
     const double start = std::max(w.now, free_[d]);
-    const double busy = job.packets * device_ns(*machine_, k, d);
+    const double taken = start < leaves[!payload] ? device.stays : 0;
+    const double busy = job.packets * device_ns(*machine_, k, d) / (1 - std::min(taken, 0.99));
     free_[d] = start + busy;
-    job.done = start + std::max(busy, device.slow * (device.job_us * 1e3 + device.packet_ns * job.packets));
+    job.done =
+        start + std::max(busy, device.slow * ((device.job_us + extra_us) * 1e3 + device.packet_ns * job.packets));
+    if (!job.stream) leaves[payload] = std::max(leaves[payload], job.done + device.resident_idle_us * 1e3);
     lane.under_way.push_back(job);
     w.stolen += device.steal_cycles * job.packets;
   }
@@ -245,7 +258,8 @@ class Simulation {
     const Job job = lane.under_way.front();
     lane.under_way.pop_front();
     // A half was paid when packets were packed.
-    const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles + cold(w, lane.used);
+    const double mine = machine_->chains[k].device[d] * 0.5 * job.packets + device.job_cycles +
+                        (job.stream ? device.stream_job_cycles : 0) + cold(w, lane.used);
     const double cost = machine_->chains[k].device[d] * 0.5 * job.packets + work(w, mine);
     const uint64_t n = static_cast<uint64_t>(job.packets);
     lane.sample.packets += n;
@@ -253,6 +267,12 @@ class Simulation {
     lane.sample.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
     ++lane.sample.jobs;
     lane.sample.job_ns += static_cast<uint64_t>(w.now - job.submitted);
+    if (job.stream) {
+      ++lane.sample.stream_jobs;
+      lane.sample.stream_job_ns += static_cast<uint64_t>(w.now - job.submitted);
+      ++result_.stream_jobs;
+    }
+    ++result_.jobs;
     chain.delays.add(w.now - job.first, n - n / 2);
     chain.delays.add(w.now - job.last, n / 2);
     done_on_devices_ += static_cast<double>(n);
@@ -620,9 +640,10 @@ class Simulation {
   uint64_t number_ = 0;
   std::vector<WorkerState> workers_;
   Corrections corrections_;
-  std::vector<double> shares_;  ///< of follow()
-  std::vector<Followed> seen_;  ///< likewise
-  std::vector<double> free_;    ///< by device: when it has done what was submitted
+  std::vector<double> shares_;                 ///< of follow()
+  std::vector<Followed> seen_;                 ///< likewise
+  std::vector<double> free_;                   ///< by device: when it has done what was submitted
+  std::vector<std::array<double, 2>> leaves_;  ///< by device and class of chains: when the resident kernel leaves
   std::vector<WorkerSample> late_;
   double received_ = 0, done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
   Simulated result_;
@@ -670,7 +691,12 @@ BalanceSetup Machine::setup() const {
     chain.most_wait_us = c.most_wait_us;
     chain.p99_us = c.p99_us;
   }
-  for (const Device& d : devices) setup.devices.push_back({.name = d.name, .node = d.node});
+  for (const Device& d : devices)
+    setup.devices.push_back({.name = d.name,
+                             .node = d.node,
+                             .resident = d.resident,
+                             .stream = d.stream,
+                             .resident_idle_us = d.resident_idle_us});
   return setup;
 }
 

@@ -41,6 +41,11 @@ struct Machine {
     double steal_cycles = 0;  ///< of the worker, for a packet, if they share a CPU: measured as part of what they delay
     double slow = 1;          ///< all of its times are multiplied by this
     bool well = true;         ///< false: it takes no jobs
+    bool resident = true, stream = false;         ///< the kinds of jobs that it takes
+    int resident_idle_us = 0;                     ///< BalanceSetup::Device; 0: the kernel is always there
+    double start_us = 0, start_cycles = 0;        ///< a job takes more that has to start the resident kernel
+    double stream_us = 0, stream_job_cycles = 0;  ///< likewise a job by stream; both of the worker, too
+    double stays = 0;  ///< part of the device's time that a resident kernel takes from the jobs of the other class
   };
   std::string name = "machine";
   int workers = 1;
@@ -108,9 +113,10 @@ struct SimulatedPhase {
 struct Simulated {
   std::vector<SimulatedStep> steps;
   std::vector<SimulatedPhase> phases;
-  uint64_t complaints = 0;         ///< values that sanitize() had to change
-  std::vector<std::string> trace;  ///< if it was asked for
-  double step_us = 0;              ///< a decision took on average; of real time
+  uint64_t jobs = 0, stream_jobs = 0;  ///< that came back; of these, those by stream
+  uint64_t complaints = 0;             ///< values that sanitize() had to change
+  std::vector<std::string> trace;      ///< if it was asked for
+  double step_us = 0;                  ///< a decision took on average; of real time
 };
 
 /// Runs `balancer` on the machine for `seconds`. The same seed gives the same samples.
