@@ -216,7 +216,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
       if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && !lane.scarce) devices_[d].bound_ns = now_;
     }
-    if (!old && c.delays >= 100) see_delay(k, chain, static_cast<double>(c.delay_p99_ns));
+    if (!old && c.delays >= 100) see_delay(k, w, static_cast<double>(c.delay_p99_ns));
   }
   return all;
 }
@@ -255,7 +255,8 @@ void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v
                 t < kWaits * pair.times.of(job) + 0.5 * w.stretch_ns;
 }
 
-void Model::see_delay(size_t k, ChainState& chain, double p99) {
+void Model::see_delay(size_t k, WorkerState& w, double p99) {
+  ChainState& chain = w.chains[k];
   const double bound = setup().chains[k].p99_us * 1e3;
   if (bound <= 0) return;
   chain.delays.add(p99);
@@ -272,6 +273,11 @@ void Model::see_delay(size_t k, ChainState& chain, double p99) {
   }
   // That packets wait long for places says nothing about others: more places are what helps them.
   if (scarce && p99 > chain.foretold + chain.extra_ns) return;
+  // Nor does it that they wait because the worker is full, which larger jobs may help.
+  if (is_hungry(w) && p99 > chain.foretold + chain.extra_ns) {
+    chain.extra_ns *= 0.98;
+    return;
+  }
   if (chain.foretold <= 0 || share < 0.05) {
     // What was seen long ago says less and less.
     chain.extra_ns *= 0.98;

@@ -202,7 +202,7 @@ class Model : public Balancer {
   /// Of jobs of `job` packets each, of the kind that `pair` is about.
   void take_cost(PairState& pair, const DeviceSample& v, double job);
   void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job);
-  void see_delay(size_t k, ChainState& chain, double p99);
+  void see_delay(size_t k, WorkerState& w, double p99);
 
   /// Learns from what came back from the device how much of its time packets take.
   void look_at_device(size_t d);

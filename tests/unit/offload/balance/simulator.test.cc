@@ -376,17 +376,49 @@ TEST(BalanceSimulator, ADeviceThatIsNeededIsNotLeftForItsSmallBursts) {
       }
 }
 
+/// A matcher's device is nearly full: it gets `load` of what the machine can do, within a bound.
+std::vector<Phase> nearly_full(double load, double bound_us) {
+  std::vector<Phase> phases = small_bursts(true);
+  Machine& m = phases[0].machine;
+  m.workers = 3;
+  m.chains[0].cpu = 700;
+  m.chains[0].device = {90};
+  m.chains[0].mpps = {6.0 * m.workers};
+  m.chains[0].p99_us = bound_us;
+  m.devices[0].job_us = 12;
+  m.devices[0].packet_ns = 100;
+  m.mpps = {0};
+  m.mpps = {load * 1e-6 * m.optimum() / m.workers};
+  return phases;
+}
+
+/// True if all that arrives is processed, and p99 stays below the bound: in all steps behind `from_s` but 5 %.
+bool holds(const Simulated& r, double from_s, double bound_us, double arrives_mpps) {
+  double steps = 0, over = 0, mpps = 0;
+  for (const SimulatedStep& s : r.steps) {
+    if (s.at_s <= from_s) continue;
+    steps += 1;
+    over += s.p99_us > bound_us;
+    mpps += s.mpps;
+  }
+  return over <= 0.05 * steps && mpps >= 0.98 * arrives_mpps * steps;
+}
+
+TEST(BalanceSimulator, AFullWorkerGetsLargerJobsForAllItsDelays) {
+  // Packets wait because the worker is full. It must not take smaller jobs for it, which cost it more.
+  for (const double load : {0.925, 0.95, 0.975})
+    for (const uint64_t noise : {1u, 2u, 3u}) {
+      const std::vector<Phase> phases = nearly_full(load, 200);
+      const auto model = balancer_of("Model");
+      const Simulated r = simulate(phases, *model, 0.6, noise);
+      EXPECT_TRUE(holds(r, 0.3, 200, phases[0].machine.optimum() * 1e-6)) << load << ", noise " << noise;
+    }
+}
+
 TEST(BalanceSimulator, ProbesOfTheCpuSpareABound) {
   // While a worker runs a few packets on the cold CPU, jobs that are done wait. The device is nearly full, and takes long to
   // do what has come meanwhile.
-  std::vector<Phase> phases = small_bursts(true);
-  Machine& m = phases[0].machine;
-  m.chains[0].cpu = 700;
-  m.chains[0].mpps = {6.0 * m.workers};
-  m.chains[0].p99_us = 50;
-  m.devices[0].packet_ns = 100;
-  m.mpps = {0};
-  m.mpps = {0.75e-6 * m.optimum() / m.workers};
+  const std::vector<Phase> phases = nearly_full(0.75, 50);
   double steps = 0, over = 0;
   for (const uint64_t noise : {1u, 2u, 3u, 4u}) {
     const auto model = balancer_of("Model");
@@ -481,18 +513,6 @@ TEST(BalanceSimulator, TrafficThatBecomesDearerIsNoFaultOfTheDevice) {
     const SimulatedPhase& p = r.phases[1];
     EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << at << " s: " << p.at_98_ms << " ms, " << p.why;
   }
-}
-
-/// True if all that arrives is processed, and p99 stays below the bound: in all steps behind `from_s` but 5 %.
-bool holds(const Simulated& r, double from_s, double bound_us, double arrives_mpps) {
-  double steps = 0, over = 0, mpps = 0;
-  for (const SimulatedStep& s : r.steps) {
-    if (s.at_s <= from_s) continue;
-    steps += 1;
-    over += s.p99_us > bound_us;
-    mpps += s.mpps;
-  }
-  return over <= 0.05 * steps && mpps >= 0.98 * arrives_mpps * steps;
 }
 
 TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
