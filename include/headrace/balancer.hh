@@ -179,8 +179,8 @@ class Balancer {
   Balancer(const Balancer&) = delete;
   Balancer& operator=(const Balancer&) = delete;
 
-  /// What stands behind `=` in `--balancer NAME=ARGUMENT`. Called at most once, before start(). False: it is not
-  /// understood.
+  /// What stands behind `=` in `--balancer NAME=ARGUMENT`; empty without `=`. Called at most once, before start().
+  /// False: it is not understood.
   virtual bool configure(std::string_view argument) { return argument.empty(); }
   /// Called once, before the first step. Override it to look at the setup.
   virtual void start() {}

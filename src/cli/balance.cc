@@ -155,7 +155,8 @@ int balance_command(int argc, char** argv) {
       line.add_option("--replay", replay, "Check that the trace's decisions are made again, byte for byte")
           ->option_text("TRACE");
   CLI::Option* simulate_option =
-      line.add_option("--simulate", machine, "Simulate a machine, such as those in bench/machines")
+      line.add_option("--simulate", machine,
+                      "Simulate a machine, such as those in bench/machines, or PREFIX/share/headrace/machines")
           ->option_text("FILE");
   simulate_option->excludes(replay_option);
   line.add_option("--seconds", seconds, "Simulated time; default: half a second after the last change")
