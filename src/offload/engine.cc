@@ -80,7 +80,11 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     any |= wants(here);
     at_once |= wants_device(here);
   }
-  if (!any) return nullptr;
+  if (!any) {
+    if (!options.balance_trace.empty())
+      errors.message("--balance-trace: nothing is written, for packets are processed on the CPU only");
+    return nullptr;
+  }
 
   std::unique_ptr<Engine> engine(new Engine(options, workers));
   ChainPlans chains = plan_chains(elements, edges, resolved);

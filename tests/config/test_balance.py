@@ -90,3 +90,13 @@ def test_an_unknown_balancer_is_an_error_without_a_device(configuration):
                           capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "--balancer: there is no balancer 'Nope'; there are CPUOnly, DeviceOnly, Fixed, HillClimb, Model" in done.stderr
+
+
+def test_a_trace_of_a_router_without_a_balancer_is_named(tmp_path):
+    file = tmp_path / "trace.jsonl"
+    conf = "TrafficSource(LIMIT 100) -> Strip(14) -> CheckIPHeader -> TrafficSink;"
+    done = subprocess.run([BINARY, "run", "-e", conf, "--mode", "cpu", "--balance-trace", str(file), "--duration", "0.2"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "--balance-trace: nothing is written, for packets are processed on the CPU only" in done.stderr
+    assert not file.exists()
