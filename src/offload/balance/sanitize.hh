@@ -31,8 +31,8 @@ class Corrections {
 };
 
 /// Makes `decision` one for `setup`: worker and chain lists of the right lengths, shares from 0 to 1 with sums of at
-/// most 1, jobs, waits, places and slices within the limits of the chain, and stream only where a device offers it. Adds each value that was wrong to
-/// `corrections`.
+/// most 1, jobs, waits, places and slices within the limits of the chain, and stream only where a device offers it. Adds
+/// each value that was wrong to `corrections`.
 void sanitize(BalanceDecision& decision, const BalanceSetup& setup, Corrections& corrections);
 
 }  // namespace headrace::balance
