@@ -93,11 +93,10 @@ Status FromDevice::open_interface(Errors& errors) {
   }
   if (!opened && !may_miss_) return Status::failed();
   if (!check_others(errors)) return Status::failed();
-  // Frames wait for the router from now on, unless a configuration that runs would get them twice, or the kernel not at
-  // all.
+  // Frames wait for the router from now on, unless a configuration that runs would get them twice. The kernel has them
+  // no longer: it may have the router's addresses by a KernelTap, and would answer ARP requests for them here, too.
   taken_over_ = io::is_received(device_);
-  if (port_ && !taken_over_ && port_->method() != io::PortMethod::kAfXdp && !port_->start(request_, errors))
-    return Status::failed();
+  if (port_ && !taken_over_ && !start_port(errors)) return Status::failed();
   task_.initialize(true);
   rss_.initialize({home_thread()}, kRingFull, SoftwareRss::kDefaultCapacity, spread_);
   if (port_) watch(true);
@@ -129,14 +128,15 @@ void FromDevice::watch(bool on) {
   }
 }
 
-void FromDevice::start_port() {
-  started_ = true;
+Status FromDevice::start_port(Errors& errors) {
+  bool silent = true;
   // AF_XDP takes the frames before the kernel has them.
-  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp)
-    silence_ = io::KernelSilence::begin(device_, complaints_);
-  (void)port_->start(request_, complaints_);
-  // What was lost before belongs to the configuration that ran before.
-  if (taken_over_) first_drops_ = port_->kernel_drops().value_or(0);
+  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp) {
+    silence_ = io::KernelSilence::begin(device_, errors);
+    silent = silence_ != nullptr;
+  }
+  const Status started = port_->start(request_, errors);
+  return silent ? started : Status::failed();
 }
 
 void FromDevice::look_after_interface() {
@@ -165,7 +165,12 @@ void FromDevice::look_after_interface() {
 }
 
 void FromDevice::receive_live(Batch& batch) {
-  if (!started_) start_port();
+  if (!started_) {
+    started_ = true;
+    (void)start_port(complaints_);
+    // What was lost before belongs to the configuration that ran before.
+    if (taken_over_) first_drops_ = port_->kernel_drops().value_or(0);
+  }
   io::ReceiveLosses losses;
   if (rest_) {
     rest_->receive(batch, burst_, headroom_, timestamps_, losses);

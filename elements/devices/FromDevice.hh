@@ -94,7 +94,8 @@ class FromDevice final : public Element, public DevicePort, public HasDevice, pu
   void set_port(std::shared_ptr<io::PortReceiver> port);
   /// For threads other than the one that receives.
   std::shared_ptr<io::PortReceiver> shared_port() const;
-  void start_port();
+  /// Receives from now on, with SNIFFER false in the kernel's place.
+  Status start_port(Errors& errors);
   void watch(bool on);
   /// Looks whether the interface went away or came back.
   void look_after_interface();

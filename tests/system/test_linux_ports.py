@@ -1,5 +1,6 @@
 """FromDevice, ToDevice and the ports to the host, between network namespaces with real Linux hosts."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -557,6 +558,35 @@ def test_router_forwards_and_the_host_answers_at_its_addresses(routed, tmp_path)
         assert received == data
         client.close()
         server.close()
+
+
+@pytest.mark.parametrize("method", ["AF_XDP", "AF_PACKET"])
+def test_the_kernel_never_answers_by_the_routers_interface(routed, tmp_path, method):
+    """A neighbor that asks while the router starts or ends must not learn the Ethernet address of the interface."""
+    left, router, _ = routed
+    text = (CONF / "ipv4-router-2ports.click").read_text()
+    (tmp_path / "router.click").write_text(text.replace("FromDevice($dev,", f"FromDevice($dev, METHOD {method},"))
+    asks = bytes.fromhex("ffffffffffff0200000000990806" "0001080006040001" "0200000000990a000063" "0000000000000a000001")
+    answers, stop = [], threading.Event()
+
+    def ask(port):
+        while not stop.is_set():
+            port.send(asks)
+            while (frame := port.receive(0.0002)) is not None:
+                if frame[12:14] == b"\x08\x06" and frame[20:22] == b"\x00\x02":
+                    answers.append(frame[22:28])
+
+    with left.port("eth0") as port:
+        thread = threading.Thread(target=ask, args=[port])
+        thread.start()
+        try:
+            for _ in range(3):
+                with Headrace(router, "router.click", "DEV0=left", "DEV1=right", cwd=tmp_path):
+                    time.sleep(0.1)
+        finally:
+            stop.set()
+            thread.join()
+    assert answers and set(answers) == {bytes.fromhex("020000000001")}, collections.Counter(map(bytes.hex, answers))
 
 
 def test_tcpdump_on_the_twin_shows_the_hosts_traffic(routed, tmp_path):
