@@ -129,14 +129,10 @@ void FromDevice::watch(bool on) {
 }
 
 Status FromDevice::start_port(Errors& errors) {
-  bool silent = true;
   // AF_XDP takes the frames before the kernel has them.
-  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp) {
-    silence_ = io::KernelSilence::begin(device_, errors);
-    silent = silence_ != nullptr;
-  }
-  const Status started = port_->start(request_, errors);
-  return silent ? started : Status::failed();
+  if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp)
+    silence_ = io::KernelSilence::begin(device_, complaints_);
+  return port_->start(request_, errors);
 }
 
 void FromDevice::look_after_interface() {

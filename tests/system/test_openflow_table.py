@@ -110,6 +110,16 @@ def samples(version):
             stream = stream[length:]
 
 
+def listens(path):
+    """A socket's file is there a moment before anybody listens."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 @pytest.fixture(scope="module")
 def switch(tmp_path_factory):
     if not BINARY.exists():
@@ -121,7 +131,7 @@ def switch(tmp_path_factory):
         process = subprocess.Popen([BINARY.resolve(), "run", "-q", "switch.click"], cwd=folder, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + WAIT_S
-        while not (folder / "mgmt").exists():
+        while not listens(folder / "mgmt"):
             assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
             time.sleep(0.02)
         yield folder / "mgmt"
