@@ -1,6 +1,7 @@
 #include "elements/ip/FlowClassifier.hh"
 
 #include <headrace/element.hh>
+#include <headrace/scratch.hh>
 
 #include "elements/ip/flow_rules.hh"
 #include "tables/acl/acl_batch.hh"
@@ -102,7 +103,7 @@ void FlowClassifier::mirror(Mirror& mirror, const Owner& owner) {
 
 void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
   uint32_t keys[Batch::kCapacity * key_word::kCount];
-  AclMatch matches[Batch::kCapacity];
+  Scratch<AclMatch, Batch::kCapacity> matches;
   bool absent[Batch::kCapacity];
   bool unusual = false;
   for (int i = 0; i < n; ++i) {
@@ -115,7 +116,7 @@ void FlowClassifier::shade_batch(Packet* const* packets, int n, Next* nexts, uin
     absent[i] = !read_other_packet(p, words, key);
     unusual |= absent[i];
   }
-  acl_find_batch(table, keys, matches, static_cast<size_t>(n));
+  acl_find_batch(table, keys, matches.data(), static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
     const AclMatch& match = matches[i];
     results[i].number = match.number;

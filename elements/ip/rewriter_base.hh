@@ -10,6 +10,7 @@
 #include "elements/ip/rewriter_pattern.hh"
 #include "headrace/checksum.hh"
 #include "headrace/element.hh"
+#include "headrace/scratch.hh"
 #include "tables/flow/flow_table.hh"
 
 namespace headrace {
@@ -193,7 +194,7 @@ class RewriterBase : public Element {
   /// and Key, which has `space` and `id` of the first look-up.
   template <typename Self>
   static void process(Self& self, int input, Batch& batch) {
-    typename Self::Key keys[Batch::kCapacity];
+    Scratch<typename Self::Key, Batch::kCapacity> keys;
     FlowTable::Bucket buckets[Batch::kCapacity];  // null: the packet has no key
     Next nexts[Batch::kCapacity];
     const int64_t now = clock::steady().ns;

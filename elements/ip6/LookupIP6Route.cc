@@ -1,6 +1,7 @@
 #include "elements/ip6/LookupIP6Route.hh"
 
 #include "elements/ip6/ip6_routes.hh"
+#include "headrace/scratch.hh"
 
 namespace headrace {
 
@@ -20,13 +21,13 @@ void LookupIP6Route::refresh(const Owner& owner) {
 void LookupIP6Route::mirror(Mirror& mirror, const Owner& owner) { owner.mirror(mirror, table, hops); }
 
 void LookupIP6Route::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events) const {
-  Lpm6Key keys[Batch::kCapacity];
+  Scratch<Lpm6Key, Batch::kCapacity> keys;
   uint32_t indices[Batch::kCapacity];
   for (int i = 0; i < n; ++i) {
     keys[i] = {__builtin_bswap64(packets[i]->anno_u64(anno_offset::kDstIp6)),
                __builtin_bswap64(packets[i]->anno_u64(anno_offset::kDstIp6 + 8))};
   }
-  table.lookup_batch(keys, indices, static_cast<size_t>(n));
+  table.lookup_batch(keys.data(), indices, static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
     if (indices[i] == Lpm6View::kMiss) [[unlikely]] {
       ++events[kNoRoute];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "headrace/scratch.hh"
+
 namespace headrace {
 
 static_assert(ESPKeysView::kIndexBits == IPsecDatabase::Tag::kIndexBits);
@@ -32,7 +34,8 @@ void ESPShaderOwner::shade(Work work, Packet* const* packets, int n, Next* nexts
                            ESPResult* results) const {
   const ESPKeysView view = keys();
   const bool hashes = work == Work::kAuthenticate || work == Work::kVerify;
-  ESPJob jobs[Batch::kCapacity];
+  Scratch<ESPJob, Batch::kCapacity> scratch;
+  ESPJob* const jobs = scratch.data();
   int of[Batch::kCapacity];
   ESPOutcome outcomes[Batch::kCapacity];
   int k = 0;

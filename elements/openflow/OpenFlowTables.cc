@@ -1,6 +1,7 @@
 #include "elements/openflow/OpenFlowTables.hh"
 
 #include <headrace/element.hh>
+#include <headrace/scratch.hh>
 
 #include "elements/openflow/interpreter.hh"
 #include "elements/openflow/openflow_owner.hh"
@@ -162,7 +163,7 @@ void OpenFlowTables::mirror(Mirror& mirror, const Owner& owner) {
 
 void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uint64_t* events, Result* results) const {
   uint32_t keys[Batch::kCapacity * key_word::kCount];
-  AclMatch matches[Batch::kCapacity];
+  Scratch<AclMatch, Batch::kCapacity> matches;
   // Those that are looked up, and those of them that go on behind table 0.
   uint16_t looked_up[Batch::kCapacity], going_on[Batch::kCapacity];
   bool usual[Batch::kCapacity];
@@ -199,9 +200,9 @@ void OpenFlowTables::shade_batch(Packet* const* packets, int n, Next* nexts, uin
     looked_up[m++] = static_cast<uint16_t>(i);
   }
   if (has_entries) {
-    acl_find_batch(view.table(0), keys, matches, static_cast<size_t>(m));
+    acl_find_batch(view.table(0), keys, matches.data(), static_cast<size_t>(m));
   } else {
-    std::fill_n(matches, m, AclMatch());
+    std::fill_n(matches.data(), m, AclMatch());
   }
   for (int j = 0; j < m; ++j) {
     const int i = looked_up[j];

@@ -2,6 +2,7 @@
 /// \file
 /// The element made from a shader.
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include "headrace/element.hh"
 #include "headrace/mirror.hh"
 #include "headrace/payload_shader.hh"
+#include "headrace/scratch.hh"
 #include "headrace/shader_hooks.hh"
 
 namespace headrace {
@@ -390,7 +392,9 @@ class ShaderElement final : public ShaderElementBase {
     return set;
   }
   void shade_with_results(const S& shader, Packet** packets, int n, Next* nexts, uint64_t* counters) {
-    Result results[Batch::kCapacity];
+    Scratch<Result, Batch::kCapacity> room;
+    Result* const results = room.data();
+    std::fill_n(results, n, Result());
     bool complete[Batch::kCapacity];
     for (int i = 0; i < n; ++i) complete[i] = detail::has_headers<S>(*packets[i]);
     if constexpr (Has::shade_batch) {
