@@ -94,10 +94,10 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
 
 ShaderCode CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
   const AddressList bad = view_of(owner.bad_sources);
-  return {fmt::format(
-      "  HEADRACE_SHADER void fix() {{\n    offset = {};\n    ignored_sum = {:#x};\n    bad_sources.filter[0] = {:#x};\n"
-      "    bad_sources.filter[1] = {:#x};\n  }}\n",
-      offset, ignored_sum, bad.filter[0], bad.filter[1])};
+  return known_members({{"offset", offset},
+                        {"ignored_sum", ignored_sum},
+                        {"bad_sources.filter[0]", bad.filter[0]},
+                        {"bad_sources.filter[1]", bad.filter[1]}});
 }
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }

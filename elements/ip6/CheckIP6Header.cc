@@ -43,8 +43,7 @@ void CheckIP6Header::add_handlers(Handlers& handlers, CheckIP6HeaderOwner& owner
 }
 
 ShaderCode CheckIP6Header::specialize(const CheckIP6HeaderOwner&) const {
-  return {fmt::format("  HEADRACE_SHADER void fix() {{\n    offset = {};\n    bad_sources.filter = {:#x};\n  }}\n",
-                      offset, bad_sources.filter)};
+  return known_members({{"offset", offset}, {"bad_sources.filter", bad_sources.filter}});
 }
 
 void CheckIP6Header::refresh(const CheckIP6HeaderOwner& owner) { renew(tells, owner.tells()); }

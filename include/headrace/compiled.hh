@@ -54,13 +54,23 @@ struct CompiledProgram {
 
 namespace compiled {
 
-/// The shader of a step. What specialize() has said that it holds is known to the compiler.
+/// The shader of a step. What known_members() has said that it holds is known to the compiler.
 template <typename S>
 HEADRACE_SHADER S shader_at(const ChainRun& run, size_t at) {
   S shader;
   std::memcpy(static_cast<void*>(&shader), run.images + at, sizeof shader);
-  if constexpr (requires { shader.fix(); }) shader.fix();
+  const auto holds = [](auto& member, auto value) { member = value; };
+  if constexpr (requires { S::known(shader, holds); }) S::known(shader, holds);
   return shader;
+}
+
+/// The same for each packet: a compiler that keeps a large shader in memory forgets it.
+template <typename S>
+HEADRACE_SHADER void assume_known(const S& shader) {
+  const auto holds = [](const auto& member, auto value) {
+    if (member != value) __builtin_unreachable();
+  };
+  if constexpr (requires { S::known(shader, holds); }) S::known(shader, holds);
 }
 
 /// A shader that nothing can change while the router runs.
@@ -102,6 +112,7 @@ class WayView : public CpuView<S, P> {
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counters) {
+  assume_known(shader);
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   WayView<S, HeldPacket<State>> view(at, counters);
@@ -112,6 +123,7 @@ HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counte
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, uint64_t* counters) {
+  assume_known(shader);
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   CpuView<S, HeldPacket<State>> view(at, counters);

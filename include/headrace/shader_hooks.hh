@@ -4,8 +4,11 @@
 /// those given here does not compile. The build rejects public member functions with any other name, since they could
 /// only be misspelled hooks (EmbedHeaders.cmake reads the names below). Helper functions of a shader are private.
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
+#include <variant>
 
 #include "headrace/payload_shader.hh"
 #include "headrace/shader_base.hh"
@@ -16,6 +19,22 @@ namespace headrace {
 struct ShaderCode {
   std::string members;
 };
+
+/// A member of a shader, as its functions name it, and the value that it has as long as the router runs.
+struct KnownMember {
+  const char* name;
+  std::variant<int32_t, uint32_t, uint64_t> value;
+};
+/// Code that tells the compiler of a chain what members hold.
+inline ShaderCode known_members(std::initializer_list<KnownMember> members) {
+  std::string code =
+      "  template <typename Self, typename Holds>\n  HEADRACE_SHADER static void known(Self& self, Holds holds) {\n";
+  for (const KnownMember& m : members) {
+    const auto text = [](auto value) { return std::to_string(value) + (std::is_signed_v<decltype(value)> ? "" : "u"); };
+    code += std::string("    holds(self.") + m.name + ", " + std::visit(text, m.value) + ");\n";
+  }
+  return {code + "  }\n"};
+}
 
 namespace detail {
 
