@@ -18,6 +18,10 @@ class DeviceTimes {
 
   bool known() const { return known_; }
   double seconds(size_t chain) const { return times_[chain]; }
+  /// What it hardly exceeds, by all that is known.
+  double most_seconds(size_t chain) const {
+    return times_[chain] + std::sqrt(std::max(errors_[chain * times_.size() + chain], 0.0));
+  }
   /// The part of its time that these rates take.
   double used(const std::vector<double>& per_second) const {
     double sum = 0;
@@ -42,7 +46,7 @@ class DeviceTimes {
     // Where a sample is but a few jobs long, it is off by one or the other; and what is not known yet is no change.
     double expected = 0;
     for (size_t k = 0; k < times_.size(); ++k) {
-      expected += seen.spread[k] * times_[k] * times_[k];
+      expected += seen.spread[k] * square(k);
       for (size_t j = 0; j < times_.size(); ++j)
         expected += per_second[k] * errors_[k * times_.size() + j] * per_second[j];
     }
@@ -102,15 +106,17 @@ class DeviceTimes {
   }
 
   /// The times if this chain takes as little as may be; others then take more, as far as only sums are known. Empty if
-  /// that is hardly less than is believed, or was supposed too often already.
-  std::vector<double> suppose(size_t chain) const {
+  /// that is hardly less than is believed, or was supposed too often already. `bold`: what is believed may be wrong by
+  /// far, as when the device became slower for another chain only.
+  std::vector<double> suppose(size_t chain, bool bold = false) const {
     const size_t n = times_.size();
     const double variance = errors_[chain * n + chain], error = std::sqrt(variance);
     if (!known_ || guesses_ == 0 || error < kSure * times_[chain]) return {};
-    const double less = std::min(kBelievable * error, (1 - kLeast) * times_[chain]);
+    const double least = bold ? kLeastOfAll : kLeast;
+    const double less = std::min(kBelievable * error, (1 - least) * times_[chain]);
     std::vector<double> supposed = times_;
     for (size_t k = 0; k < n; ++k)
-      supposed[k] = std::max(times_[k] - less * errors_[k * n + chain] / variance, kLeast * times_[k]);
+      supposed[k] = std::max(times_[k] - less * errors_[k * n + chain] / variance, least * times_[k]);
     return supposed;
   }
   /// Little was seen since packets or the device became other ones.
@@ -124,9 +130,14 @@ class DeviceTimes {
   static constexpr double kDrift = 0.02;   // of all times together, by sample
   static constexpr double kUnknown = 1.5;
   static constexpr double kFar = 0.25;
-  static constexpr double kLeast = 0.1;  // of what a time was before
+  static constexpr double kLeast = 0.1, kLeastOfAll = 0.01;  // of what a time was before
   static constexpr double kSure = 0.05, kBelievable = 1.5;
   static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16, kNew = 10;
+
+  /// The square of a time, as far as is known: one that is believed to be short may be long.
+  double square(size_t k) const {
+    return times_[k] * times_[k] + (times_.size() > 1 ? errors_[k * times_.size() + k] : 0);
+  }
 
   void correct(const Seen& seen, double part) {
     const size_t n = times_.size();
@@ -144,7 +155,7 @@ class DeviceTimes {
       doubt = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
       for (size_t k = 0; k < n; ++k) {
         moves[k] = 0;
-        doubt += seen.spread[k] * times_[k] * times_[k];
+        doubt += seen.spread[k] * square(k);
         for (size_t j = 0; j < n && !least[k]; ++j)
           if (!least[j]) moves[k] += errors_[k * n + j] * seen.per_second[j];
         doubt += moves[k] * seen.per_second[k];

@@ -179,6 +179,10 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       if (v.timed != 0) {
         const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
         if (resident) {
+          // What smaller jobs cost says little beside a larger one, as a probe is.
+          const bool few = v.jobs < kFewJobs;
+          if (few && job > kLarger * lane.costed) lane.cost = Cost();
+          lane.costed = few ? std::max(lane.costed, job) : job;
           lane.cost.add(cycles, timed, now_);
           if (lane.cost.suspect() && lane.share > 0.01) {
             changed_ns_[k] = now_;
@@ -195,13 +199,13 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       lane.queued = false;
       if (v.jobs != 0) {
         lane.job = job;
-        if (resident) take_times(k, d, w, v, job);
+        if (resident) take_times(k, d, w, v, job, s.stretch_ns);
       }
       devices_[d].well &= v.well;
       if (!v.well) devices_[d].pause.begin(now_);
       if (old) continue;
       const double share = std::isfinite(v.share) ? std::clamp(v.share, 0.0, 1.0) : 0;
-      lane.share = std::min(share, 1 - std::min(wanted, 1.0));
+      lane.share = lane.had = std::min(share, 1 - std::min(wanted, 1.0));
       wanted += lane.share;
       const double full = static_cast<double>(v.full);
       lane.full = packets + full > 0 ? full / (packets + full) : 0;
@@ -210,7 +214,9 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       // Packets that wait for a job to be full are no sign.
       lane.owed = packets == 0 ? lane.owed + lane.share * static_cast<double>(c.arrived) : 0;
       lane.silent = lane.owed > 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
-      if (lane.silent >= 3 && lane.owed > 3.0 * setup().chains[k].most_job) devices_[d].pause.begin(now_);
+      if (lane.silent >= 3 && lane.silent * seconds > longest_queue_s(k, d) &&
+          lane.owed > 3.0 * setup().chains[k].most_job)
+        devices_[d].pause.begin(now_);
       // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
       // With a bound there are few places.
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
@@ -224,8 +230,8 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
 void Model::take_cost(PairState& pair, const DeviceSample& v, double job) {
   const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
   // The small jobs of a worker with few packets say nothing about those of others.
-  const bool few = v.jobs < 4;
-  if (few && job > 1.2 * pair.costed) pair.cost = Cost();
+  const bool few = v.jobs < kFewJobs;
+  if (few && job > kLarger * pair.costed) pair.cost = Cost();
   // A packet of a small job costs no less than one of a large job: if it does, all have become cheaper.
   if (few && job < 0.8 * pair.costed && pair.cost.known() && cycles < kCheaper * timed * pair.cost.mean())
     pair.cost.add(cycles, timed, now_, few);
@@ -235,7 +241,18 @@ void Model::take_cost(PairState& pair, const DeviceSample& v, double job) {
   }
 }
 
-void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job) {
+double Model::longest_queue_s(size_t k, size_t d) const {
+  constexpr double kMost = 0.1;
+  double sum = 0;
+  for (size_t j = 0; j < pairs_.size(); ++j) {
+    if (j != k && !pairs_[j][d].in_use) continue;
+    const BalanceSetup::Chain& chain = setup().chains[j];
+    sum += devices_[d].times.most_seconds(j) * chain.most_job * chain.most_places;
+  }
+  return std::min(sum * static_cast<double>(workers_.size()), kMost);
+}
+
+void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job, int64_t stretch_ns) {
   ChainState& chain = w.chains[k];
   LaneState& lane = chain.lanes[d];
   PairState& pair = pairs_[k][d];
@@ -249,10 +266,16 @@ void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v
     lane.queued = v.starved == 0 && t > 3 * pair.least_ns + w.stretch_ns;
   }
   pair.times.add(job, t);
+  // A part of the time is that until the worker looked. Jobs that wait for others say nothing, small ones little.
+  if (!lane.queued && now_ - devices_[d].bound_ns > 20 * kMs && job >= 0.5 * pair.own_job) {
+    const double stretch = static_cast<double>(stretch_ns);
+    pair.own_ns = (t > stretch ? t - 0.5 * stretch : 0.5 * t) / job;
+    pair.own_job = job;
+  }
   // With few places, or small jobs, all may be taken, and the device have time for more.
   const BalanceSetup::Chain& most = setup().chains[k];
-  lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job &&
-                t < kWaits * pair.times.of(job) + 0.5 * w.stretch_ns;
+  lane.waits = t >= kWaits * pair.times.of(job) + 0.5 * w.stretch_ns;
+  lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job && !lane.waits;
 }
 
 void Model::see_delay(size_t k, WorkerState& w, double p99) {
@@ -294,7 +317,7 @@ void Model::look_at_device(size_t d) {
   // Of a worker whose sample is late, the last rates are the best guess.
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;
-  bool any = false, queued = false;
+  bool any = false, queued = false, waits = false, unsure = false;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
     any |= w.sampled_ns >= now_;
@@ -305,6 +328,8 @@ void Model::look_at_device(size_t d) {
       const double late = w.sampled_ns >= now_ ? 0 : now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1;
       const double jobs = 0.4 * lane.job / std::max(w.sample_s, 1e-4) + late * lane.per_second;
       queued |= lane.queued && lane.share > 0.01 && w.sampled_ns >= now_;
+      waits |= lane.waits && lane.per_second > 0;
+      unsure |= w.sampled_ns < now_ && std::abs(lane.share - lane.had) > kMoved;
       if (lane.per_second > 0) seen.spread[k] += jobs * jobs;
       all += lane.per_second;
       if (lane.per_second > 0) idle *= lane.starved;  // as if they took turns by chance
@@ -316,14 +341,23 @@ void Model::look_at_device(size_t d) {
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
-  if (full || (queued && all > 0 && (pairs_.size() > 1 || devices_.size() > 1))) {
+  const bool choice = pairs_.size() > 1 || devices_.size() > 1;
+  if (unsure && choice) {
+    // What came back for a worker whose share has changed since its last sample is not known.
+  } else if (full || (queued && all > 0 && choice)) {
     device.times.busy(seen, 1, true, most_full > 0.1);
   } else if (device.times.known() && all > 0) {
-    // Not more than the time in which it had something to do.
+    // Not more than the time in which it had something to do. Workers look more often while there is nothing, so this says
+    // something of a device only that should be nearly full.
     const double most = std::clamp(1.0 - idle, 0.1, 1.0), used = device.times.used(seen.per_second);
-    if (used > most) device.times.busy(seen, most, false);
-    // What is never tried is never learnt.
-    if (used > 0.92 && (used <= most || pairs_.size() == 1) && lacking_) device.times.calm(starved > 0.4 * all);
+    if (used > 1 && choice)
+      device.times.busy(seen, 1, false);
+    else if (used > most && (used > kNearlyFull || !choice))
+      device.times.busy(seen, most, false);
+    // What is never tried is never learnt. Where jobs wait for others, the device has enough to do, as far as it is known
+    // how long they take otherwise.
+    const bool tries = !choice || !waits || step_ % 4 == 0;
+    if (used > kFull && lacking_ && tries) device.times.calm(starved > 0.4 * all);
   }
   if (!device.times.known() && all > 0 && device.in_use) device.ramp = std::min(2 * device.ramp, 1e6);
   if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;

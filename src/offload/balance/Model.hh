@@ -74,6 +74,7 @@ class Model : public Balancer {
   /// One chain of one worker on one device.
   struct LaneState {
     Cost cost;
+    double costed = 0;  ///< packets per job, of those whose cost is known
     double share = 0;
     double full = 0;     ///< part of the packets for the device that found no place
     double starved = 0;  ///< part of the looks that found no job
@@ -81,6 +82,8 @@ class Model : public Balancer {
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
     bool queued = false;  ///< its jobs wait for others
+    bool waits = false;   ///< they take longer than a job that waits for no other
+    double had = 0;       ///< the share at the end of the last sample
     bool scarce = false;  ///< a bound on delay leaves it fewer places than the device could use
     double owed = 0;      ///< packets that went there since some came back
     int silent = 0;       ///< samples in a row in which nothing came back though packets went there
@@ -133,6 +136,8 @@ class Model : public Balancer {
     double largest = 0;    ///< packets per job, of the largest that was measured
     double usual = 0;      ///< the same, of the last half a second or so
     double least_ns = 0;   ///< the shortest time of such jobs
+    double own_ns = 0;     ///< that a packet of a job which waited for no other kept the device, at most
+    double own_job = 0;    ///< packets of that job
     JobTimes times;        ///< of jobs that waited for no others
     double stream_ns = 0;  ///< that a job by stream takes. All else here is of the resident kernel, where there is one
     bool in_use = false;   ///< some worker sends packets there
@@ -177,15 +182,19 @@ class Model : public Balancer {
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
+  static constexpr int kFewJobs = 4;
+  static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;          // with a size of jobs
   static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
-  static constexpr double kMuch = 0.02;              // of the packets: more than the plan has
-  static constexpr size_t kManyPairs = 128;          // of groups, chains and devices
-  static constexpr double kWorthTrying = 1.01;       // a plan that may be better must be so by this
-  static constexpr double kFarther = 1.02;           // a device that is not nearest, or new, must be better by this
-  static constexpr double kOften = 2;  // jobs in the time after which a resident kernel leaves: it is worth while
+  static constexpr double kMoved = 0.1;              // shares that changed by more are others
+  static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
+  static constexpr double kMuch = 0.02;                     // of the packets: more than the plan has
+  static constexpr size_t kManyPairs = 128;                 // of groups, chains and devices
+  static constexpr double kWorthTrying = 1.01;              // a plan that may be better must be so by this
+  static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
+  static constexpr double kOften = 2;       // jobs in the time after which a resident kernel leaves: it is worth while
   static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end
   static constexpr double kIdles = 10;                // of these times: how long it takes to know
   static constexpr double kMostOfBound = 0.5;         // for a job by stream
@@ -201,7 +210,10 @@ class Model : public Balancer {
   double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds);
   /// Of jobs of `job` packets each, of the kind that `pair` is about.
   void take_cost(PairState& pair, const DeviceSample& v, double job);
-  void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job);
+  void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job, int64_t stretch_ns);
+  /// The longest that jobs of chain `k` may have to wait on the device for those of all workers, as far as is known. Not
+  /// more than a tenth of a second: what takes longer is no help.
+  double longest_queue_s(size_t k, size_t d) const;
   void see_delay(size_t k, WorkerState& w, double p99);
 
   /// Learns from what came back from the device how much of its time packets take.
@@ -294,6 +306,9 @@ class Model : public Balancer {
   /// With a bound probes are fewer than the packets that may be late.
   int harmless(const WorkerState& w, size_t k, double passed, double packets) const;
   void probe_device(size_t k, size_t d, BalanceDecision& decision, double passed);
+  /// How long a packet keeps the device from others at most, in nanoseconds, as far as is known. The time of its job does
+  /// not tell where jobs wait for others, or workers look rarely.
+  double most_device_ns(size_t k, size_t d) const;
   void probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed);
 
   // --- For people ---------------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ void Model::explore(const std::vector<WorkerGroup>& groups, std::vector<std::vec
   for (size_t i = 0; i < pairs && turns > 0; ++i) {
     supposed_ = (supposed_ + 1) % pairs;
     const size_t k = supposed_ % pairs_.size(), d = supposed_ / pairs_.size();
-    const std::vector<double> supposed = devices_[d].times.suppose(k);
+    const std::vector<double> supposed = devices_[d].times.suppose(k, step_ == 3);
     if (supposed.empty()) continue;
     --turns;
     for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = supposed[j];

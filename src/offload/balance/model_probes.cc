@@ -54,7 +54,8 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
     if (w.chains[k].lanes[other].share > 0.01) rival = std::min(rival, device_cost_of(w, k, other));
   if (settled && pair.cost.samples() < kWellKnown && std::abs(pair.cost.mean() - rival) < kNear * rival) wait = 5 * kMs;
   // A job takes the device's time, too, from those who use it.
-  if (known && devices_[d].in_use) wait = std::max(wait, pair.job_ns / kProbePart);
+  const double each_ns = most_device_ns(k, d);
+  if (known && devices_[d].in_use) wait = std::max(wait, pair.packets_per_job * each_ns / kProbePart);
   if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
   // What it costs beyond what the CPU would have.
   double unknown = std::min(kUnknownCost * c, kUnknownJob + c);
@@ -76,7 +77,6 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   const double enough = worse ? kProbeJobs * most_job : settled && !close ? std::min(most_job, 128) : most_job;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
   // Jobs of others wait for it.
-  const double each_ns = pair.packets_per_job > 0 ? pair.job_ns / pair.packets_per_job : 0;
   const double most_here = devices_[d].in_use && each_ns > 0 ? std::max(kProbeNs / each_ns, 1.0) : 1e9;
   const int packets = harmless(w, k, passed, std::min({std::max(n, 1.0), enough, most_here}));
   if (packets <= 0) return;
@@ -87,6 +87,13 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   pair.probed_ns = now_;
   pair.cpu_when_probed = c;
   pair.interval_ns = std::min(pair.interval_ns * 2, most);
+}
+
+double Model::most_device_ns(size_t k, size_t d) const {
+  if (devices_[d].times.known()) return 1e9 * devices_[d].times.most_seconds(k);
+  const PairState& pair = pairs_[k][d];
+  if (pair.own_ns > 0) return pair.own_ns;
+  return pair.packets_per_job > 0 ? pair.job_ns / pair.packets_per_job : 0;
 }
 
 void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
