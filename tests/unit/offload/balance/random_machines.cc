@@ -57,7 +57,11 @@ void draw_places(Draw& draw, Machine& m) {
       const double job_ns = device.job_us * 1e3 + device.packet_ns * chain.most_job;
       const double stretch_ns = (64 * chain.cpu + m.burst * m.outside) / m.ghz;
       const double rate = std::min(chain.mpps[d] * 1e-3 / m.workers, m.ghz / (m.outside + chain.device[d]));
-      const double needed = rate * (job_ns + stretch_ns) / chain.most_job;
+      // Jobs of other chains are before its own.
+      double others_ns = 0;
+      for (const Machine::Chain& other : m.chains)
+        if (&other != &chain) others_ns += other.most_job * 1e3 / other.mpps[d];
+      const double needed = rate * (job_ns + stretch_ns + others_ns) / chain.most_job;
       chain.most_places = std::max(chain.most_places, static_cast<int>(std::ceil(needed * draw.uniform(1.5, 4))) + 2);
     }
   }
