@@ -76,6 +76,18 @@ class JobTimes {
     return seen[i - 1].ns + slope(seen[i - 1], seen[i]) * (packets - seen[i - 1].packets);
   }
 
+  /// The same, but no more than smaller sizes tell: one that was only seen in a full device took longer than it does.
+  double at_least(double packets) const {
+    const Size *small = nullptr, *large = nullptr;
+    for (const Size& size : sizes_) {
+      if (size.ns <= 0 || 2 * size.packets > packets) continue;
+      if (large == nullptr || size.packets >= 2 * large->packets) small = std::exchange(large, &size);
+    }
+    const double seen = of(packets);
+    if (small == nullptr || small->ns > large->ns) return seen;
+    return std::min(seen, large->ns + slope(*small, *large) * (packets - large->packets));
+  }
+
  private:
   static constexpr double kFastest = 2, kSlowest = 0.02, kSame = 0.9;
   struct Size {

@@ -274,7 +274,7 @@ void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v
   }
   // With few places, or small jobs, all may be taken, and the device have time for more.
   const BalanceSetup::Chain& most = setup().chains[k];
-  lane.waits = t >= kWaits * pair.times.of(job) + 0.5 * w.stretch_ns;
+  lane.waits = t >= kWaits * pair.times.at_least(job) + 0.5 * w.stretch_ns;
   lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job && !lane.waits;
 }
 

@@ -21,6 +21,21 @@ TEST(BalanceJobTimes, ShortestTimesOfTwoSizesTellOthers) {
   EXPECT_DOUBLE_EQ(times.of(32), 30'000);
 }
 
+TEST(BalanceJobTimes, SmallJobsTellThatALargeOneWaited) {
+  JobTimes times;
+  times.add(128, 140'000);  // behind others
+  EXPECT_DOUBLE_EQ(times.at_least(128), 140'000);
+  times.add(32, 35'000);
+  // From one size nothing follows.
+  EXPECT_DOUBLE_EQ(times.at_least(128), 140'000);
+  times.add(64, 55'000);
+  EXPECT_DOUBLE_EQ(times.at_least(128), 95'000);
+  EXPECT_DOUBLE_EQ(times.of(128), 140'000);
+  // A large job that was quick was no mistake.
+  times.add(128, 60'000);
+  EXPECT_DOUBLE_EQ(times.at_least(128), 60'000);
+}
+
 TEST(BalanceJobTimes, OneSizeIsWorthATry) {
   JobTimes times;
   times.add(64, 50'000);

@@ -123,8 +123,10 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
 TEST(BalanceSimulator, MachinesThatWereMissed) {
   // Each for one reason: a clamped time that blocked the others, two devices of which one was full and the other
   // starved, jobs that came back in ever longer bursts, a worker that needed what another one had; a device
-  // of unknown speed that got everything at once.
-  for (const uint64_t seed : {81u, 138u, 337u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u})
+  // of unknown speed that got everything at once. Then: a sample without the worker that had just begun; a device that was
+  // faster for all chains than was known; old costs of small jobs; probes too small to tell a cost.
+  for (const uint64_t seed :
+       {81u, 138u, 337u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u, 306u, 5425u, 529u, 5281u, 963u, 5822u})
     for (const uint64_t noise : {1u, 2u, 3u}) {
       const auto model = balancer_of("Model");
       const Simulated r = simulate(random_machine(seed, 0.4), *model, 0.8, noise);
@@ -414,6 +416,25 @@ TEST(BalanceSimulator, AFullWorkerGetsLargerJobsForAllItsDelays) {
     }
 }
 
+TEST(BalanceSimulator, AFullDeviceIsSeenByTheTimesOfItsSmallJobs) {
+  // Jobs of the size that the bound allows are first sent when the device is full already: how long they take alone was
+  // never seen.
+  std::vector<Phase> phases = machine("h200-bound");
+  phases.resize(1);
+  Machine& m = phases[0].machine;
+  m.mpps = {0};
+  const double all = m.optimum() * 1e-6;
+  m.chains[0].p99_us = 200;
+  int held = 0;
+  for (const double load : {0.925, 0.95, 0.975})
+    for (const uint64_t noise : {1u, 2u, 3u}) {
+      m.mpps = {load * all / m.workers};
+      const auto model = balancer_of("Model");
+      held += holds(simulate(phases, *model, 0.3, noise), 0.1, 200, load * all);
+    }
+  EXPECT_GE(held, 5);
+}
+
 TEST(BalanceSimulator, ProbesOfTheCpuSpareABound) {
   // While a worker runs a few packets on the cold CPU, jobs that are done wait. The device is nearly full, and takes long to
   // do what has come meanwhile.
@@ -520,7 +541,7 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
   Machine& m = phases[0].machine;
   m.mpps = {0};
   const double all = m.optimum() * 1e-6;
-  const std::vector<double> bounds{50, 100, 200}, loads{1, 0.975, 0.95, 0.925, 0.9, 0.7, 0.5, 0.25};
+  const std::vector<double> bounds{50, 100, 200}, loads{1, 0.975, 0.95, 0.925, 0.9, 0.85, 0.7, 0.5, 0.25};
   // The sweep, from the highest load down: what holds there holds below, too. The CPU alone does 0.46 of `all`.
   std::vector<double> highest(bounds.size(), 0);
   for (const double load : loads) {
@@ -538,9 +559,9 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
   for (size_t b = 0; b < bounds.size(); ++b) {
     // Fixed settings do hold it: otherwise nothing would be asked for below.
     EXPECT_GE(highest[b], 0.7) << bounds[b] << " us";
-    // 50 us are held up to 0.7, though a fixed setting holds them up to 0.95: see docs/balancing.md.
+    // 50 us are held up to 0.85, though a fixed setting holds them up to 0.95: see docs/balancing.md.
     const bool short_bound = bounds[b] < 100;
-    const double asked = short_bound ? 0.7 : std::min(highest[b], 0.9);
+    const double asked = std::min(highest[b], short_bound ? 0.85 : 0.9);
     double highest_of_model = 0;
     for (const double load : loads) {
       m.chains[0].p99_us = bounds[b];
@@ -558,7 +579,7 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
       }
       if (held >= 2) highest_of_model = std::max(highest_of_model, load);
     }
-    EXPECT_GE(highest_of_model, short_bound ? 0.7 : 0.92 * highest[b]) << bounds[b] << " us";
+    EXPECT_GE(highest_of_model, short_bound ? 0.85 : 0.92 * highest[b]) << bounds[b] << " us";
   }
 }
 
