@@ -94,7 +94,7 @@ std::string time_ms(double ms) { return ms < 0 ? "never" : fmt::format("{:.0f}",
 
 int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, bool as_json,
                    bool trace) {
-  std::ifstream in(file);
+  std::ifstream in(find_installed(file, "machines", ".json"));
   if (!in) return wrong(file, "cannot be read");
   std::stringstream text;
   text << in.rdbuf();
@@ -156,7 +156,8 @@ int balance_command(int argc, char** argv) {
           ->option_text("TRACE");
   CLI::Option* simulate_option =
       line.add_option("--simulate", machine,
-                      "Simulate a machine, such as those in bench/machines, or PREFIX/share/headrace/machines")
+                      "Simulate a machine; a name without a folder is looked for in the current folder, then among "
+                      "the installed machines (PREFIX/share/headrace/machines)")
           ->option_text("FILE");
   simulate_option->excludes(replay_option);
   line.add_option("--seconds", seconds, "Simulated time; default: half a second after the last change")

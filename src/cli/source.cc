@@ -39,16 +39,6 @@ std::filesystem::path installed_configurations() {
 
 bool is_bare_name(const std::string& name) { return name != "-" && name.find('/') == std::string::npos; }
 
-/// The file that `name` stands for: an installed configuration if `name` has no folder and the current folder no such
-/// file.
-std::string find_configuration(std::string name) {
-  std::error_code error;
-  if (name.empty() || !is_bare_name(name) || std::filesystem::exists(name, error)) return name;
-  const std::filesystem::path folder = installed_configurations();
-  const bool installed = !folder.empty() && std::filesystem::is_regular_file(folder / name, error);
-  return installed ? (folder / name).string() : name;
-}
-
 std::optional<std::string> read_all(std::FILE* file) {
   std::string text;
   char part[65536];
@@ -65,6 +55,15 @@ bool is_binary(const std::string& text) {
 }
 
 }  // namespace
+
+std::string find_installed(const std::string& name, const char* kind, const char* suffix) {
+  std::error_code error;
+  if (name.empty() || !is_bare_name(name) || std::filesystem::exists(name, error)) return name;
+  const std::filesystem::path folder = std::filesystem::path(installed_data()) / kind;
+  for (const std::string& file : {name, name + suffix})
+    if (std::filesystem::is_regular_file(folder / file, error)) return (folder / file).string();
+  return name;
+}
 
 std::vector<std::string> split_path(const std::string& path) {
   std::vector<std::string> folders;
@@ -117,7 +116,7 @@ bool ConfigurationSource::set_file(std::string name) {
   if (given_) return false;
   given_ = true;
   is_expression_ = false;
-  text_ = find_configuration(std::move(name));
+  text_ = find_installed(name, "conf");
   return true;
 }
 

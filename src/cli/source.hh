@@ -67,4 +67,8 @@ class ConfigurationSource {
   std::map<std::string, std::string> variables_;
 };
 
+/// The file that `name` stands for: one that is installed in PREFIX/share/headrace/KIND if `name` has no folder and the
+/// current folder no such file. `suffix` may be left out of the name.
+std::string find_installed(const std::string& name, const char* kind, const char* suffix = "");
+
 }  // namespace headrace::cli

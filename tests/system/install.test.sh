@@ -26,7 +26,7 @@ for file in bin/headrace include/headrace/shader.hh include/headrace/tables/lpm4
   share/headrace/conf/data/bgp-full-ipv4.txt.xz share/doc/headrace/LICENSE share/doc/headrace/NOTICE; do
   [ -e "$prefix/$file" ] || fail "$file was not installed"
 done
-"$prefix/bin/headrace" balance --simulate "$prefix/share/headrace/machines/elephant.json" --seconds 0.05 >"$scratch/machine.txt" ||
+"$prefix/bin/headrace" balance --simulate elephant --seconds 0.05 >"$scratch/machine.txt" ||
   { cat "$scratch/machine.txt"; fail "an installed machine was not simulated"; }
 if grep -rlF "$HEADRACE_SOURCE" "$prefix" --include='*.cmake' --include='*.hh'; then
   fail "the files above name the source tree"

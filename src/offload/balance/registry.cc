@@ -46,7 +46,10 @@ std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& erro
   if (info == nullptr) {
     std::string known;
     for (const BalancerInfo& one : all_balancers()) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
-    error = fmt::format("there is no balancer '{}'; there are {}", name, known);
+    error = fmt::format(
+        "there is no balancer '{}'; there are {}; one of your own needs its package: require(PACKAGE) in the "
+        "configuration, or headrace balance --package",
+        name, known);
     return nullptr;
   }
   std::unique_ptr<Balancer> balancer = info->make();
