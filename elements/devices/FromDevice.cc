@@ -129,7 +129,9 @@ void FromDevice::watch(bool on) {
 }
 
 Status FromDevice::start_port(Errors& errors) {
-  // AF_XDP takes the frames before the kernel has them.
+  started_ = true;
+  // AF_XDP takes the frames before the kernel has them. An old kernel that cannot be kept out is no error: it may have no
+  // address there.
   if (!request_.sniffer && port_->method() != io::PortMethod::kAfXdp)
     silence_ = io::KernelSilence::begin(device_, complaints_);
   return port_->start(request_, errors);
@@ -162,7 +164,6 @@ void FromDevice::look_after_interface() {
 
 void FromDevice::receive_live(Batch& batch) {
   if (!started_) {
-    started_ = true;
     (void)start_port(complaints_);
     // What was lost before belongs to the configuration that ran before.
     if (taken_over_) first_drops_ = port_->kernel_drops().value_or(0);

@@ -125,7 +125,7 @@ class FromDevice final : public Element, public DevicePort, public HasDevice, pu
   SingleWriter<int> link_type_ = -1;
   /// Another configuration receives until the first run of the task.
   bool taken_over_ = false;
-  /// The task ran.
+  /// The port receives for this configuration.
   bool started_ = false;
   bool up_ = true;
   bool said_too_long_ = false;

@@ -1,7 +1,5 @@
 #include "elements/ip/CheckIPHeader.hh"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "elements/ip/check_ip_header_owner.hh"

@@ -1,7 +1,5 @@
 #include "elements/ip6/CheckIP6Header.hh"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "elements/ip6/check_ip6_header_owner.hh"

@@ -59,7 +59,9 @@ bool is_binary(const std::string& text) {
 std::string find_installed(const std::string& name, const char* kind, const char* suffix) {
   std::error_code error;
   if (name.empty() || !is_bare_name(name) || std::filesystem::exists(name, error)) return name;
-  const std::filesystem::path folder = std::filesystem::path(installed_data()) / kind;
+  const std::string data = installed_data();
+  if (data.empty()) return name;
+  const std::filesystem::path folder = std::filesystem::path(data) / kind;
   for (const std::string& file : {name, name + suffix})
     if (std::filesystem::is_regular_file(folder / file, error)) return (folder / file).string();
   return name;
