@@ -118,27 +118,43 @@ Next IPFragmenter::escape(Packet*& p, Emitter& emit, IPFragmenterOwner& owner) c
 
   const uint16_t id = dont_fragment ? owner.next_id.fetch_add(1, std::memory_order_relaxed) : uint16_t{ip->id};
   const Cut cut{*p, *ip, id, static_cast<uint16_t>(ip->fragment & ~ip4::kDontFragment), data_length, headroom};
-  const auto send = [&](Packet* q) {
-    element.count_event(q ? kFragments : kNoBuffer);
-    if (q) emit(0, q);
-  };
-
   const int front = std::max(p->network_header_offset(), 0);
-  Packet* first = make_fragment(cut, ip->bytes(), header_length, front, 0, first_length);
-  if (first && front > 0) {
+  Packet* const first = make_fragment(cut, ip->bytes(), header_length, front, 0, first_length);
+  Packet* last = first;
+  if (first) {
     std::memcpy(first->data(), p->data(), static_cast<size_t>(front));
-    if (p->has_mac_header() && p->mac_header_offset() >= 0) first->set_mac_header(p->mac_header_offset());
+    if (front > 0 && p->has_mac_header() && p->mac_header_offset() >= 0) first->set_mac_header(p->mac_header_offset());
+    first->set_next(nullptr, 0);
   }
-  send(first);
 
   uint8_t header[60];
   std::memcpy(header, ip, 20);
   const int next_header_length = 20 + copy_options(*ip, header + 20);
   const int room = static_cast<int>(mtu) - next_header_length;
   // All but the last end at a multiple of 8 bytes (RFC 791).
-  for (int offset = first_length, length; offset < data_length; offset += length) {
+  for (int offset = first_length, length; last && offset < data_length; offset += length) {
     length = data_length - offset <= room ? data_length - offset : room & ~7;
-    send(make_fragment(cut, header, next_header_length, 0, offset, length));
+    Packet* const q = make_fragment(cut, header, next_header_length, 0, offset, length);
+    if (q) {
+      q->set_next(nullptr, 0);
+      last->set_next(q, 0);
+    }
+    last = q;
+  }
+  // Nobody can do anything with a part of the fragments.
+  const bool all = last != nullptr;
+  for (Packet *q = first, *next; q; q = next) {
+    next = q->next();
+    if (all) {
+      element.count_event(kFragments);
+      emit(0, q);
+    } else {
+      q->kill();
+    }
+  }
+  if (!all) {
+    element.count_event(kNoBuffer);
+    return kDrop;
   }
   p->kill();
   return kConsumed;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "headrace/packet_pool.hh"
 #include "support/element_test.hh"
 
 namespace headrace::testing {
@@ -163,6 +164,26 @@ TEST(IPFragmenter, NonsenseIsDropped) {
   r.push("f", from_hex(kLongUdp));                                   // no network header
   EXPECT_EQ(captured(r, "c").size(), 0u);
   EXPECT_EQ(r.read("f.drop_reasons"), "5\tbad IP header\n");
+}
+
+TEST(IPFragmenter, WithoutABufferForEachFragmentThePacketIsDropped) {
+  TestRouter r(graph("44"));
+  ASSERT_TRUE(r.ok()) << r.errors();
+  for (const size_t buffers : {0u, 1u, 2u, 3u}) {
+    const std::string bytes = from_hex(kLongUdp);
+    Packet* const p = Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    std::vector<Packet*> all;
+    for (Packet* q; PacketPool::instance().allocate_bulk(&q, 1) == 1;) all.push_back(q);
+    for (size_t i = 0; i < buffers; ++i) {
+      all.back()->kill();
+      all.pop_back();
+    }
+    r.push("m", p);
+    for (Packet* q : all) q->kill();
+  }
+  EXPECT_EQ(captured(r, "c").size(), 3u) << "those of the last packet";
+  EXPECT_EQ(r.read("f.fragments"), "3");
+  EXPECT_EQ(r.read("f.drop_reasons"), "3\tno buffer\n");
 }
 
 TEST(IPFragmenter, MtuWithoutRoomForData) {

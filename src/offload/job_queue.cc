@@ -292,7 +292,6 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
 
 void JobQueue::update_gate(int plan) {
   // Packets that wait for others of their flows on a device that the plan no longer uses stop no source, if they are few.
-  const size_t all_places = static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job);
   bool close = false;
   for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) {
     if (gate_of(p) != gate_of(plan)) continue;
@@ -304,7 +303,8 @@ void JobQueue::update_gate(int plan) {
       const bool divided = of_plan.balance.all_to == Balance::kMixed;
       const Tuning& tuning = tuning_of(of_plan);
       const size_t few =
-          divided ? static_cast<size_t>(tuning.job) * static_cast<size_t>(std::max(tuning.places, 1)) : all_places;
+          divided ? static_cast<size_t>(tuning.job) * static_cast<size_t>(std::max(tuning.places, 1)) : many();
+      close |= of_plan.lines[static_cast<size_t>(d)].behind > many();
       close |= !parked.empty() && ((d == device && !divided) || device < 0 || parked.size > few);
     }
   }
@@ -370,6 +370,9 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
         job->probe |= probing_;
         job->behind.push_back(p, step);
         events_[kBehind] += 1;
+        // A full device is no reason to take all buffers.
+        if (++line.behind > many() && (closed_gates_ & gate_of(plan)) == 0) [[unlikely]]
+          update_gate(plan);
         continue;
       }
     }

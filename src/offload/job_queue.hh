@@ -219,6 +219,7 @@ class JobQueue {
     uint64_t released = 0;   // all jobs up to this sequence number are released
     uint64_t untracked = 0;  // the last job whose packets' buckets were not recorded
     Held parked;             // packets with the ids of their entries; what arrives later goes behind them
+    size_t behind = 0;       // packets that wait behind its jobs
     int shunned_for = -1;  // the device that the parked packets could not go to, because of others of their flows here
 
     bool empty() const { return size == 0; }
@@ -331,6 +332,8 @@ class JobQueue {
   /// True if no packet of the plan is parked or in a job.
   static bool rests(const OfPlan& of_plan);
   void update_gate(int plan);
+  /// Packets of a plan that may wait on a worker before its sources rest: as many as there may be in jobs.
+  size_t many() const { return static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job); }
   static uint16_t bucket_of(const Packet& p) { return static_cast<uint16_t>((flow_bucket(p) >> 7) % kBuckets); }
   void submit(Job& job);
   bool release_done();

@@ -82,7 +82,10 @@ void JobQueue::finish_front(int plan, int device, Lane::State state) {
   // Only now, because packets for the CPU that arrived while the job's packets were pushed had to wait behind it.
   line.pop();
   ++line.released;
+  line.behind -= job.behind.size;
   push_held(plan, job.behind);
+  if ((closed_gates_ & gate_of(plan)) != 0) [[unlikely]]
+    update_gate(plan);
   // Only now, because pushing packets may ask for a free job, and this job still holds its packets.
   job.state = then;
   releasing_ = false;

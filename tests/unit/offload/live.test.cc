@@ -119,6 +119,30 @@ TimedSource(0.001) -> ticks :: Discard;
   expect_everything_came();
 }
 
+/// Packets for the CPU that wait for others of their flows on a slow device do not take all buffers.
+TEST_P(OffloadLive, ASlowDeviceLeavesBuffersWhereFlowsAreDivided) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that can be held";
+  OffloadOptions o = options(Mode::kFixed);
+  o.fraction = 0.5;
+  o.job = 64;
+  const auto r = live(forwarder("RARE 30"), o);
+  ASSERT_TRUE(r->ok());
+  DeviceControls& device = (*devices_)[0];
+  device.hold = true;
+  const int64_t begin = milliseconds();
+  bool rested = false;
+  r->run([&] {
+    if (!rested && r->engine()->event(offload::kWaits) == kWorkers) {
+      rested = true;
+      EXPECT_LT(PacketPool::instance().in_use(), PacketPool::kDefaultBuffers / 2);
+      device.hold = false;
+    }
+    return milliseconds() - begin < (rested ? 300 : 60000);
+  });
+  EXPECT_TRUE(rested);
+  expect_everything_came();
+}
+
 TEST_P(OffloadLive, StopsWithNothingUnderWay) {
   OffloadOptions o = options();
   o.reference.delay_us = 300;
@@ -487,7 +511,10 @@ TEST_P(OffloadLive, HotSwap) {
       return ++swaps < 9;
     });
     source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-    SCOPED_TRACE(fmt::format("variant {}", variant));
+    std::string drops;
+    for (const Router::Drop& d : r->router().drops())
+      drops += fmt::format("\n{} dropped {}: {}", d.element, d.packets, d.reason);
+    SCOPED_TRACE(fmt::format("variant {}{}\n{}", variant, drops, r->read("offload_counts")));
     expect_everything_came();
   }
 }

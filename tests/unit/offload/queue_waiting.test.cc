@@ -69,6 +69,22 @@ TEST_F(OffloadQueue, EachEntryHasItsOwnJobAndMaxwait) {
 
 // --- Full lanes
 
+TEST_F(OffloadQueue, SourcesRestWhenManyWaitBehindJobs) {
+  make(kChain, options(Mode::kFixed, 4, 2));
+  device().hold = true;
+  send(1, 8);
+  send(1, 8);
+  EXPECT_EQ(count(offload::kBehind), 8u);
+  EXPECT_EQ(queue().closed_gates(), 0u) << "no more than in jobs";
+  send(1, 1);
+  EXPECT_NE(queue().closed_gates(), 0u);
+  EXPECT_EQ(count(offload::kWaits), 1u);
+  device().hold = false;
+  r().router().drain();
+  EXPECT_EQ(queue().closed_gates(), 0u);
+  expect_all_in_order();
+}
+
 TEST_F(OffloadQueue, FixedTakesTheCpuWhenLanesAreFull) {
   make(kChain, options(Mode::kFixed, 4, 2));
   device().hold = true;
