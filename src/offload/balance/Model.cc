@@ -288,6 +288,7 @@ void Model::see_delay(size_t k, WorkerState& w, double p99) {
   chain.over = over ? chain.over + 1 : 0;
   chain.late = over && (chain.late || chain.over >= 3);
   chain.broken &= over;
+  judge_size(w, chain);
   double share = 0;
   bool scarce = false;
   for (const LaneState& lane : chain.lanes) {
@@ -310,6 +311,26 @@ void Model::see_delay(size_t k, WorkerState& w, double p99) {
   chain.extra.add(std::clamp(p99 - chain.foretold, -0.5 * bound, 2 * bound));
   const double extra = chain.extra.median();
   chain.extra_ns += (extra > chain.extra_ns ? 0.3 : 0.1) * (extra - chain.extra_ns);
+}
+
+void Model::judge_size(const WorkerState& w, ChainState& chain) const {
+  // The first samples are of jobs of the size before, too.
+  if (!chain.on_device || chain.job <= 0 || now_ - chain.resized_ns < kStay) return;
+  const double per_second = w.per_second * chain.part;
+  ChainState::Size& size = chain.size(chain.job);
+  if (chain.over == 0) {
+    size.held_ns = now_;
+    size.held_at = per_second;
+  } else if (chain.late && has_time(w)) {
+    // What is foretold of a size may be wrong, and is foretold again when what was seen is forgotten. Where nothing smaller
+    // has held the bound, the device may be full, which large jobs help.
+    bool held = false;
+    for (int job = chain.job / 2; job >= 1; job /= 2) {
+      const ChainState::Size& smaller = chain.size(job);
+      held |= now_ - smaller.held_ns < kHolds && std::abs(smaller.held_at - per_second) < kOtherLoad * per_second;
+    }
+    if (held) size.pause.begin(now_);
+  }
 }
 
 void Model::look_at_device(size_t d) {

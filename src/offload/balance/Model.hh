@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -103,9 +104,19 @@ class Model : public Balancer {
     double foretold = 0;
     int job = 0, places = 0;    ///< that it has on devices, because of a bound
     double resized_ns = -1e18;  ///< when it last got jobs of another size
-    int over = 0;               ///< samples in a row with p99 over the bound
-    bool late = false;          ///< p99 is over the bound, and was for some time
-    bool broken = false;        ///< the CPU breaks the bound, too
+    /// Jobs of one size.
+    struct Size {
+      double held_ns = -1e18;  ///< when their packets last were within the bound
+      double held_at = 0;      ///< packets a second then
+      Pause pause;             ///< they were not, and smaller jobs were
+    };
+    std::array<Size, 18> sizes;  ///< by the logarithm
+    Size& size(int job) {
+      return sizes[std::min<size_t>(std::bit_width(static_cast<unsigned>(job)), sizes.size() - 1)];
+    }
+    int over = 0;         ///< samples in a row with p99 over the bound
+    bool late = false;    ///< p99 is over the bound, and was for some time
+    bool broken = false;  ///< the CPU breaks the bound, too
     Pause bound_pause;
     double p99_ns = 0;  ///< as is usual
   };
@@ -187,6 +198,9 @@ class Model : public Balancer {
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;          // with a size of jobs
+  static constexpr double kFullBefore = 300 * kMs;   // a worker that has been full may be so again
+  static constexpr double kHolds = 2000 * kMs;       // jobs that held a bound do so again for this long
+  static constexpr double kOtherLoad = 0.2;          // but not with more or fewer packets by this part
   static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
   static constexpr double kMoved = 0.1;              // shares that changed by more are others
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
@@ -215,6 +229,8 @@ class Model : public Balancer {
   /// more than a tenth of a second: what takes longer is no help.
   double longest_queue_s(size_t k, size_t d) const;
   void see_delay(size_t k, WorkerState& w, double p99);
+  /// Notes whether jobs of the present size hold the bound.
+  void judge_size(const WorkerState& w, ChainState& chain) const;
 
   /// Learns from what came back from the device how much of its time packets take.
   void look_at_device(size_t d);
@@ -245,6 +261,8 @@ class Model : public Balancer {
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
   /// A worker that takes all that comes needs no more.
+  /// It was not full for some time. Larger jobs help one that is.
+  bool has_time(const WorkerState& w) const { return now_ - w.saturated_ns > kFullBefore; }
   bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
 
   /// What workers of one group have in common.

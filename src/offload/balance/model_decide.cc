@@ -135,6 +135,7 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   double least = 0, most_carried = 0;
   bool held = false;
   for (int job = stays ? state.job : chain.most_job; !held; job = std::max(job / 2, 1)) {
+    if (state.on_device && has_time(w) && !state.size(job).pause.over(now_)) continue;
     path.job = job;
     path.job_ns = pair.times.of(job);
     // As many as the packets that the device takes while one is under way, and one to fill. Some more, because jobs do not
@@ -157,7 +158,10 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
     if (stays || job <= kLeastJob) break;
   }
   state.foretold = least;
-  if (best.job != state.job) state.resized_ns = now_;
+  if (best.job != state.job) {
+    if (state.on_device && best.job < state.job && has_time(w)) state.size(state.job).pause.begin(now_);
+    state.resized_ns = now_;
+  }
   decision.job = state.job = best.job;
   decision.places = state.places = std::max(best.places, 1);
   return held || stays || !choice;

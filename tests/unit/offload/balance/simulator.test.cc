@@ -435,6 +435,34 @@ TEST(BalanceSimulator, AFullDeviceIsSeenByTheTimesOfItsSmallJobs) {
   EXPECT_GE(held, 5);
 }
 
+TEST(BalanceSimulator, JobsThatBreakABoundAreTriedMoreRarely) {
+  // Jobs of 64 are foretold to hold the bound, do not, and are foretold so again when that is forgotten.
+  std::vector<Phase> phases = machine("h200-bound");
+  phases.resize(1);
+  phases[0].machine.mpps = {4.2};
+  const auto model = balancer_of("Model");
+  const Simulated r = simulate(phases, *model, 1.2, 1, "Model");
+  std::vector<int> jobs(static_cast<size_t>(phases[0].machine.workers));
+  int changes = 0;
+  TraceReader reader;
+  int64_t began = 0, now = 0;
+  for (const std::string& text : r.trace) {
+    TraceLine line;
+    ASSERT_TRUE(reader.read(text, line)) << reader.error();
+    if (const auto* const sample = std::get_if<BalanceSample>(&line)) {
+      now = sample->at_ns;
+      if (began == 0) began = now;
+    }
+    const auto* const decision = std::get_if<BalanceDecision>(&line);
+    if (!decision) continue;
+    for (size_t w = 0; w < jobs.size(); ++w) {
+      const int job = decision->workers[w].at(0).job;
+      changes += job != std::exchange(jobs[w], job) && now - began > 400'000'000;
+    }
+  }
+  EXPECT_LE(changes, 6 * phases[0].machine.workers) << "three times there and back";
+}
+
 TEST(BalanceSimulator, ProbesOfTheCpuSpareABound) {
   // While a worker runs a few packets on the cold CPU, jobs that are done wait. The device is nearly full, and takes long to
   // do what has come meanwhile.
