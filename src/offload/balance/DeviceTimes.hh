@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <numbers>
 #include <vector>
 
 namespace headrace::balance {
@@ -76,10 +78,11 @@ class DeviceTimes {
     }
     ++seen_;
     if (full) {
-      correct(seen, part);
+      correct(seen, part, true);
     } else if (used(per_second) > 1) {
-      // It cannot be used more than all the time: those that are least known are less.
-      correct(seen, 1);
+      // It cannot be used more than all the time: those that are least known are less. Of a single one, as little as is
+      // needed.
+      correct(seen, 1, times_.size() == 1);
     } else if (off < 0) {
       // That they cannot be more does not say whose is less; and workers look more often while there is nothing to do.
       for (double& t : times_) t *= std::max(part / (part - off), 0.95);
@@ -129,6 +132,7 @@ class DeviceTimes {
   static constexpr double kNoise = 0.015;  // besides whole jobs
   static constexpr double kDrift = 0.02;   // of all times together, by sample
   static constexpr double kUnknown = 1.5;
+  static constexpr double kAtAnEnd = 0.01;  // of a variance, where what is believed is all but impossible
   static constexpr double kFar = 0.25;
   static constexpr double kLeast = 0.1, kLeastOfAll = 0.01;  // of what a time was before
   static constexpr double kSure = 0.05, kBelievable = 1.5;
@@ -139,41 +143,70 @@ class DeviceTimes {
     return times_[k] * times_[k] + (times_.size() > 1 ? errors_[k * times_.size() + k] : 0);
   }
 
-  void correct(const Seen& seen, double part) {
+  /// Mean and variance of a normal distribution of which only what lies from `least` to `most` is possible.
+  static void truncate(double& mean, double& variance, double least, double most) {
+    const double sigma = std::sqrt(variance), a = (least - mean) / sigma, b = (most - mean) / sigma;
+    // By the smaller tail, as the difference of numbers near one is not exact.
+    const auto below = [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); };
+    const double inside = a > 0 ? below(-a) - below(-b) : below(b) - below(a);
+    if (inside < 1e-6) {
+      mean = a > 0 ? least : most;
+      variance *= kAtAnEnd;
+      return;
+    }
+    const auto density = [](double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); };
+    const auto weighted = [&](double x) { return std::isfinite(x) ? x * density(x) : 0; };
+    const double shift = (density(a) - density(b)) / inside;
+    mean += sigma * shift;
+    variance *= std::clamp(1 + (weighted(a) - weighted(b)) / inside - shift * shift, 0.0, 1.0);
+  }
+
+  /// A sum of times, of which `with` are the covariances with each time, is another by `off`, and so is its variance.
+  void shift(const std::vector<double>& with, double variance, double off, double variance_off) {
     const size_t n = times_.size();
-    const double off = part - used(seen.per_second);
+    for (size_t k = 0; k < n; ++k) {
+      times_[k] += with[k] * off / variance;
+      for (size_t j = 0; j < n; ++j) errors_[k * n + j] += with[k] * with[j] * (variance_off / variance) / variance;
+    }
+  }
+
+  /// These rates take this part of the device's time; or at most this, if not `exact`. That is why such a sample leaves
+  /// much unsure: it was anything from nothing on.
+  void correct(const Seen& seen, double part, bool exact) {
+    const size_t n = times_.size();
     // Devices become slower and faster for all chains. What is known of their proportions holds.
     for (size_t k = 0; k < n; ++k)
       for (size_t j = 0; j < n; ++j) errors_[k * n + j] += (kDrift * times_[k]) * (kDrift * times_[j]);
-    // No time may become less than a part of what it was. One that would is set to that, and the others take the rest.
-    double left = off;
-    std::vector<bool> least(n, false);
-    std::vector<double> moves(n);
-    double doubt = 0;
-    for (bool again = true; again;) {
-      again = false;
-      doubt = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
-      for (size_t k = 0; k < n; ++k) {
-        moves[k] = 0;
-        doubt += seen.spread[k] * square(k);
-        for (size_t j = 0; j < n && !least[k]; ++j)
-          if (!least[j]) moves[k] += errors_[k * n + j] * seen.per_second[j];
-        doubt += moves[k] * seen.per_second[k];
-      }
-      for (size_t k = 0; k < n; ++k) {
-        if (least[k] || times_[k] + moves[k] * left / doubt >= kLeast * times_[k]) continue;
-        least[k] = again = true;
-        left += (1 - kLeast) * times_[k] * seen.per_second[k];
-        times_[k] *= kLeast;
-        // What the others take no longer says anything about it.
-        for (size_t j = 0; j < n; ++j)
-          if (j != k) errors_[k * n + j] = errors_[j * n + k] = 0;
-      }
-    }
+    std::vector<double> with(n), least(n);
+    double variance = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
     for (size_t k = 0; k < n; ++k) {
-      times_[k] += moves[k] * left / doubt;
-      for (size_t j = 0; j < n; ++j) errors_[k * n + j] -= moves[k] * moves[j] / doubt;
+      least[k] = kLeast * times_[k];
+      for (size_t j = 0; j < n; ++j) with[k] += errors_[k * n + j] * seen.per_second[j];
+      variance += seen.spread[k] * square(k) + with[k] * seen.per_second[k];
     }
+    const double before = used(seen.per_second);
+    double after = part, left = 0;
+    if (!exact) {
+      after = before;
+      left = variance;
+      truncate(after, left, 0, part);
+    }
+    shift(with, variance, after - before, left - variance);
+    // No time is less than nothing. One that would be is a little more, and so others are less, as far as only sums are
+    // known.
+    for (size_t round = 0; round < 2 * n; ++round) {
+      size_t lowest = 0;
+      for (size_t k = 1; k < n; ++k)
+        if (times_[k] - least[k] < times_[lowest] - least[lowest]) lowest = k;
+      if (times_[lowest] >= least[lowest]) break;
+      for (size_t k = 0; k < n; ++k) with[k] = errors_[lowest * n + k];
+      const double error = std::max(errors_[lowest * n + lowest], 1e-30);
+      double time = times_[lowest], rest = error;
+      truncate(time, rest, 0, std::numeric_limits<double>::infinity());
+      shift(with, error, std::max(time, least[lowest]) - times_[lowest], rest - error);
+      times_[lowest] = std::max(times_[lowest], least[lowest]);
+    }
+    for (size_t k = 0; k < n; ++k) times_[k] = std::max(times_[k], least[k]);
   }
 
   void forget() {

@@ -196,6 +196,8 @@ class Model : public Balancer {
   static constexpr int kFewJobs = 4;
   static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
+  static constexpr double kAlmostAll = 0.99;         // of a chain's packets
+  static constexpr double kManyWithoutPlace = 0.1;   // of a chain's packets for a device
   static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;          // with a size of jobs
   static constexpr double kFullBefore = 300 * kMs;   // a worker that has been full may be so again
@@ -206,7 +208,7 @@ class Model : public Balancer {
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
   static constexpr double kMuch = 0.02;                     // of the packets: more than the plan has
   static constexpr size_t kManyPairs = 128;                 // of groups, chains and devices
-  static constexpr double kWorthTrying = 1.01;              // a plan that may be better must be so by this
+  static constexpr double kWorthTrying = 1.02;              // a plan that may be better must be so by this
   static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
   static constexpr double kOften = 2;       // jobs in the time after which a resident kernel leaves: it is worth while
   static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end

@@ -66,8 +66,15 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   // It has found that the device takes more than is believed.
   if (alone && devices.size() == 1 && seen > sum && chain.lanes[devices[0]].full < 0.01) near = true;
   // What another device had is not the CPU's.
-  double had = 0;
-  for (const LaneState& lane : chain.lanes) had += lane.share;
+  double had = 0, no_place = 0;
+  for (const LaneState& lane : chain.lanes) {
+    had += lane.share;
+    if (lane.share > 0.01) no_place = std::max(no_place, lane.full);
+  }
+  // A chain that begins to use a device finds the jobs of other chains there. Its packets must not wait for places behind
+  // these, and with them all that the worker receives: as long as there are no places, they take the CPU, as before.
+  if (!alone && sum > kAlmostAll && (had < kAlmostAll || no_place > kManyWithoutPlace))
+    for (const size_t d : devices) decision.shares[d] *= kAlmostAll / sum;
   near &= had < seen + 0.01;
   if (decision.follow && near && seen <= 1 && sum < 0.999)
     for (const size_t d : devices) decision.shares[d] = chain.lanes[d].share;
