@@ -442,7 +442,7 @@ TEST(BalanceSimulator, JobsThatBreakABoundAreTriedMoreRarely) {
   phases.resize(1);
   phases[0].machine.mpps = {4.2};
   const auto model = balancer_of("Model");
-  const Simulated r = simulate(phases, *model, 1.2, 1, "Model");
+  const Simulated r = simulate(phases, *model, 0.8, 1, "Model");
   std::vector<int> jobs(static_cast<size_t>(phases[0].machine.workers));
   int changes = 0;
   TraceReader reader;
