@@ -142,7 +142,7 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   double least = 0, most_carried = 0;
   bool held = false;
   for (int job = stays ? state.job : chain.most_job; !held; job = std::max(job / 2, 1)) {
-    if (state.on_device && has_time(w) && !state.size(job).pause.over(now_)) continue;
+    if (job > kLeastJob && state.on_device && has_time(w) && !state.size(job).pause.over(now_)) continue;
     path.job = job;
     path.job_ns = pair.times.of(job);
     // As many as the packets that the device takes while one is under way, and one to fill. Some more, because jobs do not
