@@ -65,13 +65,14 @@ void Lpm6Blocks::collect(size_t more) {
   if (resting_.capacity() - resting_.size() < resting_.size() + more) resting_.reserve(2 * resting_.size() + more);
 }
 
-Lpm6::Table::Table(uint32_t node_capacity, uint32_t answer_capacity)
-    : memory(kNodesAt + size_t{node_capacity} * sizeof(Lpm6Node) + size_t{answer_capacity} * sizeof(uint32_t)),
+Lpm6::Table::Table(uint32_t node_capacity, uint32_t answer_capacity, bool wide)
+    : memory(kNodesAt + size_t{node_capacity} * sizeof(Lpm6Node) +
+             size_t{answer_capacity} * (wide ? sizeof(uint32_t) : sizeof(uint8_t))),
       answers_at(kNodesAt + size_t{node_capacity} * sizeof(Lpm6Node)),
       changes(memory.bytes()),
       node_blocks(node_capacity),
       answer_blocks(answer_capacity),
-      generation{first(), nodes(), answers()} {}
+      generation{first(), nodes(), memory.data() + answers_at, wide} {}
 
 // --- From rules to a table ------------------------------------------------------------------------------------------
 
@@ -96,7 +97,7 @@ void Lpm6::compile_node(const Lpm6Rules& rules, uint32_t rule_node, uint32_t inh
   made.runs.bits = runs.starts;
   if (runs.count > 0) made.runs.base = table.answer_blocks.take(runs.count);
   for (uint32_t i = 0; i < runs.count; ++i) {
-    table.store_word(table.answers()[made.runs.base + i], word_of(rules, rule_node, runs.rules[i], inherited));
+    table.store_answer(made.runs.base + i, word_of(rules, rule_node, runs.rules[i], inherited));
   }
   made.down.bits = children;
   if (children != 0) made.down.base = table.node_blocks.take(ones(children));
@@ -109,13 +110,13 @@ void Lpm6::compile_node(const Lpm6Rules& rules, uint32_t rule_node, uint32_t inh
   }
 }
 
-/// A new table of all rules, with room for twice as many.
-std::unique_ptr<Lpm6::Table> Lpm6::compile(const Lpm6Rules& rules) {
+/// A new table of all rules, with room for twice as many, and for next hops that need a word if `wide`.
+std::unique_ptr<Lpm6::Table> Lpm6::compile(const Lpm6Rules& rules, bool wide) {
   const size_t nodes = rules.node_count();
   // A rule begins and ends a run, and each node has at least one.
   const size_t answers = nodes + 2 * rules.size();
   auto table = std::make_unique<Table>(static_cast<uint32_t>(std::max(size_t{1} << 16, 2 * nodes)),
-                                       static_cast<uint32_t>(std::max(size_t{1} << 17, 2 * answers)));
+                                       static_cast<uint32_t>(std::max(size_t{1} << 17, 2 * answers)), wide);
   uint32_t* const first = table->first();
 
   struct Short {
@@ -164,7 +165,7 @@ std::unique_ptr<Lpm6::Table> Lpm6::compile(const Lpm6Rules& rules) {
   return table;
 }
 
-Lpm6::Lpm6() : table_(compile(rules_)), current_(&table_->generation) {}
+Lpm6::Lpm6() : table_(compile(rules_, false)), current_(&table_->generation) {}
 
 Lpm6::~Lpm6() { discard(std::move(table_)); }
 
@@ -341,7 +342,7 @@ void Lpm6::Change::push(uint32_t rule_node, uint32_t node, uint32_t word) {
   const Lpm6Rules::Cover cover = rules_.cover(rule_node);
   const Runs runs = runs_of(cover, n.down.bits);
   for (uint32_t i = 0; i < runs.count; ++i) {
-    if (runs.rules[i] == 0) table_.store_word(table_.answers()[n.runs.base + i], word);
+    if (runs.rules[i] == 0) table_.store_answer(n.runs.base + i, word);
   }
   uint32_t child = n.down.base;
   for (uint64_t left = n.down.bits; left != 0; left &= left - 1, ++child) {
@@ -374,8 +375,7 @@ void Lpm6::Change::refresh(int k, Lpm6Half down) {
     fresh.runs = {runs.starts, runs.count == 0 ? 0 : table_.answer_blocks.take(runs.count), 0};
   }
   for (uint32_t i = 0; i < runs.count; ++i) {
-    table_.store_word(table_.answers()[fresh.runs.base + i],
-                      word_of(rules_, step.rule_node, runs.rules[i], step.inherited));
+    table_.store_answer(fresh.runs.base + i, word_of(rules_, step.rule_node, runs.rules[i], step.inherited));
   }
   if (!in_place) replace(k, fresh);
 }
@@ -447,13 +447,17 @@ void Lpm6::Change::detach_empty() {
   refresh(left, {before.bits & ~(uint64_t{1} << steps_[left].slot), at, 0});
 }
 
-/// Makes room for a change of one route; a table that has none left is made anew.
-void Lpm6::prepare() {
+/// Makes room for a change of one route; a table that has none left, or whose answers are too narrow, is made anew.
+void Lpm6::prepare(bool wide) {
   rules_.reserve_for_one();
   table_->node_blocks.collect(kBlocksOfChange);
   table_->answer_blocks.collect(kBlocksOfChange);
-  if (table_->node_blocks.has_room(kNodesOfChange) && table_->answer_blocks.has_room(kAnswersOfChange)) return;
-  auto table = compile(rules_);
+  wide |= table_->wide();
+  if (table_->node_blocks.has_room(kNodesOfChange) && table_->answer_blocks.has_room(kAnswersOfChange) &&
+      wide == table_->wide()) {
+    return;
+  }
+  auto table = compile(rules_, wide);
   table->node_blocks.collect(kBlocksOfChange);
   table->answer_blocks.collect(kBlocksOfChange);
   publish(std::move(table));
@@ -468,21 +472,23 @@ bool Lpm6::add(Lpm6Key prefix, int length, uint32_t next_hop) {
 
 bool Lpm6::set(Lpm6Key prefix, int length, uint32_t next_hop) {
   if (!in_range(length, next_hop)) return false;
-  prepare();
+  prepare(needs_word(next_hop));
   Change(*this, lpm6_clean(prefix, length), length).set(next_hop);
   return true;
 }
 
 bool Lpm6::remove(Lpm6Key prefix, int length) {
   if (!find_exact(prefix, length)) return false;
-  prepare();
+  prepare(false);
   Change(*this, lpm6_clean(prefix, length), length).remove();
   return true;
 }
 
 bool Lpm6::build(std::span<const Route> routes) {
+  bool wide = false;
   for (const Route& route : routes) {
     if (!in_range(route.length, route.next_hop)) return false;
+    wide |= needs_word(route.next_hop);
   }
   std::vector<Route> sorted(routes.begin(), routes.end());
   for (Route& route : sorted) route.prefix = lpm6_clean(route.prefix, route.length);
@@ -513,7 +519,7 @@ bool Lpm6::build(std::span<const Route> routes) {
     way_end = depth;
     last = route.prefix;
   }
-  auto table = compile(rules);
+  auto table = compile(rules, wide);
   rules_ = std::move(rules);
   publish(std::move(table));
   return true;
@@ -560,7 +566,7 @@ size_t Lpm6::node_count() const { return table_->node_blocks.used(); }
 
 size_t Lpm6::table_bytes() const {
   return Lpm6View::kFirstWords * sizeof(uint32_t) + table_->node_blocks.top() * sizeof(Lpm6Node) +
-         table_->answer_blocks.top() * sizeof(uint32_t);
+         table_->answer_blocks.top() * table_->answer_size();
 }
 
 size_t Lpm6::memory_bytes() const { return table_bytes() + table_->depths.bytes() + rules_.bytes(); }
@@ -571,7 +577,7 @@ Lpm6View Lpm6::mirror(Mirror& mirror) const {
       static_cast<const std::byte*>(mirror.bytes(memory, table_->memory.bytes(), &table_->changes));
   return Lpm6View(mirror.object(Lpm6Generation{reinterpret_cast<const uint32_t*>(copy),
                                                reinterpret_cast<const Lpm6Node*>(copy + Table::kNodesAt),
-                                               reinterpret_cast<const uint32_t*>(copy + table_->answers_at)}));
+                                               copy + table_->answers_at, table_->generation.wide}));
 }
 
 void Lpm6::publish(std::unique_ptr<Table> table) {

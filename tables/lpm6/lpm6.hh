@@ -21,8 +21,8 @@ namespace headrace {
 /// A routing table for IPv6. One thread at a time changes it, while readers go on with views.
 ///
 /// A lookup that overlaps a change gives the old or the new answer. A change of one route writes single words: answers
-/// in place, or a pointer to nodes that were made aside. build(), clear() and a table that runs out of room make a new
-/// generation and swap one pointer. What readers may still be in is used again, or freed, when every rcu::Reader that
+/// in place, or a pointer to nodes that were made aside. build(), clear(), a table that runs out of room and the first
+/// next hop above 254 make a new generation and swap one pointer. What readers may still be in is used again, or freed, when every rcu::Reader that
 /// is online has passed a quiescent state.
 ///
 /// A lookup in the table of the Internet takes five dependent loads on average. A route longer than the bits of the
@@ -102,13 +102,15 @@ class Lpm6 {
     return length >= 0 && length <= 128 && next_hop <= kMaxNextHop;
   }
   static Runs runs_of(const Lpm6Rules::Cover& cover, uint64_t children);
+  /// Whether a table's answers must be words for this next hop.
+  static constexpr bool needs_word(uint32_t next_hop) { return next_hop + 1 > 0xff; }
   /// A rule's answer as the table has it.
   static uint32_t word_of(const Lpm6Rules& rules, uint32_t rule_node, uint32_t rule, uint32_t inherited) {
     return rule == 0 ? inherited : rules.next_hop(rule_node, rule - 1) + 1;
   }
-  static std::unique_ptr<Table> compile(const Lpm6Rules& rules);
+  static std::unique_ptr<Table> compile(const Lpm6Rules& rules, bool wide);
   static void compile_node(const Lpm6Rules& rules, uint32_t rule_node, uint32_t inherited, Table& table, uint32_t node);
-  void prepare();
+  void prepare(bool wide);
   void publish(std::unique_ptr<Table> table);
   static void discard(std::unique_ptr<Table> table);
 

@@ -20,6 +20,15 @@ struct Lpm6Batch {
   static constexpr int kLevels = 10;
   using Function = void (*)(const Lpm6View&, const Lpm6Key*, uint32_t*, uint32_t);
 
+  /// Answers number `at[i]` of nodes. So many loads are under way together that none needs to be asked for first.
+  static void load_answers(const Lpm6Generation& g, const auto* at, uint32_t* words, uint32_t n) {
+    if (g.wide) {
+      for (uint32_t i = 0; i < n; ++i) words[i] = Lpm6View::load_answer<uint32_t>(g.answers, at[i]);
+    } else {
+      for (uint32_t i = 0; i < n; ++i) words[i] = Lpm6View::load_answer<uint8_t>(g.answers, at[i]);
+    }
+  }
+
   static void plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
 #if defined(__x86_64__)
   static void avx512(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_hops, uint32_t n);
@@ -77,9 +86,9 @@ void Lpm6Batch::plain(const Lpm6View& view, const Lpm6Key* keys, uint32_t* next_
   for (uint32_t i = 0; i < ended; ++i) {
     const Lpm6Half runs = Lpm6View::load_half(&g.nodes[last_at[i]].runs);
     last_at[i] = runs.base + Lpm6View::ones(runs.bits << (63 - (last_rest[i] >> 58))) - 1;
-    __builtin_prefetch(g.answers + last_at[i]);
   }
-  for (uint32_t i = 0; i < ended; ++i) next_hops[last_key[i]] = load_shared(g.answers + last_at[i]) - 1;
+  load_answers(g, last_at, last_at, ended);
+  for (uint32_t i = 0; i < ended; ++i) next_hops[last_key[i]] = last_at[i] - 1;
   // Few addresses go deeper than 78 bits.
   for (uint32_t i = 0; i < count; ++i) next_hops[key[i]] = view.lookup(keys[key[i]]);
 }
@@ -132,8 +141,7 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     _mm512_store_si512(rest + j, _mm512_mask_blend_epi64(global, _mm512_shldi_epi64(high, low, Lpm6View::kOtherBits),
                                                          _mm512_shldi_epi64(high, low, Lpm6View::kGlobalBits)));
   }
-  // One by one, here and for the answers: more loads are under way together than with gathers, which some processors take
-  // apart, and none needs to be asked for first.
+  // One by one, as the answers are: more loads are under way together than with gathers, which some processors take apart.
   for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.first + at[j]);
   uint32_t any = 0;
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
@@ -173,7 +181,7 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512vpopcntdq,avx512vbmi2,pop
     led[i] &= static_cast<uint8_t>(~live[i]);
     _mm512_store_si512(at + j, _mm512_maskz_mov_epi64(led[i], answer));
   }
-  for (uint32_t j = 0; j < 8 * eights; ++j) words[j] = load_shared(g.answers + at[j]);
+  load_answers(g, at, words, 8 * eights);
   for (uint32_t i = 0, j = 0; i < eights; ++i, j += 8) {
     const __m256i word = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + j));
     _mm256_mask_storeu_epi32(next_hops + j, led[i], _mm256_sub_epi32(word, _mm256_set1_epi32(1)));

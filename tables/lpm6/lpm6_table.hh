@@ -66,17 +66,24 @@ class Lpm6Blocks {
 
 /// A generation, the memory that it points to and what the writer knows about it.
 struct Lpm6::Table {
-  Table(uint32_t node_capacity, uint32_t answer_capacity);
+  Table(uint32_t node_capacity, uint32_t answer_capacity, bool wide);
 
   uint32_t* first() { return reinterpret_cast<uint32_t*>(memory.data()); }
   Lpm6Node* nodes() { return reinterpret_cast<Lpm6Node*>(memory.data() + kNodesAt); }
-  uint32_t* answers() { return reinterpret_cast<uint32_t*>(memory.data() + answers_at); }
+  /// Whether answers are words, and not bytes.
+  bool wide() const { return generation.wide != 0; }
+  size_t answer_size() const { return wide() ? sizeof(uint32_t) : sizeof(uint8_t); }
 
-  /// All that changes what readers may see goes through these two. Replaces a word; what was written before is seen by
+  /// All that changes what readers may see goes through these three. Replaces a word; what was written before is seen by
   /// whoever reads the new one.
-  void store_word(uint32_t& word, uint32_t value) {
-    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-    changed(&word, sizeof word);
+  void store_word(uint32_t& word, uint32_t value) { store(word, value); }
+  /// Replaces an answer of a node: a next hop plus one, or 0.
+  void store_answer(uint32_t at, uint32_t word) {
+    std::byte* const place = memory.data() + answers_at + at * answer_size();
+    if (wide())
+      store(*reinterpret_cast<uint32_t*>(place), word);
+    else
+      store(*reinterpret_cast<uint8_t*>(place), static_cast<uint8_t>(word));
   }
   /// Writes a node that no reader can reach yet.
   void store_node(Lpm6Node& node, const Lpm6Node& value) {
@@ -85,6 +92,11 @@ struct Lpm6::Table {
     __atomic_store_n(&node.runs.bits, value.runs.bits, __ATOMIC_RELAXED);
     __atomic_store_n(&node.runs.base, value.runs.base, __ATOMIC_RELAXED);
     changed(&node, sizeof node);
+  }
+  template <typename T>
+  void store(T& place, T value) {
+    __atomic_store_n(&place, value, __ATOMIC_RELEASE);
+    changed(&place, sizeof place);
   }
   void changed(const void* place, size_t size) {
     const size_t begin = static_cast<size_t>(static_cast<const std::byte*>(place) - memory.data());

@@ -22,7 +22,7 @@ struct alignas(16) Lpm6Half {
 /// Six bits of an address: one of 64 slots, which leads to a child node or to an answer.
 struct alignas(32) Lpm6Node {
   Lpm6Half down;  ///< bit s: slot s has a child; the children lie side by side from nodes[base] on
-  Lpm6Half runs;  ///< bit s: another answer begins at slot s; the answers lie side by side from answers[base] on
+  Lpm6Half runs;  ///< bit s: another answer begins at slot s; the answers lie side by side, from number `base` on
 };
 static_assert(sizeof(Lpm6Node) == 32);
 
@@ -32,11 +32,13 @@ static_assert(sizeof(Lpm6Node) == 32);
 /// scalable software IP routing table lookup", SIGCOMM 2015) behind a first level for IPv6 as it is allocated. `first`
 /// has 2^21 words for the addresses of 2000::/3 by their bits 3 to 23, then 2^18 words for all others by their first 18
 /// bits. A word with its highest bit clear is the answer: 0 for no route, else the next hop plus one. With its highest
-/// bit set the other bits number a node for the six bits that follow.
+/// bit set the other bits number a node for the six bits that follow. The answers of nodes are bytes, of which caches hold
+/// four times as many as of words; they are words when `wide`, for next hops that do not fit.
 struct Lpm6Generation {
   const uint32_t* first = nullptr;
   const Lpm6Node* nodes = nullptr;
-  const uint32_t* answers = nullptr;
+  const void* answers = nullptr;
+  uint32_t wide = 0;
 };
 
 /// Looks up addresses. Trivially copyable, one pointer; valid until the reader's next quiescent state
@@ -104,6 +106,11 @@ class Lpm6View {
 #endif
   }
 
+  template <typename Answer>
+  static HEADRACE_SHADER uint32_t load_answer(const void* answers, size_t at) {
+    return load_shared(static_cast<const Answer*>(answers) + at);
+  }
+
   /// Goes on from node `index` with the bits of an address behind those used so far.
   HEADRACE_SHADER uint32_t descend(uint32_t index, uint64_t high, uint64_t low) const {
     const Lpm6Node* const nodes = generation_->nodes;
@@ -117,7 +124,10 @@ class Lpm6View {
     }
     const Lpm6Half runs = load_half(&nodes[index].runs);
     const uint32_t run = ones(runs.bits << (63 - (high >> 58))) - 1;
-    return load_shared(generation_->answers + (runs.base + run)) - 1;
+    const uint32_t at = runs.base + run;
+    return (generation_->wide ? load_answer<uint32_t>(generation_->answers, at)
+                              : load_answer<uint8_t>(generation_->answers, at)) -
+           1;
   }
 
   const Lpm6Generation* generation_ = nullptr;

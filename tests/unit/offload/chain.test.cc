@@ -405,6 +405,13 @@ rt[2] -> Paint(4) -> EtherEncap(0x86dd, 1:1:1:1:1:1, 3:2:2:2:2:2) -> [6] cap;
 rt[3] -> [7] cap;
 )";
   compare(text, "c", 21, 3000, 200, &RandomPackets::make_ip6);
+  // So many gateways that the table's answers are words.
+  std::string routes;
+  for (int i = 0; i < 300; ++i) routes += fmt::format("2001:{:x}::/30 2001:db8::{:x} {}, ", i * 4, i + 1, i % 2);
+  compare(fmt::format("Idle -> first :: Strip(14) -> check :: CheckIP6Header -> rt :: LookupIP6Route({}::/0 2);"
+                      "cap :: Capture; rt[0] -> cap; rt[1] -> [1] cap; rt[2] -> [2] cap; check[1] -> [3] cap;",
+                      routes),
+          "first", 22, 3000, 200, &RandomPackets::make_ip6);
 }
 
 TEST_P(OffloadChain, BranchesAndManyExits) {

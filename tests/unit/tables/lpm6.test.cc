@@ -162,6 +162,47 @@ TEST(Lpm6, OnlyANewTableMakesAGeneration) {
   EXPECT_NE(table.generation(), first);
 }
 
+TEST(Lpm6, ANextHopThatDoesNotFitIntoAByteMakesAGeneration) {
+  Lpm6 table;
+  NaiveLpm6 naive;
+  const auto set = [&](Lpm6Key prefix, int length, uint32_t next_hop) {
+    ASSERT_TRUE(table.set(prefix, length, next_hop));
+    naive.set(prefix, length, next_hop);
+  };
+  const Lpm6Generation* const narrow = table.generation();
+  for (uint32_t i = 0; i <= 254; ++i) set(ip6(0x2001, i), 48, i);
+  EXPECT_EQ(table.generation(), narrow);
+  EXPECT_EQ(count_wrong(table.view(), naive, naive.routes()), 0u);
+  set(ip6(0x2001, 7), 48, 255);
+  const Lpm6Generation* const wide = table.generation();
+  EXPECT_NE(wide, narrow);
+  EXPECT_EQ(count_wrong(table.view(), naive, naive.routes()), 0u);
+  // Neither small next hops nor others make another one; that of a default route may be pushed down to nodes, too.
+  set(ip6(0x2001, 7), 48, 1);
+  set(ip6(0x2001, 8), 64, Lpm6::kMaxNextHop);
+  set({}, 0, 256);
+  EXPECT_EQ(table.generation(), wide);
+  EXPECT_EQ(count_wrong(table.view(), naive, naive.routes()), 0u);
+
+  // A default route of a table whose nodes have no other large answer.
+  Lpm6 covered;
+  NaiveLpm6 small;
+  ASSERT_TRUE(covered.add(ip6(0x2001, 1), 48, 1));
+  ASSERT_TRUE(covered.add({}, 0, 1000));
+  small.set(ip6(0x2001, 1), 48, 1);
+  small.set({}, 0, 1000);
+  EXPECT_EQ(count_wrong(covered.view(), small, small.routes()), 0u);
+  // Built anew, a table is as wide as its next hops.
+  const size_t bytes = table.table_bytes();
+  std::vector<Route> routes = table.routes();
+  ASSERT_TRUE(table.build(routes));
+  EXPECT_EQ(table.view().generation()->wide, 1u);
+  for (Route& route : routes) route.next_hop %= 255;
+  ASSERT_TRUE(table.build(routes));
+  EXPECT_EQ(table.view().generation()->wide, 0u);
+  EXPECT_LT(table.table_bytes(), bytes);
+}
+
 TEST(Lpm6, ATableThatRunsOutOfRoomIsMadeAnew) {
   Lpm6 table;
   int swaps = 0;
@@ -269,11 +310,14 @@ INSTANTIATE_TEST_SUITE_P(Spaces, Lpm6Churn, ::testing::Values(Space::kDense, Spa
                                                                : "Everywhere";
                          });
 
-TEST(Lpm6, BatchesOfEverySize) {
+/// By how many next hops there are: few fit into bytes.
+class Lpm6Batches : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(Lpm6Batches, OfEverySize) {
   std::mt19937_64 random(4);
   Lpm6 table;
   for (uint32_t i = 0; i < 2000; ++i) {
-    table.set({random() & 0x3fff'ffff'ffff'ffff, random()}, static_cast<int>(20 + random() % 100), i);
+    table.set({random() & 0x3fff'ffff'ffff'ffff, random()}, static_cast<int>(20 + random() % 100), i % GetParam());
   }
   const std::vector<Route> routes = table.routes();
   std::vector<Lpm6Key> keys;
@@ -288,6 +332,7 @@ TEST(Lpm6, BatchesOfEverySize) {
     EXPECT_EQ(answers[size], 12345u);
   }
 }
+INSTANTIATE_TEST_SUITE_P(NextHops, Lpm6Batches, ::testing::Values(255u, 2000u));
 
 }  // namespace
 }  // namespace headrace::lpm6_test

@@ -50,6 +50,11 @@ TEST(Lpm6Mirror, ACopyFollowsByChangedPages) {
   naive.set({}, 0, 7);
   table.set({}, 0, 7);
   EXPECT_EQ(count_wrong(table.mirror(mirror), naive, naive.routes()), 0u);
+  // One with answers of four bytes.
+  naive.set({}, 0, 70000);
+  table.set({}, 0, 70000);
+  change(20);
+  EXPECT_EQ(count_wrong(table.mirror(mirror), naive, naive.routes()), 0u);
 }
 
 }  // namespace
