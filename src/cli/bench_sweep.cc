@@ -31,6 +31,12 @@ nlohmann::ordered_json spread(const std::vector<double>& values) {
           {"runs", values}};
 }
 
+/// A load that was tried some times, and how often the delay kept its bound.
+struct Tried {
+  double mpps;
+  int kept, tries;
+};
+
 /// A setting, and what was measured under it.
 struct Point {
   explicit Point(std::string mode_text, int job_size = 0, int most_jobs = 0)
@@ -46,6 +52,10 @@ struct Point {
   // With a bound on the delay: loads, in Mpps, that keep it and that do not.
   double kept = 0, broken = 0;
   double kept_p99_us = 0;
+  // The tries of a load between them: how many broke the bound, and the 99th percentiles of those that did not.
+  int breaches = 0;
+  std::vector<double> within;
+  std::vector<Tried> tried;  // the loads before
 
   bool fixed() const { return mode != "auto"; }
   std::string name() const {
@@ -117,7 +127,11 @@ class Sweep {
       if (!p.delays.empty()) row["p99_us"] = spread(p.delays);
       if (!p.final_delays.empty()) row["final_p99_us"] = spread(p.final_delays);
       row["on_devices"] = p.on_devices;
-      if (sweep_.p99_us > 0) row["p99_kept"] = {{"mpps", p.kept}, {"p99_us", p.kept_p99_us}};
+      if (sweep_.p99_us > 0) {
+        row["p99_kept"] = {{"mpps", p.kept}, {"p99_us", p.kept_p99_us}};
+        for (const Tried& load : p.tried)
+          row["loads"].push_back({{"mpps", load.mpps}, {"kept", load.kept}, {"tries", load.tries}});
+      }
       rows.push_back(row);
     }
     j["points"] = rows;
@@ -206,11 +220,31 @@ class Sweep {
     constexpr double kAll = 0.98;  // of what is offered
     const double load = (p.kept + p.broken) / 2;
     if (latency.count() > 0 && p99_us <= sweep_.p99_us && rate >= kAll * load) {
-      p.kept = load;
-      p.kept_p99_us = p99_us;
+      p.within.push_back(p99_us);
     } else {
-      p.broken = load;
+      ++p.breaches;
     }
+  }
+
+  /// A load counts as kept if most of its tries kept it: a machine that pauses for a moment breaks any bound.
+  bool is_kept(const Point& p) const { return 2 * p.within.size() > static_cast<size_t>(sweep_.rounds); }
+  bool is_decided(const Point& p) const { return is_kept(p) || 2 * p.breaches >= sweep_.rounds; }
+  /// Halves the range of each setting by what its tries say.
+  void halve() {
+    for (Point& p : points_) {
+      const double load = (p.kept + p.broken) / 2;
+      const int kept = static_cast<int>(p.within.size());
+      p.tried.push_back({load, kept, kept + p.breaches});
+      if (is_kept(p)) {
+        p.kept = load;
+        p.kept_p99_us = median(p.within);
+      } else {
+        p.broken = load;
+      }
+      p.within.clear();
+      p.breaches = 0;
+    }
+    ++halvings_;
   }
 
   /// What is to be measured next; false: nothing.
@@ -237,12 +271,15 @@ class Sweep {
       }
       return true;
     }
-    if (sweep_.p99_us == 0 || halvings_ == kHalvings) return false;
+    if (sweep_.p99_us == 0) return false;
     if (phase_ == Phase::kFinals)
       for (Point& p : points_) p.broken = median(p.rates);
+    else if (std::all_of(points_.begin(), points_.end(), [this](const Point& p) { return is_decided(p); }))
+      halve();
     phase_ = Phase::kLoads;
-    ++halvings_;
-    for (size_t i = 0; i < points_.size(); ++i) schedule_.push_back(i);
+    if (halvings_ == kHalvings) return false;
+    for (size_t i = 0; i < points_.size(); ++i)
+      if (!is_decided(points_[i])) schedule_.push_back(i);
     return true;
   }
 

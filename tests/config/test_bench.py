@@ -73,6 +73,17 @@ def test_sweep_with_a_bound(headrace):
     assert bound["us"] == 1000000
     if bound["best_mpps"] > 0:
         assert bound["auto_to_best"] == pytest.approx(bound["auto_mpps"] / bound["best_mpps"])
+    # Most of the tries of a load decide.
+    most = json.loads(headrace("bench", "-e", WHOLE, "--sweep", "0x64x2", "-s", "0.1", "--settle", "0", "--rounds", "3",
+                                "--sweep-p99", "500", "--json", *REFERENCE).stdout)
+    for point in most["sweep"]["points"]:
+        loads = point["loads"]
+        assert len(loads) == 6
+        for load in loads:
+            assert (load["kept"], load["tries"]) in ((2, 2), (2, 3), (1, 3), (0, 2))
+        assert point["p99_kept"]["mpps"] == max([load["mpps"] for load in loads if load["kept"] == 2], default=0)
+        for load, following in zip(loads, loads[1:]):
+            assert (load["mpps"] < following["mpps"]) == (load["kept"] == 2)
     none = json.loads(headrace("bench", "-e", WHOLE, "--sweep", "0x64x2", "-s", "0.1", "--settle", "0", "--rounds", "1",
                                "--sweep-p99", "0.1", "--json", *REFERENCE).stdout)
     assert none["sweep"]["p99_bound"]["best"] == "none keeps it"
