@@ -368,27 +368,29 @@ class ShaderElement final : public ShaderElementBase {
       for (int i = 0; i < n; ++i) set.add(nexts[i]);
       return set;
     }
-    // A piece at a time, so that the element behind waits for memory while this one computes.
+    // By pieces, so that the element behind waits for memory while this one computes.
     constexpr int kPiece = 16;
-    const int piece = behind_ && n >= kPiece ? kPiece : n;
-    for (int begin = 0; begin < n; begin += piece) {
-      const int end = n - begin < piece ? n : begin + piece;
-      for (int i = begin; i < end; ++i) {
-        Next next = kDrop;
-        if (detail::has_headers<S>(*packets[i])) [[likely]] {
-          CpuView<S> view(packets[i], counters);
-          if constexpr (reads_payload<S>()) {
-            if (i + 1 < n) prefetch_payload(*packets[i + 1]);
-            next = shader.shade(view, find(shader, *packets[i]));
-          } else {
-            next = shader.shade(view);
-          }
+    int piece_end = behind_ && n >= kPiece ? kPiece : 0;
+    for (int i = 0; i < n; ++i) {
+      Next next = kDrop;
+      if (detail::has_headers<S>(*packets[i])) [[likely]] {
+        CpuView<S> view(packets[i], counters);
+        if constexpr (reads_payload<S>()) {
+          if (i + 1 < n) prefetch_payload(*packets[i + 1]);
+          next = shader.shade(view, find(shader, *packets[i]));
+        } else {
+          next = shader.shade(view);
         }
-        nexts[i] = next;
-        set.add(next);
       }
-      if (piece == kPiece && behind_) behind_->prefetch(packets + begin, end - begin);
+      nexts[i] = next;
+      set.add(next);
+      if (i + 1 == piece_end) [[unlikely]] {
+        behind_->prefetch(packets + i + 1 - kPiece, kPiece);
+        piece_end += kPiece;
+      }
     }
+    // The last piece may be smaller.
+    if (const int left = n + kPiece - piece_end; piece_end > 0 && left > 0) behind_->prefetch(packets + n - left, left);
     return set;
   }
   void shade_with_results(const S& shader, Packet** packets, int n, Next* nexts, uint64_t* counters) {
