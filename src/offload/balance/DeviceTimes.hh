@@ -13,17 +13,17 @@ namespace headrace::balance {
 
 /// A device that is busy all the time says one thing: the sum over chains of packets a second by time per packet is 1.
 /// As the mixture of chains changes, the times follow from several such sums (a Kalman filter whose state are the
-/// times). Before the device was ever busy, they are 0: it has no limit that is known.
+/// times). Packets come back by whole jobs: what a sample counts too much, because a job has just ended, the next one
+/// lacks. So the state has this surplus, too (noise that is a moving average: Anderson and Moore, Optimal Filtering,
+/// 1979, section 11.5). Before the device was ever busy, times are 0: it has no limit that is known.
 class DeviceTimes {
  public:
-  explicit DeviceTimes(size_t chains = 0) : times_(chains, 0.0), errors_(chains * chains, 0.0) {}
+  explicit DeviceTimes(size_t chains = 0) : times_(chains, 0.0), errors_((chains + 1) * (chains + 1), 0.0) {}
 
   bool known() const { return known_; }
   double seconds(size_t chain) const { return times_[chain]; }
   /// What it hardly exceeds, by all that is known.
-  double most_seconds(size_t chain) const {
-    return times_[chain] + std::sqrt(std::max(errors_[chain * times_.size() + chain], 0.0));
-  }
+  double most_seconds(size_t chain) const { return times_[chain] + std::sqrt(std::max(error(chain, chain), 0.0)); }
   /// The part of its time that these rates take.
   double used(const std::vector<double>& per_second) const {
     double sum = 0;
@@ -33,9 +33,11 @@ class DeviceTimes {
 
   /// What came back of it.
   struct Seen {
-    explicit Seen(size_t chains) : per_second(chains, 0.0), spread(chains, 0.0) {}
+    explicit Seen(size_t chains) : per_second(chains, 0.0), spread(chains, 0.0), at_end(chains, 0.0) {}
     std::vector<double> per_second;  ///< by chain: packets
-    std::vector<double> spread;      ///< the variance of these, as packets come back by whole jobs
+    std::vector<double> spread;      ///< the variance of these, besides that of jobs which end near its ends
+    std::vector<double> at_end;      ///< the variance that packets have which come back by whole jobs, at either end
+    bool follows = false;            ///< it begins where the last one that was said ended
     double starved = 0;              ///< part of the looks that found nothing to do there
   };
   /// It was busy for this part of the time. `full`: more packets came than it took; `sure`: by far more.
@@ -44,14 +46,10 @@ class DeviceTimes {
     double all = 0;
     for (const double r : per_second) all += r;
     if (!(all > 0) || !(part > 0)) return;
-    const double off = known_ ? part - used(per_second) : 0;
+    if (!seen.follows) forget_surplus(seen);
+    const double off = known_ ? part - used(per_second) - surplus_ : 0;
     // Where a sample is but a few jobs long, it is off by one or the other; and what is not known yet is no change.
-    double expected = 0;
-    for (size_t k = 0; k < times_.size(); ++k) {
-      expected += seen.spread[k] * square(k);
-      for (size_t j = 0; j < times_.size(); ++j)
-        expected += per_second[k] * errors_[k * times_.size() + j] * per_second[j];
-    }
+    const double expected = variance_of(covariances(seen), seen);
     const double wrong = std::max(std::abs(off) - 2 * std::sqrt(std::max(expected, 0.0)), 0.0) / part;
     if (full && calm_ > hold_) {
       // Was it as fast as it was known to be before?
@@ -96,6 +94,10 @@ class DeviceTimes {
     calm_ += idle ? 3 : 1;
     if (calm_ <= hold_) return;
     const double less = 1 - std::min(0.01 * (calm_ - hold_), 0.1);
+    // What was known before is as likely: as soon as the device is full, it is to show which.
+    const double off = 1 - tried_, more = 1 - tried_ * less;
+    for (size_t k = 0; k < times_.size(); ++k)
+      for (size_t j = 0; j < times_.size(); ++j) error(k, j) += (more * more - off * off) * times_[k] * times_[j];
     for (double& t : times_) t *= less;
     tried_ *= less;
   }
@@ -113,13 +115,13 @@ class DeviceTimes {
   /// far, as when the device became slower for another chain only.
   std::vector<double> suppose(size_t chain, bool bold = false) const {
     const size_t n = times_.size();
-    const double variance = errors_[chain * n + chain], error = std::sqrt(variance);
-    if (!known_ || guesses_ == 0 || error < kSure * times_[chain]) return {};
+    const double variance = error(chain, chain), deviation = std::sqrt(variance);
+    if (!known_ || guesses_ == 0 || deviation < kSure * times_[chain]) return {};
     const double least = bold ? kLeastOfAll : kLeast;
-    const double less = std::min(kBelievable * error, (1 - least) * times_[chain]);
+    const double less = std::min(kBelievable * deviation, (1 - least) * times_[chain]);
     std::vector<double> supposed = times_;
     for (size_t k = 0; k < n; ++k)
-      supposed[k] = std::max(times_[k] - less * errors_[k * n + chain] / variance, least * times_[k]);
+      supposed[k] = std::max(times_[k] - less * error(k, chain) / variance, least * times_[k]);
     return supposed;
   }
   /// Little was seen since packets or the device became other ones.
@@ -130,7 +132,7 @@ class DeviceTimes {
  private:
   // Parts of a time, or of the device's time.
   static constexpr double kNoise = 0.015;  // besides whole jobs
-  static constexpr double kDrift = 0.02;   // of all times together, by sample
+  static constexpr double kDrift = 0.01;   // of all times together, by sample
   static constexpr double kUnknown = 1.5;
   static constexpr double kAtAnEnd = 0.01;  // of a variance, where what is believed is all but impossible
   static constexpr double kFar = 0.25;
@@ -139,8 +141,41 @@ class DeviceTimes {
   static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16, kNew = 10;
 
   /// The square of a time, as far as is known: one that is believed to be short may be long.
-  double square(size_t k) const {
-    return times_[k] * times_[k] + (times_.size() > 1 ? errors_[k * times_.size() + k] : 0);
+  double square(size_t k) const { return times_[k] * times_[k] + (times_.size() > 1 ? error(k, k) : 0); }
+
+  /// The covariance of the errors of two times; of the surplus behind the last time.
+  double& error(size_t k, size_t j) { return errors_[k * (times_.size() + 1) + j]; }
+  double error(size_t k, size_t j) const { return errors_[k * (times_.size() + 1) + j]; }
+
+  /// The variance of the surplus at one end of a sample.
+  double variance_at_end(const Seen& seen) const {
+    double variance = 0;
+    for (size_t k = 0; k < times_.size(); ++k) variance += seen.at_end[k] * square(k);
+    return variance;
+  }
+  /// Nothing is known of the beginning of this sample.
+  void forget_surplus(const Seen& seen) {
+    const size_t n = times_.size();
+    surplus_ = 0;
+    for (size_t k = 0; k < n; ++k) error(k, n) = error(n, k) = 0;
+    error(n, n) = variance_at_end(seen);
+  }
+  /// Of the part of the device's time that this sample says, with each time and the surplus.
+  std::vector<double> covariances(const Seen& seen) const {
+    const size_t n = times_.size();
+    std::vector<double> with(n + 1);
+    for (size_t k = 0; k <= n; ++k) {
+      with[k] = error(k, n);
+      for (size_t j = 0; j < n; ++j) with[k] += error(k, j) * seen.per_second[j];
+    }
+    return with;
+  }
+  /// Of that part, which has `with` as covariances.
+  double variance_of(const std::vector<double>& with, const Seen& seen) const {
+    const size_t n = times_.size();
+    double variance = with[n] + variance_at_end(seen);
+    for (size_t k = 0; k < n; ++k) variance += seen.spread[k] * square(k) + with[k] * seen.per_second[k];
+    return variance;
   }
 
   /// Mean and variance of a normal distribution of which only what lies from `least` to `most` is possible.
@@ -161,12 +196,13 @@ class DeviceTimes {
     variance *= std::clamp(1 + (weighted(a) - weighted(b)) / inside - shift * shift, 0.0, 1.0);
   }
 
-  /// A sum of times, of which `with` are the covariances with each time, is another by `off`, and so is its variance.
+  /// A sum of times and the surplus, of which `with` are the covariances with each, is another by `off`, and so is its
+  /// variance.
   void shift(const std::vector<double>& with, double variance, double off, double variance_off) {
     const size_t n = times_.size();
-    for (size_t k = 0; k < n; ++k) {
-      times_[k] += with[k] * off / variance;
-      for (size_t j = 0; j < n; ++j) errors_[k * n + j] += with[k] * with[j] * (variance_off / variance) / variance;
+    for (size_t k = 0; k <= n; ++k) {
+      (k < n ? times_[k] : surplus_) += with[k] * off / variance;
+      for (size_t j = 0; j <= n; ++j) error(k, j) += with[k] * with[j] * (variance_off / variance) / variance;
     }
   }
 
@@ -176,15 +212,17 @@ class DeviceTimes {
     const size_t n = times_.size();
     // Devices become slower and faster for all chains. What is known of their proportions holds.
     for (size_t k = 0; k < n; ++k)
-      for (size_t j = 0; j < n; ++j) errors_[k * n + j] += (kDrift * times_[k]) * (kDrift * times_[j]);
-    std::vector<double> with(n), least(n);
-    double variance = kNoise * kNoise + 0.25 * seen.starved * seen.starved;
-    for (size_t k = 0; k < n; ++k) {
-      least[k] = kLeast * times_[k];
-      for (size_t j = 0; j < n; ++j) with[k] += errors_[k * n + j] * seen.per_second[j];
-      variance += seen.spread[k] * square(k) + with[k] * seen.per_second[k];
-    }
-    const double before = used(seen.per_second);
+      for (size_t j = 0; j < n; ++j) error(k, j) += (kDrift * times_[k]) * (kDrift * times_[j]);
+    std::vector<double> with = covariances(seen), least(n);
+    const double variance = kNoise * kNoise + 0.25 * seen.starved * seen.starved + variance_of(with, seen),
+                 at_end = variance_at_end(seen);
+    for (size_t k = 0; k < n; ++k) least[k] = kLeast * times_[k];
+    const double before = used(seen.per_second) + surplus_;
+    // From here on the surplus is that of its end, of which so far is only known how much it may be.
+    surplus_ = 0;
+    for (size_t k = 0; k < n; ++k) error(k, n) = error(n, k) = 0;
+    error(n, n) = at_end;
+    with[n] = -at_end;
     double after = part, left = 0;
     if (!exact) {
       after = before;
@@ -199,11 +237,11 @@ class DeviceTimes {
       for (size_t k = 1; k < n; ++k)
         if (times_[k] - least[k] < times_[lowest] - least[lowest]) lowest = k;
       if (times_[lowest] >= least[lowest]) break;
-      for (size_t k = 0; k < n; ++k) with[k] = errors_[lowest * n + k];
-      const double error = std::max(errors_[lowest * n + lowest], 1e-30);
-      double time = times_[lowest], rest = error;
+      for (size_t k = 0; k <= n; ++k) with[k] = error(lowest, k);
+      const double unsure = std::max(error(lowest, lowest), 1e-30);
+      double time = times_[lowest], rest = unsure;
       truncate(time, rest, 0, std::numeric_limits<double>::infinity());
-      shift(with, error, std::max(time, least[lowest]) - times_[lowest], rest - error);
+      shift(with, unsure, std::max(time, least[lowest]) - times_[lowest], rest - unsure);
       times_[lowest] = std::max(times_[lowest], least[lowest]);
     }
     for (size_t k = 0; k < n; ++k) times_[k] = std::max(times_[k], least[k]);
@@ -213,18 +251,21 @@ class DeviceTimes {
     const size_t n = times_.size();
     double mean = 0;
     for (const double t : times_) mean += t / static_cast<double>(n);
+    const double at_end = error(n, n);
     std::fill(errors_.begin(), errors_.end(), 0.0);
     for (size_t k = 0; k < n; ++k) {
       // What was next to nothing may be much now.
       times_[k] = std::max(times_[k], 0.3 * mean);
-      errors_[k * n + k] = (kUnknown * times_[k]) * (kUnknown * times_[k]);
+      error(k, k) = (kUnknown * times_[k]) * (kUnknown * times_[k]);
     }
+    error(n, n) = at_end;
     guesses_ = kGuesses;
     seen_ = 0;
   }
 
   std::vector<double> times_;
-  std::vector<double> errors_;  ///< the covariance of their errors
+  double surplus_ = 0;          ///< part of the device's time that the last sample counted too much at its end
+  std::vector<double> errors_;  ///< the covariance of the errors of times, and of the surplus
   bool known_ = false;
   double tried_ = 1;  ///< what calm() has made of the times
   int seen_ = 0;      ///< samples since forget()

@@ -338,7 +338,7 @@ void Model::look_at_device(size_t d) {
   // Of a worker whose sample is late, the last rates are the best guess.
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;
-  bool any = false, queued = false, waits = false, unsure = false;
+  bool any = false, queued = false, waits = false, unsure = false, all_came = true;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
     any |= w.sampled_ns >= now_;
@@ -346,27 +346,36 @@ void Model::look_at_device(size_t d) {
       const LaneState& lane = w.chains[k].lanes[d];
       seen.per_second[k] += lane.per_second;
       // A job more or less at either end. Of a worker whose sample is late, even more is unsure.
-      const double late = w.sampled_ns >= now_ ? 0 : now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1;
-      const double jobs = 0.4 * lane.job / std::max(w.sample_s, 1e-4) + late * lane.per_second;
+      const bool late = w.sampled_ns < now_;
+      const double at_end = kPartOfJob * lane.job / std::max(w.sample_s, 1e-4);
+      const double unknown = late ? (now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1) * lane.per_second : 0;
       queued |= lane.queued && lane.share > 0.01 && w.sampled_ns >= now_;
       waits |= lane.waits && lane.per_second > 0;
       unsure |= w.sampled_ns < now_ && std::abs(lane.share - lane.had) > kMoved;
-      if (lane.per_second > 0) seen.spread[k] += jobs * jobs;
+      // In a sample shorter than a job none may have ended.
+      if (lane.per_second > 0 || lane.share > 0.01) {
+        seen.at_end[k] += at_end * at_end;
+        seen.spread[k] += unknown * unknown;
+        all_came &= !late;
+      }
       all += lane.per_second;
       if (lane.per_second > 0) idle *= lane.starved;  // as if they took turns by chance
       starved += lane.per_second * lane.starved;
       most_full = std::max(most_full, lane.share > 0.01 ? lane.full : 0);
     }
   }
+  const bool end_known = std::exchange(device.end_known, false);
   if (!any) return;
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
+  seen.follows = end_known && all_came;
   if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
   const bool choice = pairs_.size() > 1 || devices_.size() > 1;
   if (unsure && choice) {
     // What came back for a worker whose share has changed since its last sample is not known.
   } else if (full || (queued && all > 0 && choice)) {
     device.times.busy(seen, 1, true, most_full > 0.1);
+    device.end_known = all_came;
   } else if (device.times.known() && all > 0) {
     // Not more than the time in which it had something to do. Workers look more often while there is nothing, so this says
     // something of a device only that should be nearly full.

@@ -174,6 +174,7 @@ class Model : public Balancer {
     double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
     double bound_ns = -1e18;  ///< when it was last seen busy
     double moved_ns = -1e18;  ///< when workers' shares of it last changed much
+    bool end_known = false;   ///< `times` know where the last samples ended, and of all workers that use it
   };
 
   static constexpr double kProbePart = 0.003;    // of the worker's cycles
@@ -207,6 +208,7 @@ class Model : public Balancer {
   static constexpr double kMoved = 0.1;              // shares that changed by more are others
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
   static constexpr double kMuch = 0.02;                     // of the packets: more than the plan has
+  static constexpr double kPartOfJob = 0.29;                // the standard deviation of where in a job a sample ends
   static constexpr size_t kManyPairs = 128;                 // of groups, chains and devices
   static constexpr double kWorthTrying = 1.02;              // a plan that may be better must be so by this
   static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "offload/balance/DeviceTimes.hh"
 
@@ -43,6 +44,41 @@ TEST(DeviceTimes, ALimitLeavesUnsureWhatItDoesNotSay) {
     EXPECT_LT(std::abs(times.seconds(chain) - truth), 2 * error) << chain << ": " << times.seconds(chain);
     EXPECT_GT(times.seconds(chain), 0);
   }
+}
+
+TEST(DeviceTimes, AJobMoreInASampleIsOneLessInTheNext) {
+  // Jobs of 512 packets take 1.792 ms each, so two or three of them end in a sample of 5 ms.
+  constexpr double kPacket = 3.5e-6, kJob = 512, kStep = 5e-3;
+  const auto worst = [&](bool follows) {
+    DeviceTimes times(1);
+    double worst = 0;
+    int before = 0;
+    for (int i = 1; i <= 200; ++i) {
+      const int jobs = static_cast<int>(i * kStep / (kJob * kPacket));
+      DeviceTimes::Seen seen(1);
+      seen.per_second = {(jobs - std::exchange(before, jobs)) * kJob / kStep};
+      seen.at_end = {std::pow(0.29 * kJob / kStep, 2)};
+      seen.follows = follows && i > 1;
+      times.busy(seen, 1, true);
+      if (i > 20) worst = std::max(worst, std::abs(times.seconds(0) / kPacket - 1));
+    }
+    return worst;
+  };
+  EXPECT_LT(worst(true), 0.02);
+  // Where each sample stands alone, no more follows from many of them than from a few.
+  EXPECT_GT(worst(false), worst(true));
+}
+
+TEST(DeviceTimes, WhatWasOnlyTriedIsSoonForgotten) {
+  DeviceTimes times(2);
+  for (int i = 0; i < 40; ++i) times.busy(seen(2, 3), 1, true);
+  const double known = times.used(seen(2, 3).per_second);
+  EXPECT_NEAR(known, 1, 0.01);
+  // It takes all that comes, so more and more is tried; and then it turns out to be no faster than before.
+  for (int i = 0; i < 7; ++i) times.calm(false);
+  EXPECT_LT(times.used(seen(2, 3).per_second), 0.9);
+  for (int i = 0; i < 2; ++i) times.busy(seen(2, 3), 1, true);
+  EXPECT_NEAR(times.used(seen(2, 3).per_second), 1, 0.02);
 }
 
 }  // namespace
