@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "cli/command_line.hh"
@@ -73,8 +75,9 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
   return 0;
 }
 
-nlohmann::ordered_json json_of(const balance::SimulatedPhase& p) {
-  return {{"at_s", p.at_s},
+nlohmann::ordered_json json_of(const balance::SimulatedPhase& p, uint64_t seed) {
+  return {{"seed", seed},
+          {"at_s", p.at_s},
           {"optimum_mpps", p.optimum_mpps},
           {"mpps", p.mpps},
           {"of_optimum", p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0},
@@ -92,7 +95,36 @@ nlohmann::ordered_json json_of(const balance::SimulatedPhase& p) {
 
 std::string time_ms(double ms) { return ms < 0 ? "never" : fmt::format("{:.0f}", ms); }
 
-int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, bool as_json,
+nlohmann::ordered_json json_of(const balance::SimulatedScore& score) {
+  return {{"phases", score.phases},           {"of_optimum_98", score.near}, {"at_95_in_100_ms", score.soon_95},
+          {"at_98_in_100_ms", score.soon_98}, {"steady", score.steady},      {"bound_held", score.held}};
+}
+
+/// Kinds of noise: numbers from `first` to `last`.
+struct Seeds {
+  uint64_t first = 1, last = 1;
+  bool several() const { return first != last; }
+};
+
+/// Reads "7" or "1-100"; nothing if it is neither.
+std::optional<Seeds> read_seeds(const std::string& text) {
+  Seeds seeds;
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, seeds.first);
+  seeds.last = seeds.first;
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-')
+    read = std::from_chars(read.ptr + 1, end, seeds.last);
+  if (read.ec != std::errc() || read.ptr != end || seeds.last < seeds.first) return std::nullopt;
+  return seeds;
+}
+
+void print_phase(const balance::SimulatedPhase& p) {
+  print("{:>6.2f} {:>9.2f} {:>9.2f} {:>6.3f} {:>7} {:>7} {:>8.3f} {:>8.0f} {:>6.2f}  {}\n", p.at_s, p.optimum_mpps,
+        p.mpps, p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0, time_ms(p.at_95_ms), time_ms(p.at_98_ms), p.cycling,
+        p.p99_us, p.share, p.why);
+}
+
+int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, Seeds seeds, bool as_json,
                    bool trace) {
   std::ifstream in(find_installed(file, "machines", ".json"));
   if (!in) return wrong(file, "cannot be read");
@@ -102,33 +134,52 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
   const std::vector<balance::Phase> phases = balance::read_machine(text.str(), error);
   if (phases.empty()) return wrong(file, error);
   const std::string name = balancer_text.empty() ? "Model" : balancer_text;
-  const std::unique_ptr<Balancer> balancer = make_balancer(name, error);
-  if (!balancer) return wrong("--balancer", error);
   // As long after the last step as it takes to settle.
   if (seconds <= 0) seconds = phases.back().at_s + 0.5;
-  const balance::Simulated r = balance::simulate(phases, *balancer, seconds, 1, trace ? name : "");
+  balance::SimulatedScore score;
+  std::vector<balance::Simulated> outcomes;
+  double step_us = 0;
+  uint64_t complaints = 0;
+  for (uint64_t seed = seeds.first;; ++seed) {
+    // Each begins with one that has learnt nothing.
+    const std::unique_ptr<Balancer> balancer = make_balancer(name, error);
+    if (!balancer) return wrong("--balancer", error);
+    outcomes.push_back(balance::simulate(phases, *balancer, seconds, seed, trace ? name : ""));
+    balance::Simulated& r = outcomes.back();
+    for (const balance::SimulatedPhase& p : r.phases) score.add(p);
+    step_us += (r.step_us - step_us) / static_cast<double>(outcomes.size());
+    complaints += r.complaints;
+    r.steps.clear();
+    if (seed == seeds.last) break;
+  }
   if (trace) {
-    for (const std::string& line : r.trace) write_output(line + "\n");
+    for (const std::string& line : outcomes[0].trace) write_output(line + "\n");
     return 0;
   }
   if (as_json) {
-    nlohmann::ordered_json json{{"machine", phases[0].machine.name},
-                                {"balancer", name},
-                                {"step_us", r.step_us},
-                                {"complaints", r.complaints},
-                                {"phases", nlohmann::ordered_json::array()}};
-    for (const balance::SimulatedPhase& p : r.phases) json["phases"].push_back(json_of(p));
+    nlohmann::ordered_json json{
+        {"machine", phases[0].machine.name}, {"balancer", name},        {"step_us", step_us},
+        {"complaints", complaints},          {"score", json_of(score)}, {"phases", nlohmann::ordered_json::array()}};
+    for (size_t i = 0; i < outcomes.size(); ++i)
+      for (const balance::SimulatedPhase& p : outcomes[i].phases) json["phases"].push_back(json_of(p, seeds.first + i));
     write_output(json.dump(2) + "\n");
     return 0;
   }
-  print("{}, {}: a decision took {:.0f} us\n", phases[0].machine.name, name, r.step_us);
+  print("{}, {}: a decision took {:.0f} us\n", phases[0].machine.name, name, step_us);
+  if (seeds.several()) print("{:>6} ", "seed");
   print("{:>6} {:>9} {:>9} {:>6} {:>7} {:>7} {:>8} {:>8} {:>6}  {}\n", "at s", "optimum", "Mpps", "part", "ms 0.95",
         "ms 0.98", "cycling", "p99 us", "share", "why");
-  for (const balance::SimulatedPhase& p : r.phases)
-    print("{:>6.2f} {:>9.2f} {:>9.2f} {:>6.3f} {:>7} {:>7} {:>8.3f} {:>8.0f} {:>6.2f}  {}\n", p.at_s, p.optimum_mpps,
-          p.mpps, p.optimum_mpps > 0 ? p.mpps / p.optimum_mpps : 0, time_ms(p.at_95_ms), time_ms(p.at_98_ms), p.cycling,
-          p.p99_us, p.share, p.why);
-  if (r.complaints != 0) print("{} values of decisions had to be changed\n", r.complaints);
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    for (const balance::SimulatedPhase& p : outcomes[i].phases) {
+      if (seeds.several()) print("{:>6} ", seeds.first + i);
+      print_phase(p);
+    }
+  if (seeds.several())
+    print(
+        "of {} phases, {} reach 0.98 of the optimum, {} 0.95 and {} 0.98 of it within 100 ms, {} are steady, {} hold "
+        "their bound\n",
+        score.phases, score.near, score.soon_95, score.soon_98, score.steady, score.held);
+  if (complaints != 0) print("{} values of decisions had to be changed\n", complaints);
   return 0;
 }
 
@@ -139,7 +190,7 @@ int balance_command(int argc, char** argv) {
       kBalanceName,
       "Lets a balancer decide. Without options it reads a trace from standard input, the setup and then samples, "
       "and answers each sample with a decision. docs/balancing.md describes the lines.");
-  std::string balancer, replay, machine, path;
+  std::string balancer, replay, machine, path, seeds_text = "1";
   std::vector<std::string> packages;
   double seconds = 0;
   bool list = false, as_json = false, trace = false;
@@ -164,6 +215,11 @@ int balance_command(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e4))
       ->option_text("S")
       ->needs(simulate_option);
+  line.add_option("--seeds", seeds_text,
+                  "The noise of the measurements: a number, or a first and a last one to simulate all from one to the "
+                  "other; default: 1")
+      ->option_text("N[-M]")
+      ->needs(simulate_option);
   line.add_flag("--json", as_json, "Print the simulation's outcome as JSON")->needs(simulate_option);
   line.add_flag("--trace", trace, "Print the simulation's trace instead of its outcome")->needs(simulate_option);
   if (const auto status = line.read(argc, argv)) return *status;
@@ -178,7 +234,12 @@ int balance_command(int argc, char** argv) {
     list_balancers();
     return 0;
   }
-  if (!machine.empty()) return run_simulation(machine, balancer, seconds, as_json, trace);
+  if (!machine.empty()) {
+    const std::optional<Seeds> seeds = read_seeds(seeds_text);
+    if (!seeds) return wrong("--seeds", fmt::format("expected a number or two as in 1-100, found '{}'", seeds_text));
+    if (trace && seeds->several()) return wrong("--seeds", "a trace is of one seed");
+    return run_simulation(machine, balancer, seconds, *seeds, as_json, trace);
+  }
   if (!replay.empty() && replay != "-") {
     std::ifstream in(replay);
     if (!in) return wrong(replay, "cannot be read");

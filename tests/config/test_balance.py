@@ -67,7 +67,24 @@ def test_simulation_as_json():
     assert outcome["balancer"] == "Fixed=0.5" and outcome["phases"][0]["share"] == pytest.approx(0.5, abs=0.01)
 
 
+def test_seeds_are_noises_of_one_machine():
+    done = run("--simulate", MACHINE, "--json", "--seconds", "0.3", "--seeds", "3-5")
+    outcome = json.loads(done.stdout)
+    assert [phase["seed"] for phase in outcome["phases"]] == [3, 4, 5]
+    assert len({phase["mpps"] for phase in outcome["phases"]}) == 3
+    assert outcome["score"]["phases"] == 3
+    assert outcome["score"]["of_optimum_98"] == sum(phase["of_optimum"] >= 0.98 for phase in outcome["phases"])
+    alone = json.loads(run("--simulate", MACHINE, "--json", "--seconds", "0.3", "--seeds", "4").stdout)
+    assert alone["phases"] == outcome["phases"][1:2]
+    text = run("--simulate", MACHINE, "--seconds", "0.3", "--seeds", "3-5").stdout.splitlines()
+    assert [line.split()[0] for line in text[2:5]] == ["3", "4", "5"]
+    assert text[5].startswith(f'of 3 phases, {outcome["score"]["of_optimum_98"]} reach 0.98 of the optimum')
+
+
 @pytest.mark.parametrize("arguments, text, message", [
+    (("--simulate", MACHINE, "--seeds", "5-3"), "", "--seeds: expected a number or two as in 1-100, found '5-3'"),
+    (("--simulate", MACHINE, "--seeds", "1,2"), "", "--seeds: expected a number or two as in 1-100, found '1,2'"),
+    (("--simulate", MACHINE, "--seeds", "1-2", "--trace"), "", "--seeds: a trace is of one seed"),
     ((), "", "<stdin>: expected a trace, found nothing"),
     ((), "{", "<stdin>: line 1: expected a JSON object"),
     (("--balancer", "Modle"), '{"setup":{"workers":1},"balancer":"Model"}', "--balancer: there is no balancer 'Modle'; there are"),

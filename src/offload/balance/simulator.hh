@@ -110,6 +110,18 @@ struct SimulatedPhase {
   std::string why;           ///< at the end
 };
 
+/// How many phases are as they should be (docs/balancing.md).
+struct SimulatedScore {
+  int phases = 0;
+  int near = 0;     ///< reach 0.98 of the optimum
+  int soon_95 = 0;  ///< reach 0.95 of it within 100 ms, for good
+  int soon_98 = 0;  ///< likewise 0.98
+  int steady = 0;   ///< do not cycle by more than 2 %
+  int held = 0;     ///< hold their bound in 98 % of the steps, or have none
+
+  void add(const SimulatedPhase& phase);
+};
+
 struct Simulated {
   std::vector<SimulatedStep> steps;
   std::vector<SimulatedPhase> phases;

@@ -73,9 +73,8 @@ constexpr uint64_t kMachines = 100;
 constexpr uint64_t kMachines = 1000;
 #endif
 
-/// How many of the random machines' phases are as they should be.
-struct Score {
-  int phases = 0, near = 0, soon_95 = 0, soon_98 = 0, steady = 0;
+/// Of the random machines.
+struct Score : SimulatedScore {
   std::string worst;
   double least = 2;
 };
@@ -93,11 +92,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1];
     for (const SimulatedPhase& p : r.phases) {
-      ++score.phases;
-      score.near += share_of_optimum(p) >= 0.98;
-      score.soon_95 += p.at_95_ms >= 0 && p.at_95_ms <= 100;
-      score.soon_98 += p.at_98_ms >= 0 && p.at_98_ms <= 100;
-      score.steady += p.cycling <= 0.02;
+      score.add(p);
       if (share_of_optimum(p) >= score.least) continue;
       score.least = share_of_optimum(p);
       score.worst = fmt::format("machine {}, noise {} from {} s: {:.3f}, {}", seed, noise, p.at_s, score.least, p.why);
