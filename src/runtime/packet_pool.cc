@@ -10,6 +10,7 @@
 
 #include "headrace/batch.hh"
 #include "headrace/out_of_memory.hh"
+#include "headrace/single_writer.hh"
 
 namespace headrace {
 
@@ -36,17 +37,30 @@ void provide_pages(uint8_t* begin, uint8_t* end) {
 
 }  // namespace
 
-/// A circular buffer that only its thread touches.
+/// A circular buffer that only its thread touches. Others may ask how much is in it.
 struct alignas(64) PacketPool::Cache {
   static constexpr uint32_t kSlots = 32768;
-  uint32_t head = 0;
-  uint32_t tail = 0;
+  SingleWriter<uint32_t> head;
+  SingleWriter<uint32_t> tail;
   uint32_t keep = 2048;  // above keep + 2 * kBulk buffers go back to the pool
   Packet* slots[kSlots] = {};
 
   uint32_t size() const { return tail - head; }
-  Packet* pop() { return slots[head++ % kSlots]; }
-  void push(Packet* p) { slots[tail++ % kSlots] = p; }
+  Packet* pop() {
+    Packet* p;
+    pop(&p, 1);
+    return p;
+  }
+  void pop(Packet** out, uint32_t n) {
+    uint32_t at = head;
+    for (uint32_t i = 0; i < n; ++i) out[i] = slots[at++ % kSlots];
+    head = at;
+  }
+  void push(Packet* const* in, uint32_t n) {
+    uint32_t at = tail;
+    for (uint32_t i = 0; i < n; ++i) slots[at++ % kSlots] = in[i];
+    tail = at;
+  }
 };
 
 PacketPool& PacketPool::instance() {
@@ -191,7 +205,7 @@ bool PacketPool::refill(Cache& c, uint32_t n) {
   while (n > 0) {
     const uint32_t k = allocate_shared(got, std::min(n, kBulk));
     if (k == 0) break;
-    for (uint32_t i = 0; i < k; ++i) c.push(got[i]);
+    c.push(got, k);
     n -= k;
   }
   return c.size() > 0;
@@ -201,7 +215,7 @@ void PacketPool::spill(Cache& c, uint32_t n) {
   Packet* out[kBulk];
   while (n > 0) {
     const uint32_t k = std::min(n, kBulk);
-    for (uint32_t i = 0; i < k; ++i) out[i] = c.pop();
+    c.pop(out, k);
     release_shared(out, k);
     n -= k;
   }
@@ -255,7 +269,7 @@ void PacketPool::release(Packet* p) {
     release_shared(&p, 1);
     return;
   }
-  c->push(p);
+  c->push(&p, 1);
   if (c->size() > c->keep + 2 * kBulk) spill(*c, kBulk);
 }
 
@@ -267,19 +281,25 @@ uint32_t PacketPool::allocate_bulk(Packet** out, uint32_t n) {
     refill(*c, std::max(n, kBulk));
     n = std::min(n, c->size());
   }
-  for (uint32_t i = 0; i < n; ++i) out[i] = c->pop();
+  c->pop(out, n);
   return n;
 }
 
 void PacketPool::release_bulk(Packet* const* p, uint32_t n) {
   Cache* const c = cache();
+  if (!c) [[unlikely]] {
+    for (uint32_t i = 0; i < n; ++i) release(p[i]);
+    return;
+  }
+  uint32_t at = c->tail;
   for (uint32_t i = 0; i < n; ++i) {
-    if (c && p[i]->pool_class_ == 0) [[likely]]
-      c->push(p[i]);
+    if (p[i]->pool_class_ == 0) [[likely]]
+      c->slots[at++ % Cache::kSlots] = p[i];
     else
       release(p[i]);
   }
-  if (c && c->size() > c->keep + 2 * kBulk) spill(*c, c->size() - c->keep - kBulk);
+  c->tail = at;
+  if (c->size() > c->keep + 2 * kBulk) spill(*c, c->size() - c->keep - kBulk);
 }
 
 uint32_t PacketPool::in_use() const {
