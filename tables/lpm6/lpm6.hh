@@ -22,8 +22,8 @@ namespace headrace {
 ///
 /// A lookup that overlaps a change gives the old or the new answer. A change of one route writes single words: answers
 /// in place, or a pointer to nodes that were made aside. build(), clear(), a table that runs out of room and the first
-/// next hop above 254 make a new generation and swap one pointer. What readers may still be in is used again, or freed, when every rcu::Reader that
-/// is online has passed a quiescent state.
+/// next hop above 254 make a new generation and swap one pointer. What readers may still be in is used again, or freed,
+/// when every rcu::Reader that is online has passed a quiescent state.
 ///
 /// A lookup in the table of the Internet takes five dependent loads on average. A route longer than the bits of the
 /// first level costs a node of 32 bytes for each six bits that it does not share with others.

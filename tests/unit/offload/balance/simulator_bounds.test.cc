@@ -13,6 +13,19 @@
 namespace headrace::balance {
 namespace {
 
+/// The first phase of a machine's file.
+std::vector<Phase> first_phase_of(const char* name) {
+  std::vector<Phase> phases = machine(name);
+  phases.resize(1);
+  return phases;
+}
+
+/// Mpps that a machine can do, whatever arrives.
+double most_mpps(Machine m) {
+  m.mpps = {0};
+  return m.optimum() * 1e-6;
+}
+
 /// A matcher's device is nearly full: it gets `load` of what the machine can do, within a bound.
 std::vector<Phase> nearly_full(double load, double bound_us) {
   std::vector<Phase> phases = small_bursts(true);
@@ -24,8 +37,7 @@ std::vector<Phase> nearly_full(double load, double bound_us) {
   m.chains[0].p99_us = bound_us;
   m.devices[0].job_us = 12;
   m.devices[0].packet_ns = 100;
-  m.mpps = {0};
-  m.mpps = {load * 1e-6 * m.optimum() / m.workers};
+  m.mpps = {load * most_mpps(m) / m.workers};
   return phases;
 }
 
@@ -55,11 +67,9 @@ TEST(BalanceSimulator, AFullWorkerGetsLargerJobsForAllItsDelays) {
 TEST(BalanceSimulator, AFullDeviceIsSeenByTheTimesOfItsSmallJobs) {
   // Jobs of the size that the bound allows are first sent when the device is full already: how long they take alone was
   // never seen.
-  std::vector<Phase> phases = machine("h200-bound");
-  phases.resize(1);
+  std::vector<Phase> phases = first_phase_of("h200-bound");
   Machine& m = phases[0].machine;
-  m.mpps = {0};
-  const double all = m.optimum() * 1e-6;
+  const double all = most_mpps(m);
   m.chains[0].p99_us = 200;
   int held = 0;
   for (const double load : {0.925, 0.95, 0.975})
@@ -73,8 +83,7 @@ TEST(BalanceSimulator, AFullDeviceIsSeenByTheTimesOfItsSmallJobs) {
 
 TEST(BalanceSimulator, JobsThatBreakABoundAreTriedMoreRarely) {
   // Jobs of 64 are foretold to hold the bound, do not, and are foretold so again when that is forgotten.
-  std::vector<Phase> phases = machine("h200-bound");
-  phases.resize(1);
+  std::vector<Phase> phases = first_phase_of("h200-bound");
   phases[0].machine.mpps = {4.2};
   const auto model = balancer_of("Model");
   const Simulated r = simulate(phases, *model, 0.8, 1, "Model");
@@ -116,11 +125,9 @@ TEST(BalanceSimulator, ProbesOfTheCpuSpareABound) {
 }
 
 TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
-  std::vector<Phase> phases = machine("h100-bound");
-  phases.resize(1);
+  std::vector<Phase> phases = first_phase_of("h100-bound");
   Machine& m = phases[0].machine;
-  m.mpps = {0};
-  const double all = m.optimum() * 1e-6;
+  const double all = most_mpps(m);
   const std::vector<double> bounds{50, 100, 200}, loads{1, 0.975, 0.95, 0.925, 0.9, 0.85, 0.7, 0.5, 0.25};
   // The sweep, from the highest load down: what holds there holds below, too. The CPU alone does 0.46 of `all`.
   std::vector<double> highest(bounds.size(), 0);
@@ -164,8 +171,7 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
 }
 
 TEST(BalanceSimulator, ABoundOutOfReachIsSaid) {
-  std::vector<Phase> phases = machine("h100-bound");
-  phases.resize(1);
+  std::vector<Phase> phases = first_phase_of("h100-bound");
   phases[0].machine.chains[0].p99_us = 1;
   const auto model = balancer_of("Model");
   const SimulatedPhase p = simulate(phases, *model, 0.4, 1).phases[0];
