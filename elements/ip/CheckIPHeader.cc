@@ -90,12 +90,8 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-ShaderCode CheckIPHeader::specialize(const CheckIPHeaderOwner& owner) const {
-  const AddressList bad = view_of(owner.bad_sources);
-  return known_members({{"offset", offset},
-                        {"ignored_sum", ignored_sum},
-                        {"bad_sources.filter[0]", bad.filter[0]},
-                        {"bad_sources.filter[1]", bad.filter[1]}});
+ShaderCode CheckIPHeader::specialize(const CheckIPHeaderOwner&) const {
+  return known_members({{"offset", offset}, {"ignored_sum", ignored_sum}});
 }
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }

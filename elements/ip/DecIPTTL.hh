@@ -16,7 +16,7 @@ namespace headrace {
 /// Handlers: `drops` (r) expired packets; `active` (rw).
 struct DecIPTTL : Shader<DecIPTTL> {
   static constexpr Ports kPorts{"1/1-2"};
-  static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, ReadWrite{ip4::checksum}, Read{ip4::dst});
+  static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, ReadWrite{ip4::raw_checksum}, Read{ip4::dst});
   enum { kExpired };
   static constexpr auto kCounters = counters(reason("ttl expired"));
 
@@ -34,9 +34,9 @@ struct DecIPTTL : Shader<DecIPTTL> {
       return 1;
     }
     p.set(ip4::ttl, ttl - 1);
-    // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100, end-around.
-    const uint32_t sum = p.get(ip4::checksum) + 0x0100u;
-    p.set(ip4::checksum, static_cast<uint16_t>(sum + (sum >= 0xffff)));
+    // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100, end-around: by 1 as it lies in memory.
+    const uint32_t sum = p.get(ip4::raw_checksum) + 1u;
+    p.set(ip4::raw_checksum, static_cast<uint16_t>(sum + (sum >= 0xffff)));
     return 0;
   }
 };

@@ -40,9 +40,7 @@ void CheckIP6Header::add_handlers(Handlers& handlers, CheckIP6HeaderOwner& owner
   add_header_check_handlers(handlers, owner, element, kCounters.info, kCounters.kCount);
 }
 
-ShaderCode CheckIP6Header::specialize(const CheckIP6HeaderOwner&) const {
-  return known_members({{"offset", offset}, {"bad_sources.filter", bad_sources.filter}});
-}
+ShaderCode CheckIP6Header::specialize(const CheckIP6HeaderOwner&) const { return known_members({{"offset", offset}}); }
 
 void CheckIP6Header::refresh(const CheckIP6HeaderOwner& owner) { renew(tells, owner.tells()); }
 

@@ -54,23 +54,16 @@ struct CompiledProgram {
 
 namespace compiled {
 
-/// The shader of a step. What known_members() has said that it holds is known to the compiler.
+/// What known_members() says, for the compiler. Not a function: g++ 12 takes it out of one before it inlines that.
+#define HEADRACE_KNOWN(condition) \
+  if (!(condition)) __builtin_unreachable()
+
+/// The shader of a step.
 template <typename S>
 HEADRACE_SHADER S shader_at(const ChainRun& run, size_t at) {
   S shader;
   std::memcpy(static_cast<void*>(&shader), run.images + at, sizeof shader);
-  const auto holds = [](auto& member, auto value) { member = value; };
-  if constexpr (requires { S::known(shader, holds); }) S::known(shader, holds);
   return shader;
-}
-
-/// The same for each packet: a compiler that keeps a large shader in memory forgets it.
-template <typename S>
-HEADRACE_SHADER void assume_known(const S& shader) {
-  const auto holds = [](const auto& member, auto value) {
-    if (member != value) __builtin_unreachable();
-  };
-  if constexpr (requires { S::known(shader, holds); }) S::known(shader, holds);
 }
 
 /// A shader that nothing can change while the router runs.
@@ -112,7 +105,6 @@ class WayView : public CpuView<S, P> {
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counters) {
-  assume_known(shader);
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   WayView<S, HeldPacket<State>> view(at, counters);
@@ -123,7 +115,6 @@ HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counte
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, uint64_t* counters) {
-  assume_known(shader);
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   CpuView<S, HeldPacket<State>> view(at, counters);

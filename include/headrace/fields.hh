@@ -76,6 +76,8 @@ inline constexpr Field<Anchor::kNetwork, 6, uint16_t> fragment{};
 inline constexpr Field<Anchor::kNetwork, 8, uint8_t> ttl{};
 inline constexpr Field<Anchor::kNetwork, 9, uint8_t> protocol{};
 inline constexpr Field<Anchor::kNetwork, 10, uint16_t> checksum{};
+/// The checksum as it lies in memory. Sums of 16-bit words may be taken so, too (RFC 1071, 2 (B)).
+inline constexpr Field<Anchor::kNetwork, 10, uint16_t, ByteOrder::kHost> raw_checksum{};
 inline constexpr Field<Anchor::kNetwork, 12, uint32_t> src{};
 inline constexpr Field<Anchor::kNetwork, 16, uint32_t> dst{};
 /// The fixed header as five words; the whole header with the longest options.

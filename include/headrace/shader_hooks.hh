@@ -9,15 +9,19 @@
 #include <string>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "headrace/payload_shader.hh"
 #include "headrace/shader_base.hh"
 
 namespace headrace {
 
-/// Members of a struct that is derived from a shader: what `specialize` returns.
+/// What a shader is as long as the router runs: what `specialize` returns.
 struct ShaderCode {
-  std::string members;
+  std::string members;                  ///< of a struct that is derived from the shader and takes its place
+  std::vector<std::string> known = {};  ///< what holds for the shader's members: "offset == 0"
+
+  bool operator==(const ShaderCode&) const = default;
 };
 
 /// A member of a shader, as its functions name it, and the value that it has as long as the router runs.
@@ -25,15 +29,15 @@ struct KnownMember {
   const char* name;
   std::variant<int32_t, uint32_t, uint64_t> value;
 };
-/// Code that tells the compiler of a chain what members hold.
+/// Code that tells the compiler of a chain what members hold. Name those that change what the shader does: a number that
+/// it only compares with costs the same in memory.
 inline ShaderCode known_members(std::initializer_list<KnownMember> members) {
-  std::string code =
-      "  template <typename Self, typename Holds>\n  HEADRACE_SHADER static void known(Self& self, Holds holds) {\n";
+  ShaderCode code;
   for (const KnownMember& m : members) {
     const auto text = [](auto value) { return std::to_string(value) + (std::is_signed_v<decltype(value)> ? "" : "u"); };
-    code += std::string("    holds(self.") + m.name + ", " + std::visit(text, m.value) + ");\n";
+    code.known.push_back(std::string(m.name) + " == " + std::visit(text, m.value));
   }
-  return {code + "  }\n"};
+  return code;
 }
 
 namespace detail {

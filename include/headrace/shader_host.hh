@@ -84,8 +84,8 @@ class ShaderElementBase : public Element {
   virtual bool is_plain() const = 0;
   /// True if handlers may change it.
   virtual bool may_change() const = 0;
-  /// Members of a struct, derived from the shader, that does the same as long as the owner does not change. Empty: none.
-  virtual std::string specialize() const = 0;
+  /// What the shader is as long as the owner does not change.
+  virtual ShaderCode specialize() const = 0;
   /// Writes the shader as it is to `to`, with the addresses of this process, and zeros for padding.
   virtual void copy_image(void* to) const = 0;
   /// True if `refresh_image` has something to do.
@@ -273,8 +273,8 @@ class ShaderElement final : public ShaderElementBase {
   }
   bool is_plain() const override { return !Has::mirror && !Has::refresh; }
   bool may_change() const override { return can_live_reconfigure() || handlers().writable(); }
-  std::string specialize() const override {
-    if constexpr (Has::specialize) return shader_.specialize(*owner_).members;
+  ShaderCode specialize() const override {
+    if constexpr (Has::specialize) return shader_.specialize(*owner_);
     return {};
   }
   void copy_image(void* to) const override {

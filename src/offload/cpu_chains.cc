@@ -24,7 +24,7 @@ CpuChains::CpuChains(const std::vector<Plan>& plans, size_t images, int workers,
       sources_{cpu_program_source(plans, profile), cpu_program_source(plans, profile, true)} {
   for (const Plan& plan : plans)
     for (const Step& step : plan.steps())
-      if (step.element->may_change() && (step.element->is_plain() || !step.element->specialize().empty()))
+      if (step.element->may_change() && (step.element->is_plain() || step.element->specialize() != ShaderCode()))
         fixed_.push_back({step.element, image_of(*step.element)});
   if (profile)
     for (const Plan& plan : plans) samples_.emplace_back(plan.steps().size());

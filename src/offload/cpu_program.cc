@@ -24,12 +24,12 @@ class Writer {
   Writer(const Plan& plan, size_t number, bool open, bool marks)
       : number_(number), open_(open), marks_(marks), plan_(plan), steps_(plan.steps()), starts_(steps_.size(), false) {
     for (const Step& step : steps_)
-      special_.push_back(open && step.element->may_change() ? std::string() : step.element->specialize());
+      special_.push_back(open && step.element->may_change() ? ShaderCode() : step.element->specialize());
     find_usual();
     ways_ = find_equal_ways(plan, [this](size_t s) { return by_packet(s) && !prefetches(s) && !deals(s); });
     for (const std::vector<size_t>& members : ways_.members)
       for (const size_t member : members)
-        if (special_[member] != special_[members[0]]) special_[members[0]].clear();
+        if (special_[member] != special_[members[0]]) special_[members[0]] = {};
     find_starts();
     number_lists();
   }
@@ -37,10 +37,10 @@ class Writer {
   void write(std::string& out) const {
     out += fmt::format("\nnamespace {} {{\n\n", space());
     for (size_t s = 0; s < steps_.size(); ++s)
-      if (by_packet(s) && !special_[s].empty() && !ways_.is_member(s))
+      if (by_packet(s) && !special_[s].members.empty() && !ways_.is_member(s))
         out += fmt::format("// {} :: {}({})\nstruct {} : {} {{\n{}}};\n\n", as_comment(steps_[s].element->name()),
                            steps_[s].element->class_name(), as_comment(steps_[s].element->configuration()), type(s),
-                           steps_[s].element->info().documented_as, special_[s]);
+                           steps_[s].element->info().documented_as, special_[s].members);
     for (size_t s = 0; s < steps_.size(); ++s)
       if (starts_[s]) out += fmt::format("void {}(ChainRun& run, Batch& in);\n", function(s));
     for (size_t s = 0; s < steps_.size(); ++s)
@@ -89,7 +89,7 @@ class Writer {
     return steps_[s].element->prefetches() && steps_[s].element->can_mirror() && !header_of(steps_[s]).empty();
   }
   std::string type(size_t s) const {
-    return special_[s].empty() ? steps_[s].element->info().documented_as : "Special_" + name(s);
+    return special_[s].members.empty() ? steps_[s].element->info().documented_as : "Special_" + name(s);
   }
 
   /// "rt_4": the element's name as far as C++ allows it, and the number of its step.
@@ -246,6 +246,13 @@ class Writer {
       out += fmt::format("{}uint64_t* const counters_{} = run.counters[{}];\n", indent, s, s);
   }
 
+  /// What known_members() says of the step's shader: in front of each use, or a compiler that keeps a large shader in memory
+  /// forgets it.
+  void write_known(std::string& out, size_t s, const char* indent) const {
+    for (const std::string& condition : special_[s].known)
+      out += fmt::format("{}HEADRACE_KNOWN({}.{});\n", indent, name(s), condition);
+  }
+
   void write_entry(std::string& out, size_t e) const {
     const size_t s = plan_.entries()[e].step;
     out += fmt::format("\nvoid enter_{}(ChainRun& run, Batch& in) {{\n", e);
@@ -328,13 +335,14 @@ class Writer {
     const bool fans = ways_.fans[first];
     out += fans ? fmt::format("  Next* const nexts = run.ways + {} * Batch::kCapacity;\n", list_of_[first][0])
                 : "  Next nexts[Batch::kCapacity];\n";
-    if (by_packet(first))
-      out += fmt::format(
-          "  for (int i = 0; i < in.size(); ++i) {{\n    PacketState<{0}> p(in[i]);\n"
-          "    nexts[i] = compiled::shade({1}, p, counters_{2});\n    (void)p.store();\n  }}\n",
-          type(first), name(first), first);
-    else
+    if (by_packet(first)) {
+      out += fmt::format("  for (int i = 0; i < in.size(); ++i) {{\n    PacketState<{}> p(in[i]);\n", type(first));
+      write_known(out, first, "    ");
+      out += fmt::format("    nexts[i] = compiled::shade({}, p, counters_{});\n    (void)p.store();\n  }}\n",
+                         name(first), first);
+    } else {
       out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
+    }
     if (fans && !marks_)
       out += fmt::format(
           "  if (compiled::all_below(nexts, in.size(), {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
@@ -406,6 +414,7 @@ class Writer {
         out += fmt::format("        fresh_{} = true;\n      }}\n", s);
       }
       if (is_shared(s) || refreshes_late(s)) write_object(out, s);
+      if (s != first || !decides_first(s)) write_known(out, s, "      ");
       if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
       write_ways(
           out, s,
@@ -419,7 +428,7 @@ class Writer {
   const bool open_, marks_;
   const Plan& plan_;
   const std::vector<Step>& steps_;
-  std::vector<std::string> special_;  // by step: what specialize() says
+  std::vector<ShaderCode> special_;  // by step: what specialize() says
   EqualWays ways_;
   std::vector<bool> usual_, starts_;
   std::vector<int> part_;                  // by step: the step where its loop begins

@@ -277,6 +277,8 @@ def test_the_program_is_readable(headrace):
     text = (headrace.folder / "cpu.cc").read_text()
     assert "// port0/ttl, port1/ttl, port2/ttl, port3/ttl :: DecIPTTL()" in text and "goto port0_ttl_" in text
     assert "extern \"C\"" in text and "__device__" not in text
+    # What a shader holds as long as the router runs is told to the compiler.
+    assert re.search(r"HEADRACE_KNOWN\(CheckIPHeader_\w+\.offset == 0\);", text)
 
 
 @needs_compiler
