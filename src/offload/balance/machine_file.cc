@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "offload/balance/simulator.hh"
+#include "offload/balance/machine.hh"
 
 namespace headrace::balance {
 

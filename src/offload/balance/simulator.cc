@@ -1,14 +1,12 @@
 #include "offload/balance/simulator.hh"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "offload/balance/follow.hh"
 #include "offload/balance/formulas.hh"
@@ -18,22 +16,6 @@
 namespace headrace::balance {
 
 namespace {
-
-/// A packet's time on a device: itself and the link work at the same time.
-double device_ns(const Machine& m, size_t chain, size_t device) {
-  const Machine::Device& d = m.devices[device];
-  const double mpps = m.chains[chain].mpps[device];
-  const double self = mpps > 0 ? 1e3 / mpps : 1e9;
-  return d.slow * std::max(self, m.chains[chain].link_bytes / d.link_gb);
-}
-
-double arrivals(const Machine& m, size_t worker) {
-  // More than any worker takes.
-  constexpr double kAll = 1e9;
-  if (m.mpps.empty()) return kAll;
-  const double mpps = m.mpps[std::min(worker, m.mpps.size() - 1)];
-  return mpps > 0 ? mpps * 1e6 : kAll;
-}
 
 /// xorshift64*: the same numbers everywhere.
 class Dice {
@@ -114,8 +96,6 @@ struct ChainState {
   Delays delays;
 };
 
-/// Cycles to look whether a lane's oldest job is done.
-constexpr double kLook = 10;
 /// Jobs of one lane at one look, as in JobQueue.
 constexpr int kMostReleased = 8;
 /// To divide packets costs nothing on these machines, in cycles per packet.
@@ -204,7 +184,7 @@ class Simulation {
   double ns(double cycles) const { return cycles / machine_->ghz; }
 
   void receive_into_ring(WorkerState& w) {
-    w.ring = std::min<double>(w.ring + (w.now - w.arrived) * 1e-9 * arrivals(*machine_, index(w)), machine_->ring);
+    w.ring = std::min<double>(w.ring + (w.now - w.arrived) * 1e-9 * machine_->arrivals(index(w)), machine_->ring);
     w.arrived = w.now;
   }
   /// The cycles that it took, with those that a device on the same CPU took meanwhile.
@@ -242,7 +222,7 @@ class Simulation {
     job.submitted = w.now;
     const double start = std::max(w.now, free_[d]);
     const double taken = start < leaves[!payload] ? device.stays : 0;
-    const double busy = job.packets * device_ns(*machine_, k, d) / (1 - std::min(taken, 0.99));
+    const double busy = job.packets * machine_->device_ns(k, d) / (1 - std::min(taken, 0.99));
     free_[d] = start + busy;
     job.done =
         start + std::max(busy, device.slow * ((device.job_us + extra_us) * 1e3 + device.packet_ns * job.packets));
@@ -292,7 +272,7 @@ class Simulation {
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
         Lane& lane = w.chains[k].lanes[d];
         if (lane.share <= 0 && lane.under_way.empty() && lane.open.packets == 0) continue;
-        if (!lane.under_way.empty()) work(w, kLook);
+        if (!lane.under_way.empty()) work(w, Machine::kLook);
         // A job that is done has left the device, whether the worker has seen it or not.
         const bool starved = lane.under_way.empty() || lane.under_way.back().done <= w.now;
         ++lane.sample.polls;
@@ -464,7 +444,7 @@ class Simulation {
         if (!lane.under_way.empty()) next = std::min(next, std::max(lane.under_way.front().done, w.now + kLeastWait));
         waiting |= !lane.under_way.empty();
       }
-    const double rate = arrivals(*machine_, index(w)) * 1e-9;
+    const double rate = machine_->arrivals(index(w)) * 1e-9;
     next = std::min(next, w.now + std::max((least_burst() - w.ring) / rate, kLeastWait));
     if (waiting) w.sample.waiting += static_cast<uint64_t>((next - w.now) * machine_->ghz);
     w.now = next;
@@ -650,65 +630,6 @@ class Simulation {
 };
 
 }  // namespace
-
-void SimulatedScore::add(const SimulatedPhase& phase) {
-  const auto soon = [](double ms) { return ms >= 0 && ms <= 100; };
-  ++phases;
-  near += phase.mpps >= 0.98 * phase.optimum_mpps;
-  soon_95 += soon(phase.at_95_ms);
-  soon_98 += soon(phase.at_98_ms);
-  steady += phase.cycling <= 0.02;
-  held += phase.over_bound <= 0.02;
-}
-
-double Machine::optimum() const {
-  Shop shop;
-  shop.devices = devices.size();
-  for (size_t w = 0; w < static_cast<size_t>(workers); ++w) {
-    Shop::Worker& worker = shop.workers.emplace_back();
-    worker.cycles = ghz * 1e9;
-    worker.outside = outside + burst_cycles / burst;
-    worker.arrivals = arrivals(*this, w);
-    for (size_t k = 0; k < chains.size(); ++k) {
-      Shop::Use& use = worker.chains.emplace_back();
-      use.packets = chains[k].part;
-      use.cpu = chains[k].cpu + (chains[k].part > 0 ? chains[k].batch_cycles / (burst * chains[k].part) : 0);
-      for (size_t d = 0; d < devices.size(); ++d) {
-        // Each burst has a look at each device in use: at the least, if all of the chain's packets go to one.
-        const double looks = chains[k].part > 0 ? kLook / (burst * chains[k].part) : 0;
-        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job +
-                             devices[d].steal_cycles + looks);
-        use.device_ns.push_back(devices[d].well ? device_ns(*this, k, d) : 1e12);
-      }
-    }
-  }
-  return highest_rate(shop);
-}
-
-BalanceSetup Machine::setup() const {
-  BalanceSetup setup;
-  setup.workers = workers;
-  setup.cycles_per_second = ghz * 1e9;
-  setup.first_device = first_device;
-  if (!devices.empty()) setup.first_device.resize(static_cast<size_t>(workers));
-  for (const Chain& c : chains) {
-    BalanceSetup::Chain& chain = setup.chains.emplace_back();
-    chain.name = c.name;
-    chain.payload = c.payload;
-    chain.bytes_there = chain.bytes_back = c.link_bytes / 2;
-    chain.most_job = c.most_job;
-    chain.most_places = c.most_places;
-    chain.most_wait_us = c.most_wait_us;
-    chain.p99_us = c.p99_us;
-  }
-  for (const Device& d : devices)
-    setup.devices.push_back({.name = d.name,
-                             .node = d.node,
-                             .resident = d.resident,
-                             .stream = d.stream,
-                             .resident_idle_us = d.resident_idle_us});
-  return setup;
-}
 
 Simulated simulate(const std::vector<Phase>& phases, Balancer& balancer, double seconds, uint64_t seed,
                    const std::string& trace_as) {
