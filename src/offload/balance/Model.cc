@@ -3,6 +3,7 @@
 #include "offload/balance/Model.hh"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace headrace::balance {
 
@@ -51,6 +52,13 @@ BalanceDecision Model::step(const BalanceSample& sample) {
   for (auto& by_device : pairs_)
     for (PairState& pair : by_device) pair.times.pass(passed * 1e-9);
   for (const WorkerSample& w : sample.workers) take(w);
+  double last = 0, before = 0;
+  for (const WorkerState& w : workers_) {
+    if (w.sampled_ns < now_ || w.before <= 0) continue;
+    last += w.last;
+    before += w.before;
+  }
+  rates_left_ = before > 0 ? std::min(last / before, 1.0) : 1;
   for (size_t d = 0; d < devices_.size(); ++d) look_at_device(d);
 
   BalanceDecision decision = everything_on_cpu();
@@ -126,6 +134,7 @@ void Model::take(const WorkerSample& s) {
     w.chains[k].part = w.known ? 0.5 * (w.chains[k].part + part) : part;
   }
   const double per_second = arrived / seconds;
+  w.before = std::exchange(w.last, per_second);
   w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
   w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
   // A worker that waits for its device does not take all that comes, either.

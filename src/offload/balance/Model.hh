@@ -125,6 +125,7 @@ class Model : public Balancer {
     Cost outside;
     BatchCost bursts;             ///< outside of chains
     double per_second = 0;        ///< packets that it receives
+    double last = 0, before = 0;  ///< the same, in the last sample and in the one before it
     double load = 0;              ///< if all ran on the CPU; 1 is all that it can do
     double sampled_ns = 0;        ///< when its last sample came
     double sample_s = 0;          ///< how long it was
@@ -354,7 +355,8 @@ class Model : public Balancer {
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less
   bool started_ = false;
   bool any_hungry_ = false;
-  bool lacking_ = true;  ///< some worker could do more if devices could
+  double rates_left_ = 1;  ///< of what workers did in the sample before, as far as both samples are there
+  bool lacking_ = true;    ///< some worker could do more if devices could
 };
 
 }  // namespace headrace::balance

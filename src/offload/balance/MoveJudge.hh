@@ -15,7 +15,8 @@ namespace headrace::balance {
 /// Of one worker. Times in nanoseconds, rates in packets a second.
 class MoveJudge {
  public:
-  explicit MoveJudge(size_t devices = 0) : used_(devices, false), moved_to_(devices, false), pauses_(devices) {}
+  explicit MoveJudge(size_t devices = 0)
+      : used_(devices, false), moved_{.devices = used_}, back_{.devices = used_}, pauses_(devices) {}
 
   /// \param backlogged packets waited for the worker: its rate is all that it can do
   /// \param waits it waits for devices for much of its time: it gives them too much, as long as it is not known how
@@ -23,45 +24,27 @@ class MoveJudge {
   void see(double rate, double ns, double now, bool backlogged, bool waits) {
     held_.add(rate, ns, kHold);
     last_ = rate;
-    if (phase_ == Phase::kNone || now < since_ + kSettle) return;
-    if (waits && phase_ == Phase::kMoved && now < since_ + kLearn) return;
-    if (backlogged) seen_.add(rate, ns, kWindow);
-    const bool enough = seen_.ns >= kWindow;
-    if (phase_ == Phase::kMoved) {
-      if (enough && seen_.rate < kLow * wanted_) {
-        for (size_t d = 0; d < pauses_.size(); ++d)
-          if (moved_to_[d]) pauses_[d].begin(now);
-        before_ = wanted_;
-        after_ = seen_.rate;
-        begin(Phase::kBack, now);
-      } else if (now > since_ + kTrial) {
-        phase_ = Phase::kNone;
-      }
-    } else if (enough || now > since_ + kTrial) {
-      // Is it better without the devices? Or has the traffic become dearer, on either side?
-      if (enough && seen_.rate * kLow < after_) {
-        for (size_t d = 0; d < pauses_.size(); ++d)
-          if (moved_to_[d]) pauses_[d].cancel(now);
-        trusted_until_ = now + kTrust;
-      }
-      phase_ = Phase::kNone;
-    }
+    if (waits && moved_.on && now < moved_.since + kLearn) return;
+    judge_move(rate, backlogged ? ns : 0, now);
+    judge_back(rate, backlogged ? ns : 0, now);
   }
 
   /// The devices that the worker uses from now on, and the rate that its costs promise.
-  void decide(const std::vector<bool>& used, double expected, double now) {
-    bool more = false, left = true;
+  /// \param left if what it did last is not known: the part of their rates that other workers still have; else 1
+  void decide(const std::vector<bool>& used, double expected, double left, double now) {
+    bool more = false, moved_on = true;
     for (size_t d = 0; d < used.size(); ++d) {
       more |= used[d] && !used_[d];
-      left &= !(used[d] && moved_to_[d]);
+      moved_on &= !(used[d] && moved_.devices[d]);
+      back_.on &= !(used[d] && back_.devices[d]);
     }
     if (more && held_.ns > 0 && now >= trusted_until_) {
-      for (size_t d = 0; d < used.size(); ++d) moved_to_[d] = used[d] && !used_[d];
+      for (size_t d = 0; d < used.size(); ++d) moved_.devices[d] = used[d] && !used_[d];
       // What has become dearer just before the move is no fault of the move.
-      wanted_ = std::min({held_.rate, last_, expected});
-      begin(Phase::kMoved, now);
-    } else if (phase_ == Phase::kMoved && left) {
-      phase_ = Phase::kNone;
+      wanted_ = std::min({held_.rate, left * last_, expected});
+      moved_.begin(now);
+    } else if (moved_on) {
+      moved_.on = false;
     }
     used_ = used;
   }
@@ -81,21 +64,62 @@ class MoveJudge {
       ns += span;
     }
   };
-  enum class Phase { kNone, kMoved, kBack };
   static constexpr double kHold = 50e6, kSettle = 15e6, kLearn = 100e6, kWindow = 20e6, kTrial = 300e6, kTrust = 1e9;
   static constexpr double kLow = 0.8;
 
-  void begin(Phase phase, double now) {
-    phase_ = phase;
-    since_ = now;
-    seen_ = {};
+  /// What the worker does since it began to use some devices, or since it left them.
+  struct Trial {
+    std::vector<bool> devices{};
+    bool on = false;
+    double since = 0;
+    Mean seen{};
+    void begin(double now) {
+      on = true;
+      since = now;
+      seen = {};
+    }
+    /// \returns true if it is time to judge
+    bool see(double rate, double ns, double now) {
+      if (!on || now < since + kSettle) return false;
+      if (ns > 0) seen.add(rate, ns, kWindow);
+      return enough() || now > since + kTrial;
+    }
+    bool enough() const { return seen.ns >= kWindow; }
+  };
+
+  void judge_move(double rate, double ns, double now) {
+    if (!moved_.see(rate, ns, now)) return;
+    if (moved_.enough() && moved_.seen.rate < kLow * wanted_) {
+      for (size_t d = 0; d < pauses_.size(); ++d) {
+        if (moved_.devices[d]) pauses_[d].begin(now);
+        // What it left for these says as little as they do.
+        back_.devices[d] = moved_.devices[d] || (back_.on && back_.devices[d]);
+      }
+      before_ = wanted_;
+      after_ = moved_.seen.rate;
+      moved_.on = false;
+      back_.begin(now);
+    } else if (now > moved_.since + kTrial) {
+      moved_.on = false;
+    }
   }
 
-  std::vector<bool> used_, moved_to_;  ///< by device
-  std::vector<Pause> pauses_;          ///< likewise
-  Phase phase_ = Phase::kNone;
-  Mean held_, seen_;  ///< the rate, and that since the last move
-  double last_ = 0, since_ = 0, wanted_ = 0, before_ = 0, after_ = 0, trusted_until_ = 0;
+  void judge_back(double rate, double ns, double now) {
+    if (!back_.see(rate, ns, now)) return;
+    back_.on = false;
+    // Is it better without the devices? Or has the traffic become dearer, on any side?
+    if (!back_.enough() || back_.seen.rate * kLow >= after_) return;
+    for (size_t d = 0; d < pauses_.size(); ++d)
+      if (back_.devices[d]) pauses_[d].cancel(now);
+    trusted_until_ = now + kTrust;
+  }
+
+  std::vector<bool> used_;     ///< by device
+  Trial moved_;                ///< to devices
+  Trial back_;                 ///< from those that lowered the rate, to the CPU or to others
+  std::vector<Pause> pauses_;  ///< by device
+  Mean held_;                  ///< the rate
+  double last_ = 0, wanted_ = 0, before_ = 0, after_ = 0, trusted_until_ = 0;
 };
 
 }  // namespace headrace::balance

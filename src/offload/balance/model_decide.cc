@@ -34,7 +34,7 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
     }
     cost += w.chains[k].part * here;
   }
-  w.judge.decide(used, hz() / std::max(cost, 1.0), now_);
+  w.judge.decide(used, hz() / std::max(cost, 1.0), w.sampled_ns < now_ ? rates_left_ : 1, now_);
 }
 
 std::vector<size_t> Model::planned(const WorkerState& w, size_t k) const {

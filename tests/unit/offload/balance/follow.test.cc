@@ -76,10 +76,10 @@ TEST(BalanceMoveJudge, WhatIsAsLowWithoutTheDeviceIsNoFaultOfIt) {
     for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, waits);
   };
   see(100, 20, false);
-  judge.decide({true}, 200, now);
+  judge.decide({true}, 200, 1, now);
   see(40, 10, false);
   EXPECT_TRUE(judge.refuses(0, now));
-  judge.decide({false}, 200, now);
+  judge.decide({false}, 200, 1, now);
   see(40, 10, false);
   EXPECT_FALSE(judge.refuses(0, now));
 }
@@ -91,11 +91,61 @@ TEST(BalanceMoveJudge, AWorkerThatWaitsHasTimeToLearn) {
     for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, true);
   };
   see(100, 20);
-  judge.decide({true}, 200, now);
+  judge.decide({true}, 200, 1, now);
   see(40, 15);
   EXPECT_FALSE(judge.refuses(0, now)) << "it gives the device too much, which shows soon";
   see(40, 10);
   EXPECT_TRUE(judge.refuses(0, now)) << "it does not";
+}
+
+TEST(BalanceMoveJudge, WhatOthersLoseAWorkerWithoutSampleMayLose) {
+  // Packets became dearer, and its sample is missing: what it did last is of those before.
+  for (const double left : {0.5, 1.0}) {
+    MoveJudge judge(1);
+    double now = 0;
+    const auto see = [&](double rate, int steps) {
+      for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
+    };
+    see(100, 20);
+    judge.decide({true}, 200, left, now);
+    see(50, 10);
+    EXPECT_EQ(judge.refuses(0, now), left == 1);
+  }
+}
+
+TEST(BalanceMoveJudge, AnotherDeviceTellsWhetherTheFirstWasAtFault) {
+  MoveJudge judge(2);
+  double now = 0;
+  const auto see = [&](double rate, int steps) {
+    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
+  };
+  see(100, 20);
+  judge.decide({true, false}, 200, 1, now);
+  see(40, 10);
+  EXPECT_TRUE(judge.refuses(0, now));
+  // What the first one had goes to the second, and it is as slow: packets have become dearer.
+  judge.decide({false, true}, 200, 1, now);
+  see(40, 8);
+  EXPECT_FALSE(judge.refuses(0, now));
+  EXPECT_FALSE(judge.refuses(1, now));
+}
+
+TEST(BalanceMoveJudge, ASecondDeviceIsJudgedBesideTheFirst) {
+  MoveJudge judge(2);
+  double now = 0;
+  const auto see = [&](double rate, int steps) {
+    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
+  };
+  see(100, 20);
+  judge.decide({true, false}, 200, 1, now);
+  see(60, 10);
+  EXPECT_TRUE(judge.refuses(0, now));
+  judge.decide({false, true}, 200, 1, now);
+  see(30, 10);
+  EXPECT_TRUE(judge.refuses(1, now)) << "it is slower than the first";
+  judge.decide({false, false}, 200, 1, now);
+  see(100, 10);
+  EXPECT_TRUE(judge.refuses(1, now)) << "and the CPU is not";
 }
 
 TEST(BalanceDeviceTimes, ATimeAtItsLeastDoesNotHoldTheOthersBack) {
