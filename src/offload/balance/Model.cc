@@ -419,9 +419,12 @@ double Model::cpu_cost_in_full(const WorkerState& w) const {
 
 double Model::device_cost_of(const WorkerState& w, size_t k, size_t d) const {
   const Cost &mine = w.chains[k].lanes[d].cost, &all = pairs_[k][d].cost;
+  // What it knows is of other packets, if all of it was seen before the others' cost began anew, or if its last sample
+  // is far from it and not from theirs.
+  const bool old = mine.at_ns() < all.began_ns() || (mine.suspect() && !all.suspect() && all.at_ns() >= mine.at_ns());
   // Its own small jobs say less than large ones of others.
   const bool alike = w.chains[k].lanes[d].job >= 0.5 * std::min(pairs_[k][d].largest, 256.0);
-  return mine.known() && alike && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
+  return mine.known() && !old && alike && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
 }
 
 bool Model::is_conclusive(size_t k, size_t d) const {

@@ -47,7 +47,7 @@ class Model : public Balancer {
       far_ = known() && std::abs(here - mean()) > kFar * mean() ? far_ + 1 : 0;
       const double keep = far_ >= 2 ? 0 : kept;
       if (far_ >= 2) far_ = samples_ = 0;
-      ++samples_;
+      if (++samples_ == 1) began_ns_ = at_ns;
       cycles_ = cycles_ * keep + cycles;
       packets_ = packets_ * keep + packets;
       at_ns_ = at_ns;
@@ -61,13 +61,15 @@ class Model : public Balancer {
     bool known() const { return packets_ > 0; }
     double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
     double at_ns() const { return at_ns_; }
+    /// Of the first sample since it last began anew.
+    double began_ns() const { return began_ns_; }
     /// Since it last began anew.
     int samples() const { return samples_; }
     /// The last sample was far off.
     bool suspect() const { return far_ > 0; }
 
    private:
-    double cycles_ = 0, packets_ = 0, at_ns_ = 0;
+    double cycles_ = 0, packets_ = 0, at_ns_ = 0, began_ns_ = -1e18;
     double before_ = 0;  ///< the mean when it last was another
     int far_ = 0, off_ = 0, samples_ = 0;
   };
