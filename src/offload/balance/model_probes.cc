@@ -45,17 +45,16 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   // What changed on the CPU may have changed on the device.
   if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
   const double most = w.load > kUse ? 50 * kMs : w.load > 0.85 ? 200 * kMs : 2000 * kMs;
-  double wait = pair.probed_ns < changed_ns_[k] || pair.cost.suspect() ? 0
-                : settled                                              ? std::min(pair.interval_ns, most)
-                                                                       : 15 * kMs;
+  const bool doubtful = pair.probed_ns < changed_ns_[k] || pair.cost.suspect();
+  double wait = doubtful ? 0 : settled ? std::min(pair.interval_ns, most) : 15 * kMs;
   // Which of several sides is the best must not be left to the noise of one job.
   double rival = c;
   for (size_t other = 0; other < devices_.size(); ++other)
     if (w.chains[k].lanes[other].share > 0.01) rival = std::min(rival, device_cost_of(w, k, other));
   if (settled && pair.cost.samples() < kWellKnown && std::abs(pair.cost.mean() - rival) < kNear * rival) wait = 5 * kMs;
-  // A job takes the device's time, too, from those who use it.
+  // A job takes the device's time, too, from those who use it. How much, is not known of packets that are other ones now.
   const double each_ns = most_device_ns(k, d);
-  if (known && devices_[d].in_use) wait = std::max(wait, pair.packets_per_job * each_ns / kProbePart);
+  if (known && devices_[d].in_use && !doubtful) wait = std::max(wait, pair.packets_per_job * each_ns / kProbePart);
   if (now_ - pair.probed_ns < wait || (known && now_ - pair.cost.at_ns() < wait)) return;
   // What it costs beyond what the CPU would have.
   double unknown = std::min(kUnknownCost * c, kUnknownJob + c);
