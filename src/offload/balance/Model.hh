@@ -99,6 +99,7 @@ class Model : public Balancer {
     double part = 0;                       ///< of the worker's packets
     double probed_after_ns = kCpuProbeNs;  ///< time between two probes of the CPU
     bool on_device = false;
+    bool follows = false;  ///< the worker finds out its share itself, since the last decision
     std::vector<LaneState> lanes;
     double extra_ns = 0;  ///< p99 seen less p99 foretold, as is usual
     Usual extra;          ///< the same, of the last samples

@@ -1,5 +1,7 @@
 // What Model says to each worker: shares, jobs and slices, with regard to bounds on delay.
 
+#include <utility>
+
 #include "offload/balance/Model.hh"
 
 namespace headrace::balance {
@@ -13,7 +15,7 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
     ChainDecision& decision = decisions[k];
     if (!devices.empty() && !fit_bound(w, k, devices, decision)) devices.clear();
     if (devices.empty()) {
-      chain.on_device = false;
+      chain.on_device = chain.follows = false;
       chain.probed_after_ns = kCpuProbeNs;
       for (LaneState& lane : chain.lanes) lane.share = 0;
       continue;
@@ -65,6 +67,8 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   decision.follow = alone && (devices.size() == 1 || sum < 0.999);
   // It has found that the device takes more than is believed.
   if (alone && devices.size() == 1 && seen > sum && chain.lanes[devices[0]].full < 0.01) near = true;
+  // What was said to it is not what it has found.
+  near &= std::exchange(chain.follows, decision.follow);
   // What another device had is not the CPU's.
   double had = 0, no_place = 0;
   for (const LaneState& lane : chain.lanes) {
