@@ -126,6 +126,8 @@ class DeviceTimes {
   }
   /// Little was seen since packets or the device became other ones.
   bool is_new() const { return seen_ < kNew; }
+  /// How often packets or the device became other ones.
+  int forgotten() const { return forgotten_; }
   /// What was supposed is tried.
   void guess() { --guesses_; }
 
@@ -261,6 +263,7 @@ class DeviceTimes {
     error(n, n) = at_end;
     guesses_ = kGuesses;
     seen_ = 0;
+    ++forgotten_;
   }
 
   std::vector<double> times_;
@@ -269,6 +272,7 @@ class DeviceTimes {
   bool known_ = false;
   double tried_ = 1;  ///< what calm() has made of the times
   int seen_ = 0;      ///< samples since forget()
+  int forgotten_ = 0;
   int far_ = 0, calm_ = 0, hold_ = kLeastHold, guesses_ = 0;
 };
 

@@ -375,6 +375,13 @@ void Model::look_at_device(size_t d) {
   }
   const bool end_known = std::exchange(device.end_known, false);
   if (!any) return;
+  // Jobs under way are of the packets before when these become other ones. What the device does until they are back is a
+  // mixture of both.
+  if (device.drained_ns > 0 && now_ >= device.drained_ns) {
+    device.times.doubt();
+    device.drained_ns = 0;
+    device.forgotten = device.times.forgotten();
+  }
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   seen.follows = end_known && all_came;
@@ -397,6 +404,13 @@ void Model::look_at_device(size_t d) {
     // how long they take otherwise.
     const bool tries = !choice || !waits || step_ % 4 == 0;
     if (used > kFull && lacking_ && tries) device.times.calm(starved > 0.4 * all);
+  }
+  if (choice && device.times.forgotten() != device.forgotten) {
+    device.forgotten = device.times.forgotten();
+    double longest_ns = 0;
+    for (const auto& by_device : pairs_)
+      if (by_device[d].in_use) longest_ns = std::max(longest_ns, by_device[d].job_ns);
+    if (longest_ns > 0) device.drained_ns = now_ + std::min(longest_ns, kLongestJob);
   }
   if (!device.times.known() && all > 0 && device.in_use) device.ramp = std::min(2 * device.ramp, 1e6);
   if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;

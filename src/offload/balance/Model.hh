@@ -178,6 +178,8 @@ class Model : public Balancer {
     double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
     double bound_ns = -1e18;  ///< when it was last seen busy
     double moved_ns = -1e18;  ///< when workers' shares of it last changed much
+    double drained_ns = 0;    ///< when the jobs are back that were under way at the last change; 0: they are
+    int forgotten = 0;        ///< `times.forgotten()` that was acted upon
     bool end_known = false;   ///< `times` know where the last samples ended, and of all workers that use it
   };
 
@@ -218,6 +220,7 @@ class Model : public Balancer {
   static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
   static constexpr double kOften = 2;       // jobs in the time after which a resident kernel leaves: it is worth while
   static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end
+  static constexpr double kLongestJob = 100 * kMs;    // to wait for
   static constexpr double kIdles = 10;                // of these times: how long it takes to know
   static constexpr double kMostOfBound = 0.5;         // for a job by stream
 
