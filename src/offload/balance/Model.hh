@@ -14,6 +14,7 @@
 
 #include "headrace/balancer.hh"
 #include "offload/balance/BatchCost.hh"
+#include "offload/balance/Cost.hh"
 #include "offload/balance/DeviceTimes.hh"
 #include "offload/balance/JobTimes.hh"
 #include "offload/balance/MoveJudge.hh"
@@ -32,47 +33,6 @@ class Model : public Balancer {
 
  private:
   static constexpr double kMs = 1e6;  // ns
-
-  /// Cycles per packet: a mean in which each sample counts less than the one behind it. Two samples in a row that lie far
-  /// off begin it anew.
-  class Cost {
-   public:
-    /// \param few it is a sample of few packets, of which more are needed to know as much
-    /// \returns true if it is another than before
-    bool add(double cycles, double packets, double at_ns, bool few = false) {
-      if (!(packets > 0) || !(cycles >= 0)) return false;
-      constexpr double kFar = 0.25;
-      const double kept = few ? 0.9 : 0.7;
-      const double here = cycles / packets;
-      far_ = known() && std::abs(here - mean()) > kFar * mean() ? far_ + 1 : 0;
-      const double keep = far_ >= 2 ? 0 : kept;
-      if (far_ >= 2) far_ = samples_ = 0;
-      if (++samples_ == 1) began_ns_ = at_ns;
-      cycles_ = cycles_ * keep + cycles;
-      packets_ = packets_ * keep + packets;
-      at_ns_ = at_ns;
-      if (before_ <= 0) before_ = mean();
-      off_ = std::abs(mean() - before_) > kFar * before_ ? off_ + 1 : 0;
-      if (off_ < 2) return false;
-      before_ = mean();
-      off_ = 0;
-      return true;
-    }
-    bool known() const { return packets_ > 0; }
-    double mean() const { return packets_ > 0 ? cycles_ / packets_ : 0; }
-    double at_ns() const { return at_ns_; }
-    /// Of the first sample since it last began anew.
-    double began_ns() const { return began_ns_; }
-    /// Since it last began anew.
-    int samples() const { return samples_; }
-    /// The last sample was far off.
-    bool suspect() const { return far_ > 0; }
-
-   private:
-    double cycles_ = 0, packets_ = 0, at_ns_ = 0, began_ns_ = -1e18;
-    double before_ = 0;  ///< the mean when it last was another
-    int far_ = 0, off_ = 0, samples_ = 0;
-  };
 
   /// One chain of one worker on one device.
   struct LaneState {
