@@ -86,7 +86,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     const double some = few ? 0.03 : 0;
     EXPECT_GE(part(s.near), 1) << s.worst;
     EXPECT_GE(part(s.soon_95), 1 - (one ? 0 : some));
-    EXPECT_GE(part(s.soon_98), (one ? 1 : 0.992 - some));
+    EXPECT_GE(part(s.soon_98), (one ? 1 : 0.993 - some));
     EXPECT_GE(part(s.steady), (one ? 1 : 0.997 - some));
   }
 }
@@ -96,9 +96,10 @@ TEST(BalanceSimulator, MachinesThatWereMissed) {
   // starved, jobs that came back in ever longer bursts, a worker that needed what another one had; a device
   // of unknown speed that got everything at once. Then: a sample without the worker that had just begun; a device that was
   // faster for all chains than was known; old costs of small jobs; probes too small to tell a cost. Last:
-  // a limit that was taken for an equation; packets that waited for places behind the jobs of another chain.
-  for (const uint64_t seed : {81u, 138u, 337u, 458u, 547u, 695u, 773u, 831u, 848u, 1247u, 306u, 5425u, 529u, 5281u,
-                              963u, 5822u, 7286u, 32252u})
+  // a limit that was taken for an equation; packets that waited for places behind the jobs of another chain; probes put
+  // off by times of other packets; a device that still did the packets before.
+  for (const uint64_t seed : {81u,   138u, 337u,  458u, 547u,  695u,  773u,   831u,   848u,   1247u,  306u,
+                              5425u, 529u, 5281u, 963u, 5822u, 7286u, 32252u, 60429u, 66900u, 65282u, 200601u})
     for (const uint64_t noise : {1u, 2u, 3u}) {
       const auto model = balancer_of("Model");
       const Simulated r = simulate(random_machine(seed, 0.4), *model, 0.8, noise);
