@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -142,6 +143,20 @@ class Host:
 
     def run(self, *command, **options):
         return call("ip", "netns", "exec", self.netns, *command, **options)
+
+    def ping(self, address, count, *arguments, interval=0.05, seconds=30):
+        """Each of `count` requests is answered, however late: `ping` itself waits for two round trips only, which its last answer
+        may exceed on a machine that has other work. With a time limit it waits, but sends more meanwhile, of which it may show
+        answers."""
+        done = self.run("ping", f"-c{count}", f"-i{interval}", f"-w{seconds}", *arguments, address, check=False,
+                        timeout=seconds + 30)
+        assert re.findall(r"icmp_seq=(\d+) ttl", done.stdout)[:count] == [str(n + 1) for n in range(count)], done.stdout
+
+    def listens(self, port, process):
+        """Waits until `process` takes connections at a TCP port of this host."""
+        while not self.run("ss", "-Htln", f"sport = :{port}").stdout:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
 
     def start(self, *command, **options):
         """A process that ends with the lab; text streams."""
