@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "elements/devices/TrafficSource.hh"
 #include "elements/devices/frame_stamp.hh"
 #include "headrace/router.hh"
@@ -37,7 +39,14 @@ Status TrafficSink::initialize(Errors& errors) {
         sources_.push_back(source);
     if (sources_.empty()) return errors.error("SEQUENCE: no TrafficSource of this router has SEQUENCE");
   }
-  if (measures_ || stamp_) times_ = std::make_unique<PerThread<Times>>();
+  if (measures_ || stamp_) {
+    const auto& all = router().elements();
+    const auto sources = std::count_if(
+        all.begin(), all.end(), [](const auto& e) { return dynamic_cast<const TrafficSource*>(e.get()) != nullptr; });
+    due_time_ = DueTime(static_cast<size_t>(sources));
+    times_ = std::make_unique<PerThread<Times>>();
+    forget_flows();
+  }
   if (input_is_pull(0)) {
     task_.initialize(true);
     signal_ = Signal::upstream_nonempty(this, 0, &task_);
@@ -49,7 +58,13 @@ void TrafficSink::take_state(Element& old, Errors&) {
   auto* const before = dynamic_cast<TrafficSink*>(&old);
   if (!before || !times_ || !before->times_) return;
   std::swap(times_, before->times_);
+  if (before->due_time_.sources() != due_time_.sources()) forget_flows();
   counters_.add(kReordered, before->counters_.sum(kReordered));
+}
+
+void TrafficSink::forget_flows() {
+  for (int thread = 0; thread < times_->size(); ++thread)
+    (*times_)[thread].last_of_flow.assign(Times::kFlows * due_time_.sources(), 0);
 }
 
 void TrafficSink::push(int, Batch& batch) {
@@ -82,9 +97,11 @@ void TrafficSink::measure(const Batch& batch) {
   for (int i = 0; i < batch.size(); ++i) {
     const uint64_t due = batch[i]->anno_u64(anno_offset::kFirstTimestamp);
     if (due == 0) continue;
-    times.latency.add(now > due ? now - due : 0);
+    const uint64_t ns = due_time_.ns(due);
+    times.latency.add(now > ns ? now - ns : 0);
     // The lowest bits of the hash are those of the worker.
-    uint64_t& last = times.last_of_flow[(batch[i]->rx_hash() >> 7) % Times::kFlows];
+    const uint32_t flow = (batch[i]->rx_hash() >> 7) % Times::kFlows;
+    uint64_t& last = times.last_of_flow[due_time_.source(due) * Times::kFlows + flow];
     overtaken += due < last;
     last = due;
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "elements/devices/due_time.hh"
 #include "elements/devices/flow_sequence.hh"
 
 namespace headrace {
@@ -22,8 +23,8 @@ class TrafficSource;
 /// IPv6 packet with a payload length that fits. Default false. TTL: with CHECK, the time to live or hop limit that
 /// every packet must have. TABLE, PORT: with CHECK, the name of an IP lookup element and the output of it that packets
 /// here must have left by, according to the route that its `lookup` handler gives for the destination. LATENCY true:
-/// measures the time since each frame was due at a TrafficSource with a RATE, and counts frames that arrived before an
-/// earlier frame of their flow. Default false. STAMP true: the same with the time that a TrafficSource with STAMP wrote
+/// measures the time since each frame was due at a TrafficSource with a RATE, and counts frames that arrived after a
+/// later frame of their flow from the same source. Default false. STAMP true: the same with the time that a TrafficSource with STAMP wrote
 /// into the frame, which also works across devices; the order of flows is not checked. Default false. SEQUENCE
 /// true: checks the numbers that TrafficSources with SEQUENCE in this router write into the frames of each flow. A frame
 /// is lost when a later one of its flow has arrived, at whichever sink with SEQUENCE, and it has not; so is one that the
@@ -74,8 +75,9 @@ class TrafficSink final : public Element, public DevicePort {
   struct Times {
     static constexpr uint32_t kFlows = 4096;
     Histogram latency;
-    uint64_t last_of_flow[kFlows] = {};
+    std::vector<uint64_t> last_of_flow;  // for each source
   };
+  void forget_flows();
   void measure(const Batch& batch);
   void check_numbers(Batch& batch);
 
@@ -92,6 +94,7 @@ class TrafficSink final : public Element, public DevicePort {
   Signal signal_;
   Task task_{this};
   ThreadCounters counters_{kCounters};
+  DueTime due_time_;
   std::unique_ptr<PerThread<Times>> times_;
   mutable std::mutex lock_;  // examples_: bad packets only
   std::string examples_[kCounters];

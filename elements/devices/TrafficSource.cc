@@ -171,23 +171,29 @@ Status TrafficSource::initialize(Errors& errors) {
     tasks_of_workers_.back()->initialize(true, w);
   }
   unfinished_ = workers;
+  find_number();
   if (numbers_) {
     sequence_ = std::make_unique<FlowSequence>(flows);
-    number_ = static_cast<uint32_t>(source_number());
     if (number_ >= FrameSequence::kMostSources)
       return errors.error("SEQUENCE: more than {} sources have it", FrameSequence::kMostSources);
   }
   return {};
 }
 
-int TrafficSource::source_number() const {
-  int number = 0;
+void TrafficSource::find_number() {
+  size_t sources = 0;
+  uint32_t numbered = 0;
   for (const auto& e : router().elements()) {
-    if (e.get() == this) break;
     const auto* source = dynamic_cast<const TrafficSource*>(e.get());
-    number += source && source->numbers_;
+    if (!source) continue;
+    if (source == this) {
+      source_number_ = sources;
+      number_ = numbered;
+    }
+    ++sources;
+    numbered += source->numbers_;
   }
-  return number;
+  due_time_ = DueTime(sources);
 }
 
 void TrafficSource::set_rate(Sender& sender, double rate) const {
@@ -330,7 +336,8 @@ bool TrafficSource::send(Task& task, int worker) {
   if (sender.left > 0) sender.left -= got;
   if (sender.interval_ns > 0)
     for (int i = 0; i < batch.size(); ++i)
-      batch[i]->set_anno_u64(anno_offset::kFirstTimestamp, static_cast<uint64_t>(first_due + i * sender.interval_ns));
+      batch[i]->set_anno_u64(anno_offset::kFirstTimestamp,
+                             due_time_.make(static_cast<uint64_t>(first_due + i * sender.interval_ns), source_number_));
   if (stamp_) {
     const double time = sender.interval_ns > 0 ? first_due : static_cast<double>(FrameStamp::now_ns());
     for (int i = 0; i < batch.size(); ++i)

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "elements/devices/due_time.hh"
 #include "elements/devices/flow_sequence.hh"
 #include "src/io/memory/traffic.hh"
 
@@ -58,7 +59,8 @@ namespace headrace {
 /// LIMIT: frames to send in all, divided among the workers; -1 (default) for no limit.
 /// RATE: frames per second, divided among the workers in proportion to their flows; 0 (default) for as many as
 /// possible. The load is open-loop: frames are due at regular intervals whether or not the router keeps up, and each
-/// carries its due time as its first timestamp annotation (nanoseconds of the monotonic clock).
+/// carries its due time as its first timestamp annotation: nanoseconds of the monotonic clock, of which the lowest bits
+/// tell the sources of the router apart if there are several.
 /// WEIGHTS: numbers, the first for the first worker and so on, 1 for those that are not named. LIMIT and RATE are divided
 /// in proportion to flows times weights: `WEIGHTS 10` gives the first worker ten times the frames of each other one, as
 /// if its flows were the busy ones. Without RATE each worker sends as many as possible, whatever its weight.
@@ -136,8 +138,8 @@ class TrafficSource final : public Element, public DevicePort {
   void refill(Sender& sender, Batch& batch);
   /// \param first the record of the first frame
   void number_frames(Sender& sender, Batch& batch, size_t first) const;
-  /// With SEQUENCE, among those of the router.
-  int source_number() const;
+  /// Finds the place among the sources of the router, and among those with SEQUENCE.
+  void find_number();
   Status write_length(const std::string& value, Errors& errors);
   Status write_payload(const std::string& value, Errors& errors);
   /// Lets senders find what has changed.
@@ -170,7 +172,9 @@ class TrafficSource final : public Element, public DevicePort {
   bool stamp_ = false;
   bool numbers_ = false;
   bool sums_payload_ = true;
-  uint32_t number_ = 0;  // see FrameSequence
+  uint32_t number_ = 0;       // among sources with SEQUENCE, see FrameSequence
+  size_t source_number_ = 0;  // among all
+  DueTime due_time_;
   std::unique_ptr<FlowSequence> sequence_;
   std::atomic<bool> active_{true};
   // What handlers change.

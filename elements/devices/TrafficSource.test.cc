@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "elements/devices/due_time.hh"
 #include "elements/devices/flow_sequence.hh"
 #include "headrace/flow_hash.hh"
 #include "support/element_test.hh"
@@ -271,6 +272,31 @@ TEST(TrafficSink, TellsSourcesApart) {
   EXPECT_EQ(r.read("sink.sequence_lost"), "0");
   EXPECT_EQ(r.read("sink.sequence_doubled"), "0");
   EXPECT_EQ(r.read("sink.sequence_reordered"), "0");
+}
+
+TEST(TrafficSink, ComparesTimesOfOneSourceOnly) {
+  const char* const sources = "TrafficSource(LIMIT 0) -> sink :: TrafficSink(LATENCY true);";
+  TestRouter r(std::string(sources) + "TrafficSource(LIMIT 0) -> sink; TrafficSource(LIMIT 0) -> sink;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  const DueTime due(3);
+  const auto arrive = [&](size_t source, uint64_t ns, uint32_t flow) {
+    Packet* const p = Packet::make(64);
+    ASSERT_NE(p, nullptr);
+    p->set_anno_u64(anno_offset::kFirstTimestamp, due.make(ns, source));
+    p->set_rx_hash(flow << 7);
+    r.push("sink", p);
+  };
+  for (size_t source = 0; source < 3; ++source) {
+    arrive(source, 9000 - 1000 * source, 1);
+    arrive(source, 9100 - 1000 * source, 1);
+    arrive(source, 5000, 2);
+  }
+  EXPECT_EQ(r.read("sink.reordered"), "0");
+  for (size_t source = 0; source < 3; ++source) {
+    arrive(source, 7000 - 1000 * source, 1);
+    arrive(source, 6000, 2);
+    EXPECT_EQ(r.read("sink.reordered"), std::to_string(source + 1));
+  }
 }
 
 }  // namespace
