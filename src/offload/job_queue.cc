@@ -103,6 +103,9 @@ void JobQueue::settle_wanted_lane() {
   refused_lanes_[d] = devices_[d]->well() && !has_lane(device);
 }
 
+// A router that has run leaves no packets here: each worker's last act in it is drain(), which ends when idle() is true, and
+// packets that come later, from threads that are no workers, never get here (Engine::arrive). So only what a test left in
+// jobs is killed, for its pool. A count would come too late: the router whose handlers show it is gone.
 JobQueue::~JobQueue() {
   for (std::vector<Job>& jobs : jobs_)
     for (Job& job : jobs) {

@@ -159,6 +159,23 @@ TEST_P(OffloadLive, StopsWithNothingUnderWay) {
   }
 }
 
+/// Lanes are full, packets are parked, and the device does not answer: all packets leave on the CPU all the same.
+TEST_P(OffloadLive, StopsWithPacketsParked) {
+  if (!has_controls()) GTEST_SKIP() << "needs a device that can be held";
+  OffloadOptions o = options();
+  o.job = 64;
+  o.deadline_ms = 50;
+  const auto r = live(forwarder("RARE 50"), o);
+  ASSERT_TRUE(r->ok());
+  (*devices_)[0].hold = true;
+  const int64_t end = milliseconds() + 60000;
+  r->run([&] { return r->engine()->event(offload::kWaits) < kWorkers && milliseconds() < end; });
+  EXPECT_GE(r->engine()->event(offload::kWaits), uint64_t{kWorkers});
+  expect_everything_came();
+  EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));
+  for (int w = 0; w < kWorkers; ++w) EXPECT_TRUE(r->engine()->queue(w).idle());
+}
+
 TEST_P(OffloadLive, ModesChangeWhilePacketsStream) {
   OffloadOptions o = options(Mode::kFixed);
   o.fraction = 0.5;
