@@ -13,7 +13,7 @@ import time
 
 import netlab
 import pytest
-from test_linux_ports import Headrace
+from linux_router import Headrace
 
 VERSIONS = ["OpenFlow10", "OpenFlow13"]
 PORTS = 3
