@@ -159,8 +159,12 @@ std::string FromDPDKDevice::note() const {
   if (!port_) return "no port";
   const io::dpdk::PortInfo info = port_->info();
   const size_t queues = tasks_of_queues_.size();
-  return fmt::format("{}, driver {}, {} receive queue{}, {} descriptors, MTU {}", port_->name(), info.driver, queues,
-                     queues == 1 ? "" : "s", info.receive_descriptors, port_->mtu());
+  // Their sockets get copies.
+  const bool kernel_too =
+      info.driver == "net_af_packet" || (info.driver == "net_pcap" && device_.find(",iface=") != std::string::npos);
+  return fmt::format("{}, driver {}, {} receive queue{}, {} descriptors, MTU {}{}", port_->name(), info.driver, queues,
+                     queues == 1 ? "" : "s", info.receive_descriptors, port_->mtu(),
+                     kernel_too ? ", the kernel receives the frames as well" : "");
 }
 
 void FromDPDKDevice::add_handlers(Handlers& handlers) {

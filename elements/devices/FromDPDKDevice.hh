@@ -25,18 +25,21 @@ namespace headrace {
 /// A port that distributes packets by flow (receive-side scaling) gets a receive queue for each worker, and each worker
 /// reads its own. Other ports have one queue, read by the element's home thread (see StaticThreadSched), which
 /// distributes packets to the other workers by flow. Packets are received into the router's own buffers and not copied.
-/// The kernel does not receive them.
+/// The kernel does not receive them, except where the list below says so; that is also said when the router starts.
 ///
 /// PORT: one of these:
 /// a number, of the ports that DPDK finds when it starts (`--dpdk` gives it arguments, such as `--vdev`);
 /// a PCI address, such as 0000:03:00.0, of a card bound to vfio-pci (root, IOMMU) or with a driver of its own (mlx5);
 /// a virtual device with its arguments, which is made, and which other elements may name without them:
-///   net_af_packet0,iface=eth1: a Linux interface by a packet socket. CAP_NET_RAW. The kernel goes on receiving, too.
+///   net_af_packet0,iface=eth1: a Linux interface by a packet socket. CAP_NET_RAW. The kernel goes on receiving, too: it
+///     answers, forwards and bridges what it has addresses, routes or a bridge for, beside the router. FromDevice with
+///     SNIFFER false keeps it out.
 ///   net_af_xdp0,iface=eth1: a Linux interface by AF_XDP, faster. CAP_NET_ADMIN, CAP_BPF; Linux 5.4 or newer.
 ///   net_tap0,iface=tap7: makes a Linux interface. CAP_NET_ADMIN, /dev/net/tun.
 ///   net_memif0,role=server,socket=/run/m.sock: shared memory with another program. No rights but to the socket.
 ///   net_vhost0,iface=/run/v.sock: a virtual machine's network card (vhost-user). No rights; its memory must be shared.
-///   net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap: capture files. No rights; with iface=eth1: CAP_NET_RAW.
+///   net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap: capture files. No rights; with iface=eth1: CAP_NET_RAW, and
+///     the kernel receives as above.
 ///   net_ring0: what is sent to it comes back. net_null0,size=64: frames without end. No rights.
 /// None of the virtual ones needs huge pages. DPDK is started only if a configuration has such an element.
 ///

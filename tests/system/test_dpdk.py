@@ -190,6 +190,15 @@ def test_frames_cross_both_ways(pairs, tmp_path, driver):
 
 
 @needs_root
+@pytest.mark.parametrize("port, too", [("net_af_packet0,iface=ra", True), ("net_pcap0,iface=ra", True), ("net_null0", False)])
+def test_it_says_where_the_kernel_receives_as_well(pairs, tmp_path, port, too):
+    with Running(tmp_path, f"FromDPDKDevice({port}) -> Discard;") as router:
+        router.wait_for(r"FromDPDKDevice: net_\w+, driver .*\n")
+        text = router.stop()
+    assert (re.search(r", MTU \d+, the kernel receives the frames as well\n", text) is not None) == too, text
+
+
+@needs_root
 def test_an_interface_that_goes_down_or_away_comes_back(pairs, tmp_path):
     with Running(tmp_path, BETWEEN) as router:
         router.wait_for(r"in +0 pps")
