@@ -167,6 +167,20 @@ class alignas(64) Packet {
     type_ = flags_ = 0;
     std::memset(anno_, 0, kAnnoSize);
   }
+  /// The same in few stores, with a MAC header at the beginning, a type and a hash. Only for buffers of the pool.
+  void reset_received(uint64_t length, uint64_t headroom, PacketType type, uint64_t hash) {
+    static_assert(offsetof(Packet, length_) == 0 && offsetof(Packet, data_) == 4 && offsetof(Packet, mac_) == 6 &&
+                  offsetof(Packet, network_) == 8 && offsetof(Packet, transport_) == 10 &&
+                  offsetof(Packet, type_) == 12 && offsetof(Packet, flags_) == 13 &&
+                  offsetof(Packet, pool_class_) == 14);
+    constexpr uint64_t kNoHeaders = uint64_t{kNoHeader} << 16 | kNoHeader;
+    const uint64_t words[] = {length | headroom << 32 | headroom << 48, kNoHeaders | static_cast<uint64_t>(type) << 32};
+    std::memcpy(static_cast<void*>(this), words, sizeof words);
+    constexpr int kHash = anno_offset::kRxHash;
+    static_assert(kHash == kAnnoSize - 4);
+    std::memset(anno_, 0, kHash - 4);
+    set_anno_u64(kHash - 4, hash << 32);
+  }
   /// Bytes from buffer() to the end of the buffer. Those of pools have one size, so that this stays in the first cache line.
   uint32_t capacity() const { return pool_class_ == 0 ? kBufferBytes : large_capacity_; }
 

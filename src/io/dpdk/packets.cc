@@ -100,20 +100,6 @@ bool found_wrong(uint64_t flags) {
   return odd == 0;
 }
 
-/// Packet::reset() for a packet of the pool, and its MAC header, type and hash, in few stores.
-void begin_packet(Packet* p, uint64_t length, uint64_t data, PacketType type, uint64_t hash) {
-  // A packet begins like a row, but where a row says where it goes on, with the class of its pool: 0. So are its flags.
-  static_assert(offsetof(RowHeader, data) == 4 && offsetof(RowHeader, mac) == 6 && offsetof(RowHeader, network) == 8 &&
-                offsetof(RowHeader, transport) == 10 && offsetof(RowHeader, type) == 12);
-  constexpr uint64_t kNoHeaders = uint64_t{Packet::kNoHeader} << 16 | Packet::kNoHeader;
-  const Packet::RowWords head{length | data << 32 | data << 48, kNoHeaders | static_cast<uint64_t>(type) << 32};
-  std::memcpy(static_cast<void*>(p), &head, sizeof head);
-  constexpr int kHash = anno_offset::kRxHash;
-  static_assert(kHash == Packet::kAnnoSize - 4);
-  std::memset(p->anno(), 0, kHash - 4);
-  p->set_anno_u64(kHash - 4, hash << 32);
-}
-
 /// Makes the packets of such mbufs; returns their bytes.
 [[gnu::noinline]] uint64_t receive_usual(rte_mbuf* const* mbufs, int n, Packet** out, uint64_t address) {
   uint64_t bytes = 0;
@@ -123,7 +109,7 @@ void begin_packet(Packet* p, uint64_t length, uint64_t data, PacketType type, ui
     const uint32_t begin = m->data_off;
     const uint32_t length = m->data_len;
     const uint32_t hash = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0;
-    begin_packet(p, length, begin, type_of(p->buffer() + begin, address), hash);
+    p->reset_received(length, begin, type_of(p->buffer() + begin, address), hash);
     bytes += length;
     out[i] = p;
   }

@@ -18,6 +18,28 @@ namespace {
 
 std::string text_of(const Packet& p) { return {reinterpret_cast<const char*>(p.data()), p.length()}; }
 
+TEST(Packet, BeginsAnewWhenItIsReceived) {
+  Packet* const p = Packet::make("abcdefgh", 8);
+  ASSERT_NE(p, nullptr);
+  p->set_network_header(2, 4);
+  p->set_timestamp(Timestamp{7});
+  p->add_turn();
+  std::fill_n(p->anno(), Packet::kAnnoSize, uint8_t{0xff});
+  p->reset_received(1514, 100, PacketType::kMulticast, 0x89abcdef);
+  EXPECT_EQ(p->length(), 1514u);
+  EXPECT_EQ(p->headroom(), 100u);
+  EXPECT_EQ(p->mac_header(), p->data());
+  EXPECT_FALSE(p->has_network_header());
+  EXPECT_FALSE(p->has_transport_header());
+  EXPECT_EQ(p->packet_type(), PacketType::kMulticast);
+  EXPECT_EQ(p->timestamp().ns, 0);
+  EXPECT_EQ(p->turns(), 0);
+  EXPECT_EQ(p->capacity(), kBufferBytes);
+  EXPECT_EQ(p->rx_hash(), 0x89abcdefu);
+  EXPECT_TRUE(std::all_of(p->anno(), p->anno() + anno_offset::kRxHash, [](uint8_t byte) { return byte == 0; }));
+  p->kill();
+}
+
 TEST(Packet, PullAndPushMoveTheFront) {
   Packet* p = Packet::make("abcdefgh", 8);
   ASSERT_NE(p, nullptr);
