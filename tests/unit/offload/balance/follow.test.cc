@@ -69,83 +69,80 @@ TEST(BalanceFollow, SharesStayShares) {
   }
 }
 
+/// What is judged of one worker, always backlogged. Its samples are 5 ms apart.
+class Judged {
+ public:
+  explicit Judged(size_t devices) : judge_(devices) {}
+  void see(double rate, int steps, bool waits = false) {
+    for (int i = 0; i < steps; ++i) judge_.see(rate, 5e6, now_ += 5e6, true, waits);
+  }
+  void decide(const std::vector<bool>& used, double expected, double left) {
+    judge_.decide(used, expected, left, now_);
+  }
+  bool refuses(size_t device) const { return judge_.refuses(device, now_); }
+
+ private:
+  MoveJudge judge_;
+  double now_ = 0;
+};
+
 TEST(BalanceMoveJudge, WhatIsAsLowWithoutTheDeviceIsNoFaultOfIt) {
-  MoveJudge judge(1);
-  double now = 0;
-  const auto see = [&](double rate, int steps, bool waits) {
-    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, waits);
-  };
-  see(100, 20, false);
-  judge.decide({true}, 200, 1, now);
-  see(40, 10, false);
-  EXPECT_TRUE(judge.refuses(0, now));
-  judge.decide({false}, 200, 1, now);
-  see(40, 10, false);
-  EXPECT_FALSE(judge.refuses(0, now));
+  Judged judge(1);
+  judge.see(100, 20);
+  judge.decide({true}, 200, 1);
+  judge.see(40, 10);
+  EXPECT_TRUE(judge.refuses(0));
+  judge.decide({false}, 200, 1);
+  judge.see(40, 10);
+  EXPECT_FALSE(judge.refuses(0));
 }
 
 TEST(BalanceMoveJudge, AWorkerThatWaitsHasTimeToLearn) {
-  MoveJudge judge(1);
-  double now = 0;
-  const auto see = [&](double rate, int steps) {
-    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, true);
-  };
-  see(100, 20);
-  judge.decide({true}, 200, 1, now);
-  see(40, 15);
-  EXPECT_FALSE(judge.refuses(0, now)) << "it gives the device too much, which shows soon";
-  see(40, 10);
-  EXPECT_TRUE(judge.refuses(0, now)) << "it does not";
+  Judged judge(1);
+  judge.see(100, 20, true);
+  judge.decide({true}, 200, 1);
+  judge.see(40, 15, true);
+  EXPECT_FALSE(judge.refuses(0)) << "it gives the device too much, which shows soon";
+  judge.see(40, 10, true);
+  EXPECT_TRUE(judge.refuses(0)) << "it does not";
 }
 
 TEST(BalanceMoveJudge, WhatOthersLoseAWorkerWithoutSampleMayLose) {
   // Packets became dearer, and its sample is missing: what it did last is of those before.
   for (const double left : {0.5, 1.0}) {
-    MoveJudge judge(1);
-    double now = 0;
-    const auto see = [&](double rate, int steps) {
-      for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
-    };
-    see(100, 20);
-    judge.decide({true}, 200, left, now);
-    see(50, 10);
-    EXPECT_EQ(judge.refuses(0, now), left == 1);
+    Judged judge(1);
+    judge.see(100, 20);
+    judge.decide({true}, 200, left);
+    judge.see(50, 10);
+    EXPECT_EQ(judge.refuses(0), left == 1);
   }
 }
 
 TEST(BalanceMoveJudge, AnotherDeviceTellsWhetherTheFirstWasAtFault) {
-  MoveJudge judge(2);
-  double now = 0;
-  const auto see = [&](double rate, int steps) {
-    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
-  };
-  see(100, 20);
-  judge.decide({true, false}, 200, 1, now);
-  see(40, 10);
-  EXPECT_TRUE(judge.refuses(0, now));
+  Judged judge(2);
+  judge.see(100, 20);
+  judge.decide({true, false}, 200, 1);
+  judge.see(40, 10);
+  EXPECT_TRUE(judge.refuses(0));
   // What the first one had goes to the second, and it is as slow: packets have become dearer.
-  judge.decide({false, true}, 200, 1, now);
-  see(40, 8);
-  EXPECT_FALSE(judge.refuses(0, now));
-  EXPECT_FALSE(judge.refuses(1, now));
+  judge.decide({false, true}, 200, 1);
+  judge.see(40, 8);
+  EXPECT_FALSE(judge.refuses(0));
+  EXPECT_FALSE(judge.refuses(1));
 }
 
 TEST(BalanceMoveJudge, ASecondDeviceIsJudgedBesideTheFirst) {
-  MoveJudge judge(2);
-  double now = 0;
-  const auto see = [&](double rate, int steps) {
-    for (int i = 0; i < steps; ++i) judge.see(rate, 5e6, now += 5e6, true, false);
-  };
-  see(100, 20);
-  judge.decide({true, false}, 200, 1, now);
-  see(60, 10);
-  EXPECT_TRUE(judge.refuses(0, now));
-  judge.decide({false, true}, 200, 1, now);
-  see(30, 10);
-  EXPECT_TRUE(judge.refuses(1, now)) << "it is slower than the first";
-  judge.decide({false, false}, 200, 1, now);
-  see(100, 10);
-  EXPECT_TRUE(judge.refuses(1, now)) << "and the CPU is not";
+  Judged judge(2);
+  judge.see(100, 20);
+  judge.decide({true, false}, 200, 1);
+  judge.see(60, 10);
+  EXPECT_TRUE(judge.refuses(0));
+  judge.decide({false, true}, 200, 1);
+  judge.see(30, 10);
+  EXPECT_TRUE(judge.refuses(1)) << "it is slower than the first";
+  judge.decide({false, false}, 200, 1);
+  judge.see(100, 10);
+  EXPECT_TRUE(judge.refuses(1)) << "and the CPU is not";
 }
 
 TEST(BalanceDeviceTimes, ATimeAtItsLeastDoesNotHoldTheOthersBack) {
