@@ -234,7 +234,16 @@ class alignas(64) Packet {
     if constexpr (kType) type_ = type;
   }
   /// Takes over the header of a row that a job has processed.
-  void set_row_header(const RowHeader& h) { std::memcpy(static_cast<void*>(this), &h, kRowBytes); }
+  void set_row_header(const RowHeader& h) {
+    static_assert(offsetof(RowHeader, mac) < 8 && offsetof(RowHeader, network) == 8 && offsetof(RowHeader, type) == 12);
+    // In pieces of the two words that a row's header is read as. To load bytes of both at once, when they have just been
+    // stored, means to wait until they are in the cache.
+    const auto* const from = reinterpret_cast<const uint8_t*>(&h);
+    auto* const to = reinterpret_cast<uint8_t*>(this);
+    std::memcpy(to, from, 8);
+    std::memcpy(to + 8, from + 8, 4);
+    type_ = h.type;
+  }
 
  private:
   friend class PacketPool;
