@@ -48,7 +48,10 @@ BalanceDecision Model::step(const BalanceSample& sample) {
   const double passed = started_ ? std::clamp(now - now_, 0.0, 1e9) : 10 * kMs;
   now_ = started_ ? std::max(now, now_) : now;
   started_ = true;
-  for (WorkerState& w : workers_) w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
+  for (WorkerState& w : workers_) {
+    w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
+    w.lately *= std::exp(-passed / kLately);
+  }
   for (auto& by_device : pairs_)
     for (PairState& pair : by_device) pair.times.pass(passed * 1e-9);
   for (const WorkerSample& w : sample.workers) take(w);

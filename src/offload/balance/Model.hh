@@ -57,6 +57,7 @@ class Model : public Balancer {
     BatchCost batches;                     ///< on the CPU
     Cost in_a_row;                         ///< in large batches, when it last ran on the CPU with more than probes
     double part = 0;                       ///< of the worker's packets
+    double probed_ns = -1e18;              ///< when a probe of the CPU was sent
     double probed_after_ns = kCpuProbeNs;  ///< time between two probes of the CPU
     bool on_device = false;
     bool follows = false;  ///< the worker finds out its share itself, since the last decision
@@ -97,6 +98,7 @@ class Model : public Balancer {
     size_t group = 0;  ///< in the plan
     uint64_t decision = 0;
     double tokens = 0;  ///< cycles that it may spend on probes
+    double lately = 0;  ///< cycles that probes cost of late: those of long ago count little
     double stretch_ns = 0;
     MoveJudge judge;
     std::vector<ChainState> chains;
@@ -144,9 +146,13 @@ class Model : public Balancer {
   };
 
   static constexpr double kProbePart = 0.003;    // of the worker's cycles
+  static constexpr double kLately = 30 * kMs;    // in which probes that come together show in the rate
+  static constexpr double kProbesLately = 0.01;  // of the worker's cycles
+  static constexpr double kDearProbe = 0.9;      // of those: it comes alone
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
   static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
   static constexpr double kUnknownJob = 3e4;     // cycles
+  static constexpr double kProbeBackNs = 10 * kMs;  // two steps
   static constexpr double kCpuProbeNs = 40 * kMs, kRareCpuProbeNs = 2560 * kMs;
   static constexpr int kProbeJobs = kMostProbeJobs;
   static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
@@ -294,6 +300,13 @@ class Model : public Balancer {
 
   /// With a bound probes are fewer than the packets that may be late.
   int harmless(const WorkerState& w, size_t k, double passed, double packets) const;
+  /// Whether probes take little of some ten milliseconds if another one costs the worker so many cycles. What it may spend
+  /// on them in the long run would be several percent, if they came together. One that is dearer than all may be waits until
+  /// the others are long ago.
+  bool affords(const WorkerState& w, double cycles) const {
+    const double most = kProbesLately * hz() * kLately * 1e-9;
+    return w.lately + std::min(cycles, kDearProbe * most) <= most;
+  }
   void probe_device(size_t k, size_t d, BalanceDecision& decision, double passed);
   /// How long a packet keeps the device from others at most, in nanoseconds, as far as is known. The time of its job does
   /// not tell where jobs wait for others, or workers look rarely.
