@@ -71,15 +71,14 @@ class Switch:
             time.sleep(0.02)
 
     def ofctl(self, version, command, *arguments, status=0):
-        def run():
-            nonlocal done
+        end = time.monotonic() + 30
+        while True:
             done = subprocess.run(["ovs-ofctl", "-O", version, command, f"unix:{self.folder}/mgmt", *arguments], cwd=self.folder,
                                   text=True, capture_output=True, timeout=20)
             # The socket has its name a moment before it listens.
-            return "Connection refused" not in done.stderr
-
-        done = None
-        self.wait(run)
+            if "Connection refused" not in done.stderr or time.monotonic() > end:
+                break
+            time.sleep(0.02)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 

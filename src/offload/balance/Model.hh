@@ -300,7 +300,7 @@ class Model : public Balancer {
 
   /// With a bound probes are fewer than the packets that may be late.
   int harmless(const WorkerState& w, size_t k, double passed, double packets) const;
-  /// Whether probes take little of some ten milliseconds if another one costs the worker so many cycles. What it may spend
+  /// Whether probes take little of some 30 milliseconds if another one costs the worker so many cycles. What it may spend
   /// on them in the long run would be several percent, if they came together. One that is dearer than all may be waits until
   /// the others are long ago.
   bool affords(const WorkerState& w, double cycles) const {

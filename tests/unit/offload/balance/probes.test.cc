@@ -89,7 +89,7 @@ TEST(BalanceProbes, WhatAProbeOfTheCpuSaysIsWaitedFor) {
   }
 }
 
-TEST(BalanceProbes, TheyCostLittleOfAnyTenMilliseconds) {
+TEST(BalanceProbes, TheyCostLittleOfAnyThirtyMilliseconds) {
   // Two chains that are to be probed on three devices and the CPU, and none of them is left out.
   const Machine m = all_on_devices(2, 3);
   const std::vector<Probe> probes = probes_of(m, 2);
