@@ -111,12 +111,12 @@ class DeviceTimes {
   }
 
   /// The times if this chain takes as little as may be; others then take more, as far as only sums are known. Empty if
-  /// that is hardly less than is believed, or was supposed too often already. `bold`: what is believed may be wrong by
-  /// far, as when the device became slower for another chain only.
+  /// that is hardly less than is believed, was supposed too often already, or calm() is trying whether all take less.
+  /// `bold`: what is believed may be wrong by far, as when the device became slower for another chain only.
   std::vector<double> suppose(size_t chain, bool bold = false) const {
     const size_t n = times_.size();
     const double variance = error(chain, chain), deviation = std::sqrt(variance);
-    if (!known_ || guesses_ == 0 || deviation < kSure * times_[chain]) return {};
+    if (!known_ || guesses_ == 0 || tried_ < 1 || deviation < kSure * times_[chain]) return {};
     const double least = bold ? kLeastOfAll : kLeast;
     const double less = std::min(kBelievable * deviation, (1 - least) * times_[chain]);
     std::vector<double> supposed = times_;

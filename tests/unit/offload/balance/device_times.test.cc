@@ -81,5 +81,14 @@ TEST(DeviceTimes, WhatWasOnlyTriedIsSoonForgotten) {
   EXPECT_NEAR(times.used(seen(2, 3).per_second), 1, 0.02);
 }
 
+TEST(DeviceTimes, OneTryAtATime) {
+  DeviceTimes times = learnt();
+  EXPECT_TRUE(times.suppose(0).empty()) << "it is known well";
+  // More and more is tried of both chains. To suppose besides that one of them takes even less would be too much at once.
+  for (int i = 0; i < 6; ++i) times.calm(false);
+  EXPECT_TRUE(times.suppose(0).empty());
+  EXPECT_TRUE(times.suppose(1).empty());
+}
+
 }  // namespace
 }  // namespace headrace::balance
