@@ -46,7 +46,7 @@ void Model::start() {
 BalanceDecision Model::step(const BalanceSample& sample) {
   const double now = static_cast<double>(sample.at_ns);
   const double passed = started_ ? std::clamp(now - now_, 0.0, 1e9) : 10 * kMs;
-  now_ = started_ ? std::max(now, now_) : now;
+  last_ = std::exchange(now_, started_ ? std::max(now, now_) : now);
   started_ = true;
   for (WorkerState& w : workers_) {
     w.tokens = std::min(w.tokens + kProbePart * hz() * passed * 1e-9, bank());
@@ -173,6 +173,10 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       if (cpu_[k].add(cycles, timed, now_))
         for (DeviceState& device : devices_) device.times.doubt();
       all += cycles / timed * static_cast<double>(c.cpu.packets);
+      // What was paid beyond the true cost comes back.
+      const double extra = std::max(std::exchange(chain.paid, 0.0) - chain.asked * cycles / timed, 0.0);
+      w.tokens = std::min(w.tokens + extra, bank());
+      w.lately = std::max(w.lately - extra, 0.0);
     }
     double wanted = 0;
     for (size_t d = 0; d < std::min(c.devices.size(), chain.lanes.size()); ++d) {
@@ -202,7 +206,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
           }
           take_cost(pair, v, job);
         }
-        // What was paid beyond the true cost comes back.
+        // Likewise.
         const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
         w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
         lane.paid = 0;

@@ -58,6 +58,7 @@ class Model : public Balancer {
     Cost in_a_row;                         ///< in large batches, when it last ran on the CPU with more than probes
     double part = 0;                       ///< of the worker's packets
     double probed_ns = -1e18;              ///< when a probe of the CPU was sent
+    double asked = 0, paid = 0;            ///< packets and cycles of a probe of the CPU that has not come back yet
     double probed_after_ns = kCpuProbeNs;  ///< time between two probes of the CPU
     bool on_device = false;
     bool follows = false;  ///< the worker finds out its share itself, since the last decision
@@ -97,8 +98,10 @@ class Model : public Balancer {
     bool known = false, saturated = false, on_devices = false;
     size_t group = 0;  ///< in the plan
     uint64_t decision = 0;
-    double tokens = 0;  ///< cycles that it may spend on probes
-    double lately = 0;  ///< cycles that probes cost of late: those of long ago count little
+    double tokens = 0;       ///< cycles that it may spend on probes
+    double lately = 0;       ///< cycles that probes cost of late: those of long ago count little
+    size_t next = 0;         ///< the probe that is next, because it had to wait for those (probe_of())
+    double next_ns = -1e18;  ///< when it last had to
     double stretch_ns = 0;
     MoveJudge judge;
     std::vector<ChainState> chains;
@@ -300,12 +303,21 @@ class Model : public Balancer {
 
   /// With a bound probes are fewer than the packets that may be late.
   int harmless(const WorkerState& w, size_t k, double passed, double packets) const;
-  /// Whether probes take little of some 30 milliseconds if another one costs the worker so many cycles. What it may spend
-  /// on them in the long run would be several percent, if they came together. One that is dearer than all may be waits until
-  /// the others are long ago.
-  bool affords(const WorkerState& w, double cycles) const {
+  /// A number for the probes of a chain on a device, or on the CPU.
+  size_t probe_of(size_t k, size_t d) const { return k * (devices_.size() + 1) + d; }
+  size_t probe_of_cpu(size_t k) const { return probe_of(k, devices_.size()); }
+  /// Pays for a probe that costs the worker so many cycles, if with it those of late still take little of some 30
+  /// milliseconds. What it may spend on them in the long run would be several percent, if they came together. One that is
+  /// dearer than all may be waits until the others are long ago. Until it has been paid, or is no longer asked for, the
+  /// worker pays for no other one: cheap ones that come often would put it off for ever.
+  bool pay(WorkerState& w, size_t probe, double cycles) const {
+    if (w.next != probe && w.next_ns >= last_) return false;
     const double most = kProbesLately * hz() * kLately * 1e-9;
-    return w.lately + std::min(cycles, kDearProbe * most) <= most;
+    const bool affords = w.lately + std::min(cycles, kDearProbe * most) <= most;
+    w.next = probe;
+    w.next_ns = affords ? -1e18 : now_;
+    if (affords) w.lately += cycles;
+    return affords;
   }
   void probe_device(size_t k, size_t d, BalanceDecision& decision, double passed);
   /// How long a packet keeps the device from others at most, in nanoseconds, as far as is known. The time of its job does
@@ -327,9 +339,10 @@ class Model : public Balancer {
   std::vector<Cost> cpu_;                      // by chain
   std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
   std::vector<DeviceState> devices_;
-  Assignment plan_;           // by group of workers
-  std::vector<bool> shared_;  // by device: chains compete for it
-  double now_ = 0, optimum_ = 0;
+  Assignment plan_;            // by group of workers
+  std::vector<bool> shared_;   // by device: chains compete for it
+  double now_ = 0, last_ = 0;  ///< this step, and the one before it
+  double optimum_ = 0;
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less
   bool started_ = false;

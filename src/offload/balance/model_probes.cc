@@ -5,19 +5,10 @@
 namespace headrace::balance {
 
 void Model::probe(BalanceDecision& decision, double passed) {
-  std::vector<size_t> order;
-  for (size_t k = 0; k < pairs_.size(); ++k) {
-    if (!setup().chains[k].balanced) continue;
-    order.push_back(k);
-    for (size_t d = 0; d < devices_.size(); ++d) probe_device(k, d, decision, passed);
-  }
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    // What one probe costs may leave another one to later: the chain that has waited longest is first.
-    const auto& chains = workers_[w].chains;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return chains[a].probed_ns < chains[b].probed_ns; });
-    for (const size_t k : order) probe_cpu(w, k, decision, passed);
-  }
+  for (size_t k = 0; k < pairs_.size(); ++k)
+    for (size_t d = 0; d < devices_.size() && setup().chains[k].balanced; ++d) probe_device(k, d, decision, passed);
+  for (size_t w = 0; w < workers_.size(); ++w)
+    for (size_t k = 0; k < pairs_.size(); ++k) probe_cpu(w, k, decision, passed);
 }
 
 int Model::harmless(const WorkerState& w, size_t k, double passed, double packets) const {
@@ -89,8 +80,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   if (packets <= 0) return;
   // What it costs beyond what its packets cost now. The first ones are few, and there is much to gain.
   const double extra = settled ? packets * std::max(pair.cost.mean() - rival, 0.0) : 0;
-  if (!affords(w, extra)) return;
-  w.lately += extra;
+  if (!pay(w, probe_of(k, d), extra)) return;
   decision.workers[chosen][k].probe = packets;
   decision.workers[chosen][k].probe_device = static_cast<int>(d);
   w.tokens -= packets * each;
@@ -110,9 +100,10 @@ double Model::most_device_ns(size_t k, size_t d) const {
 void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double passed) {
   WorkerState& w = workers_[number];
   ChainState& chain = w.chains[k];
-  if (!chain.on_device || decision.workers[number][k].probe != 0) return;
+  if (!setup().chains[k].balanced || !chain.on_device || decision.workers[number][k].probe != 0) return;
   // What a probe says may come a step late. Until then another one would cost as much, and say the same.
-  const double wait = changed_ns_[k] >= now_ || chain.cpu.suspect() ? 5 * kMs : chain.probed_after_ns;
+  const bool doubtful = chain.probed_ns < changed_ns_[k] || chain.cpu.suspect();
+  const double wait = doubtful ? 5 * kMs : chain.probed_after_ns;
   if (now_ - chain.cpu.at_ns() < wait || now_ - chain.probed_ns < kProbeBackNs) return;
   const double c = std::max(cpu_cost_of(w, k), 1.0);
   // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
@@ -120,13 +111,14 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   const bool choice = pairs_.size() * devices_.size() > 1;
   const double most = choice ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
   const int packets = harmless(w, k, passed, std::min(most, w.tokens / c));
-  if (packets <= 0 || !affords(w, packets * c)) return;
-  w.lately += packets * c;
+  if (packets <= 0 || !pay(w, probe_of_cpu(k), packets * c)) return;
   decision.workers[number][k].probe = packets;
   chain.probed_ns = now_;
   // Jobs that are done wait meanwhile, and their packets may be late.
   if (setup().chains[k].p99_us > 0) chain.probed_after_ns = std::min(2 * chain.probed_after_ns, kRareCpuProbeNs);
-  w.tokens -= packets * c;
+  chain.asked = packets;
+  chain.paid = packets * c;
+  w.tokens -= chain.paid;
 }
 
 }  // namespace headrace::balance

@@ -107,5 +107,30 @@ TEST(BalanceProbes, TheyCostLittleOfAnyThirtyMilliseconds) {
   for (const int n : on_cpu) EXPECT_GE(n, 5);
 }
 
+TEST(BalanceProbes, ADearOneIsNotPutOffForEver) {
+  // To ask the CPU for the second chain costs nearly all that may be spent at a time. The first chain, which costs less,
+  // is to be asked as often.
+  Machine m = all_on_devices(2, 1);
+  m.chains[0].cpu = 2600;
+  m.chains[1].cpu = 3200;
+  std::vector<int> on_cpu(m.chains.size(), 0);
+  for (const Probe& probe : probes_of(m, 1))
+    if (probe.at_s > 0.1) on_cpu[probe.chain] += probe.on_cpu;
+  for (const int n : on_cpu) EXPECT_GE(n, 10);
+}
+
+TEST(BalanceProbes, WhenACostChangesEachWorkerAsksItsCpu) {
+  // While all is on the device, packets of the second chain become cheap on the CPU, and dear on the device, which shows.
+  Machine m = all_on_devices(2, 1);
+  m.chains[0].cpu = 1700;
+  m.chains[1].cpu = 3200;
+  std::vector<Phase> phases{{0, m}, {0.3, m}};
+  phases[1].machine.chains[1].cpu = 60;
+  phases[1].machine.chains[1].device = {200};
+  const auto model = balancer_of("Model");
+  const SimulatedPhase p = simulate(phases, *model, 0.6, 1).phases[1];
+  EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.why;
+}
+
 }  // namespace
 }  // namespace headrace::balance
