@@ -65,11 +65,16 @@ target_include_directories(headrace_internal SYSTEM INTERFACE ${PCAP_INCLUDE_DIR
 
 include(HeadraceDpdk)
 
-# headrace_library(<name> <folder> [INTERNAL] [EXCLUDE <file or folder>...])
-# The part headrace_<name> from the sources below <folder>. INTERNAL parts may include other headers of src/.
+# headrace_library(<name> <folder> [INTERNAL] [ONLY <file>...] [EXCLUDE <file or folder>...])
+# The part headrace_<name> from the sources below <folder>, or from the files ONLY. INTERNAL parts may include other headers
+# of src/.
 function(headrace_library name folder)
-  cmake_parse_arguments(arg "INTERNAL" "" "EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL" "" "ONLY;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  if(arg_ONLY)
+    set(sources ${arg_ONLY})
+    list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/${folder}/)
+  endif()
   list(FILTER sources EXCLUDE REGEX "\\.test\\.cc$")
   foreach(file IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${folder}/${file}(/|$)")

@@ -93,9 +93,10 @@ if(HEADRACE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "HEADRACE_FUZZ needs clang, the compiler here is ${CMAKE_CXX_COMPILER_ID}: use `cmake --preset asan`")
   endif()
-  # The fuzz targets, whose way through the code is looked at, do not contain the tests.
+  # A fuzz target's way through the code is looked at: not through the tests, and others that no target calls.
+  define_property(TARGET PROPERTY HEADRACE_FUZZED BRIEF_DOCS "Whether fuzz targets call it; unset: yes")
   target_compile_options(headrace_options INTERFACE
-                         $<$<NOT:$<BOOL:$<TARGET_PROPERTY:HEADRACE_TEST_CODE>>>:-fsanitize=fuzzer-no-link>)
+                         $<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:HEADRACE_FUZZED>,OFF>>:-fsanitize=fuzzer-no-link>)
   target_link_options(headrace_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
