@@ -325,9 +325,13 @@ class Writer {
                        escape, drop);
   }
 
-  /// True if a loop that begins at step `first` chooses the nexts of all packets before it sends the first one on.
+  /// True if a loop that begins at step `first` chooses the nexts of all packets before it sends the first one on. After a
+  /// lookup, where a packet is stored depends on a load that may miss all caches. What the next packet loads must wait for
+  /// such a store, and then few lookups are under way at a time.
   bool decides_first(size_t first) const {
-    return !by_packet(first) || (ways_.fans[first] && !marks_ && !is_shared(first) && !refreshes_late(first));
+    if (!by_packet(first)) return true;
+    const bool chooses_lists = ways_.fans[first] || (deals(first) && prefetches(first));
+    return chooses_lists && !marks_ && !is_shared(first) && !refreshes_late(first);
   }
   /// Has the step choose the nexts of all packets. Where they lead to ways that share a loop, they are what that loop reads:
   /// no pass that would only copy them and the packets.
@@ -336,7 +340,7 @@ class Writer {
     out += fans ? fmt::format("  Next* const nexts = run.ways + {} * Batch::kCapacity;\n", list_of_[first][0])
                 : "  Next nexts[Batch::kCapacity];\n";
     if (by_packet(first)) {
-      out += fmt::format("  for (int i = 0; i < in.size(); ++i) {{\n    PacketState<{}> p(in[i]);\n", type(first));
+      out += fmt::format("  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n", type(first));
       write_known(out, first, "    ");
       out += fmt::format("    nexts[i] = compiled::shade({}, p, counters_{});\n    (void)p.store();\n  }}\n",
                          name(first), first);
@@ -344,9 +348,9 @@ class Writer {
       out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
     }
     if (fans && !marks_)
-      out += fmt::format(
-          "  if (compiled::all_below(nexts, in.size(), {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
-          steps_[first].targets.size(), function(steps_[first].targets[0]));
+      out +=
+          fmt::format("  if (compiled::all_below(nexts, n, {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
+                      steps_[first].targets.size(), function(steps_[first].targets[0]));
   }
 
   /// The loop that begins at step `first`, and what follows it.
@@ -400,11 +404,11 @@ class Writer {
         for (const size_t m : ways_.members[s]) out += fmt::format("  ++run.batches[{}];\n", m);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
     }
+    out += "  const int n = in.size();\n";
     if (decides_first(first)) write_decision(out, first);
     if (is_shared(first))
       out += fmt::format("  const uint16_t* const ways = run.ways + {} * Batch::kCapacity;\n", list_to(first));
-    out += fmt::format("  const int n = in.size();\n  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n",
-                       types(first));
+    out += fmt::format("  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n", types(first));
     if (is_shared(first)) out += "    const uint32_t way = ways[i];\n";
     for (const size_t s : mine) {
       out += fmt::format("  {}:\n    {{  {}", name(s), comment(s));

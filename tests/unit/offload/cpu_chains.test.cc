@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "flow_elements.hh"
 #include "headrace/real_clock.hh"
 #include "offload/chain_plans.hh"
@@ -162,29 +164,26 @@ TEST_F(CpuChains, ClassifiersAsCodeAndAsTables) {
   EXPECT_NE(counted, "");
 }
 
-/// A lookup that works on whole batches: when all have a way, and when some have none.
-TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
-  const auto r = compiled(
-      "Idle -> first :: Null -> GetIP6Address(0) -> rt :: LookupIP6Route(2001::/16 0, 2002::/16 1, 2003::/16 2);"
-      "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Paint(11) -> [1] cap; rt[2] -> Paint(12) -> [2] cap;");
-  {
-    const auto& graph = r->router().graph();
-    const std::string source = offload::cpu_program_source(
-        offload::plan_cpu_chains(Router::Graph::nodes(r->router()), graph.edges, graph.resolved, 2).plans);
-    EXPECT_NE(source.find("compiled::all_below(nexts, in.size(), 3)"), std::string::npos);
-  }
-  const auto* cap = r->router().first<Capture>();
+/// The program that is made of a configuration.
+std::string source_of(TestRouter& r) {
+  const auto& graph = r.router().graph();
+  return offload::cpu_program_source(
+      offload::plan_cpu_chains(Router::Graph::nodes(r.router()), graph.edges, graph.resolved, 2).plans);
+}
+
+/// Lets `first` receive batches whose packets go three ways to Capture, or have none: each is there once, in order, and all
+/// without a way are counted by `rt`.
+/// \param frame  the bytes of a packet for a way; 7: that has none
+void expect_divided(TestRouter& r, const std::function<std::string(uint32_t way)>& frame) {
+  const auto* cap = r.router().first<Capture>();
   uint64_t dropped = 0;
   for (const uint32_t size : {1u, 2u, 3u, 4u, 7u, 64u, 255u})
     // Numbers of packets before the one without a way; the last: all have one.
     for (const uint32_t odd : {0u, 3u, 6u, 200u, size}) {
       const size_t before = cap->seen().size();
       std::vector<Packet*> packets;
-      for (uint32_t i = 0; i < size; ++i) {
-        const uint32_t way = i == odd ? 7 : (i * i + size) % 3;
-        packets.push_back(marked(std::string("\x20", 1) + static_cast<char>(1 + way) + std::string(14, '\1'), 1, i));
-      }
-      inject(*r, "first", packets);
+      for (uint32_t i = 0; i < size; ++i) packets.push_back(marked(frame(i == odd ? 7 : (i * i + size) % 3), 1, i));
+      inject(r, "first", packets);
       dropped += odd < size;
       std::map<int, uint32_t> last;
       ASSERT_EQ(cap->seen().size() - before, size - (odd < size)) << size << " " << odd;
@@ -197,7 +196,28 @@ TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
         last[s.port] = number;
       }
     }
-  EXPECT_EQ(r->read("rt.drop_reasons"), fmt::format("{}\tno route\n", dropped));
+  EXPECT_EQ(r.read("rt.drop_reasons"), fmt::format("{}\tno route\n", dropped));
+}
+
+/// A lookup that works on whole batches: when all have a way, and when some have none.
+TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
+  const auto r = compiled(
+      "Idle -> first :: Null -> GetIP6Address(0) -> rt :: LookupIP6Route(2001::/16 0, 2002::/16 1, 2003::/16 2);"
+      "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Paint(11) -> [1] cap; rt[2] -> Paint(12) -> [2] cap;");
+  EXPECT_NE(source_of(*r).find("compiled::all_below(nexts, n, 3)"), std::string::npos);
+  expect_divided(
+      *r, [](uint32_t way) { return std::string("\x20", 1) + static_cast<char>(1 + way) + std::string(14, '\1'); });
+}
+
+/// A lookup packet by packet whose ways are unlike, so that it fills a list for each. No store of a packet may wait for the
+/// lookup of the one before.
+TEST_F(CpuChains, ALookupChoosesForAllBeforeItDealsThemOut) {
+  const auto r = compiled(
+      "Idle -> first :: Null -> GetIPAddress(0) -> rt :: DirectIPLookup(1.0.0.0/8 0, 2.0.0.0/8 9.9.9.9 1, 3.0.0.0/8 2);"
+      "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Null -> Paint(11) -> [1] cap;"
+      "rt[2] -> Paint(12) -> Null -> [2] cap;");
+  EXPECT_NE(source_of(*r).find("    nexts[i] = compiled::shade(rt_"), std::string::npos);
+  expect_divided(*r, [](uint32_t way) { return static_cast<char>(1 + way) + std::string(15, '\1'); });
 }
 
 /// Equal ways begin where a loop begins, behind other steps of a loop, and behind other equal ways.
