@@ -354,7 +354,7 @@ void Model::look_at_device(size_t d) {
   // Of a worker whose sample is late, the last rates are the best guess.
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;
-  bool any = false, queued = false, waits = false, unsure = false, all_came = true;
+  bool any = false, given = false, queued = false, waits = false, unsure = false, all_came = true;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
     any |= w.sampled_ns >= now_;
@@ -367,6 +367,7 @@ void Model::look_at_device(size_t d) {
       const double unknown = late ? (now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1) * lane.per_second : 0;
       queued |= lane.queued && lane.share > 0.01 && w.sampled_ns >= now_;
       waits |= lane.waits && lane.per_second > 0;
+      given |= lane.share > 0 && lane.per_second > 0;
       unsure |= w.sampled_ns < now_ && std::abs(lane.share - lane.had) > kMoved;
       // In a sample shorter than a job none may have ended.
       if (lane.per_second > 0 || lane.share > 0.01) {
@@ -419,7 +420,10 @@ void Model::look_at_device(size_t d) {
       if (by_device[d].in_use) longest_ns = std::max(longest_ns, by_device[d].job_ns);
     if (longest_ns > 0) device.drained_ns = now_ + std::min(longest_ns, kLongestJob);
   }
-  if (!device.times.known() && all > 0 && device.in_use) device.ramp = std::min(2 * device.ramp, 1e6);
+  // Of many workers each may get too little for it to be in use.
+  device.few = given && !device.in_use ? device.few + 1 : 0;
+  if (!device.times.known() && all > 0 && (device.in_use || device.few > kTooLittle))
+    device.ramp = std::min(2 * device.ramp, 1e6);
   if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
   for (size_t k = 0; k < pairs_.size(); ++k) {
     const PairState& pair = pairs_[k][d];

@@ -139,6 +139,7 @@ class Model : public Balancer {
     bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
+    int few = 0;              ///< steps in which packets came back, but hardly any
     double ramp = 2;          ///< before it was ever busy: so many times what probes have shown is given to it
     double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
     double bound_ns = -1e18;  ///< when it was last seen busy
@@ -170,6 +171,7 @@ class Model : public Balancer {
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
   static constexpr int kFewJobs = 4;
+  static constexpr int kTooLittle = 3;               // steps
   static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kAlmostAll = 0.99;         // of a chain's packets

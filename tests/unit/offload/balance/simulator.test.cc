@@ -91,6 +91,33 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
   }
 }
 
+/// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
+/// takes is found out all the same, also if jobs take long.
+TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
+  Machine m;
+  m.workers = 15;
+  m.mpps = {18.0 / 15};
+  m.chains.resize(1);
+  Machine::Chain& chain = m.chains[0];
+  chain.cpu = 560;
+  chain.device = {200};
+  chain.mpps = {63};
+  chain.link_bytes = 560;
+  chain.payload = true;
+  chain.most_job = 64;
+  chain.most_places = 64;
+  m.devices.resize(1);
+  m.devices[0].job_us = 200;
+  m.devices[0].packet_ns = 2000;
+  std::vector<Phase> phases{{0, m}, {0.3, m}};
+  phases[1].machine.mpps = {87.0 / 15};
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    const auto model = balancer_of("Model");
+    const SimulatedPhase p = simulate(phases, *model, 0.6, noise).phases[1];
+    EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
+  }
+}
+
 TEST(BalanceSimulator, MachinesThatWereMissed) {
   // Each for one reason: a clamped time that blocked the others, two devices of which one was full and the other
   // starved, jobs that came back in ever longer bursts, a worker that needed what another one had; a device
