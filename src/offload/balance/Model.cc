@@ -206,7 +206,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
           }
           take_cost(pair, v, job);
         }
-        // Likewise.
+        // What was paid for a probe of the device beyond its true cost comes back, too.
         const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
         w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
         lane.paid = 0;
@@ -420,7 +420,7 @@ void Model::look_at_device(size_t d) {
       if (by_device[d].in_use) longest_ns = std::max(longest_ns, by_device[d].job_ns);
     if (longest_ns > 0) device.drained_ns = now_ + std::min(longest_ns, kLongestJob);
   }
-  // Of many workers each may get too little for it to be in use.
+  // Of many workers each may send too little for it to be in use.
   device.few = given && !device.in_use ? device.few + 1 : 0;
   if (!device.times.known() && all > 0 && (device.in_use || device.few > kTooLittle))
     device.ramp = std::min(2 * device.ramp, 1e6);

@@ -171,7 +171,7 @@ class Model : public Balancer {
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
   static constexpr int kFewJobs = 4;
-  static constexpr int kTooLittle = 3;               // steps
+  static constexpr int kTooLittle = 3;               // steps with hardly any packets for a device
   static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kAlmostAll = 0.99;         // of a chain's packets
