@@ -124,7 +124,8 @@ void Model::take(const WorkerSample& s) {
   const bool old = s.decision < w.decision;
   w.decision = std::max(w.decision, s.decision);
   const double seconds = static_cast<double>(s.ns) * 1e-9;
-  const double chains_cycles = take_chains(s, w, old, seconds);
+  const bool backlogged = ratio(s.full_bursts, s.bursts) > 0.5;
+  const double chains_cycles = take_chains(s, w, old, seconds, backlogged);
   double arrived = 0;
   const size_t chains = std::min(s.chains.size(), w.chains.size());
   for (size_t k = 0; k < chains; ++k) arrived += static_cast<double>(s.chains[k].arrived);
@@ -141,7 +142,6 @@ void Model::take(const WorkerSample& s) {
   w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
   w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
   // A worker that waits for its device does not take all that comes, either.
-  const bool backlogged = ratio(s.full_bursts, s.bursts) > 0.5;
   w.saturated = backlogged && busy + static_cast<double>(s.waiting) > 0.9 * static_cast<double>(s.cycles);
   if (w.saturated) w.saturated_ns = now_;
   w.load = w.per_second * cpu_cost_in_full(w) / hz();
@@ -157,7 +157,7 @@ void Model::take(const WorkerSample& s) {
               static_cast<double>(s.waiting) > 0.2 * static_cast<double>(s.cycles));
 }
 
-double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds) {
+double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds, bool backlogged) {
   double all = 0;
   for (size_t k = 0; k < std::min(s.chains.size(), w.chains.size()); ++k) {
     const ChainSample& c = s.chains[k];
@@ -167,7 +167,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       chain.cpu.add(cycles, timed, now_);
       chain.batches.add(c.cpu_batches);
       const double mine = static_cast<double>(c.cpu.packets);
-      if (mine > 2 * kLargeProbeOfCpu && mine > kInARow * static_cast<double>(c.arrived))
+      if (backlogged && mine > 2 * kLargeProbeOfCpu && mine > kInARow * static_cast<double>(c.arrived))
         chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
       if (chain.cpu.suspect()) changed_ns_[k] = now_;
       if (cpu_[k].add(cycles, timed, now_))
@@ -233,10 +233,13 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       if (lane.silent >= 3 && lane.silent * seconds > longest_queue_s(k, d) &&
           lane.owed > 3.0 * setup().chains[k].most_job)
         devices_[d].pause.begin(now_);
-      // Places that were all taken for a moment, while the device had nothing to do at others, are no sign.
-      // With a bound there are few places.
+      // Places that were all taken for a moment, while the device had nothing to do at others, are no sign; nor are those
+      // that small jobs take: of a full device they would grow. With a bound there are few places.
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
-      if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && !lane.scarce) devices_[d].bound_ns = now_;
+      const int most = chain.job > 0 ? chain.job : setup().chains[k].most_job;
+      const bool large = lane.job >= kLarge * most;
+      if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && large && !lane.scarce)
+        devices_[d].bound_ns = now_;
     }
     if (!old && c.delays >= 100) see_delay(k, w, static_cast<double>(c.delay_p99_ns));
   }

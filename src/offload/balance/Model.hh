@@ -55,7 +55,7 @@ class Model : public Balancer {
   struct ChainState {
     Cost cpu;
     BatchCost batches;                     ///< on the CPU
-    Cost in_a_row;                         ///< in large batches, when it last ran on the CPU with more than probes
+    Cost in_a_row;                         ///< in large batches, when the worker last had as much to do as it could
     double part = 0;                       ///< of the worker's packets
     double probed_ns = -1e18;              ///< when a probe of the CPU was sent
     double asked = 0, paid = 0;            ///< packets and cycles of a probe of the CPU that has not come back yet
@@ -172,6 +172,7 @@ class Model : public Balancer {
   static constexpr int kLeastJob = 16;
   static constexpr int kFewJobs = 4;
   static constexpr int kTooLittle = 3;               // steps with hardly any packets for a device
+  static constexpr double kLarge = 0.5;              // of the packets that a job may have
   static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kAlmostAll = 0.99;         // of a chain's packets
@@ -203,7 +204,7 @@ class Model : public Balancer {
   void take(const WorkerSample& s);
 
   /// What the packets of the sample cost in all chains.
-  double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds);
+  double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds, bool backlogged);
   /// Of jobs of `job` packets each, of the kind that `pair` is about.
   void take_cost(PairState& pair, const DeviceSample& v, double job);
   void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job, int64_t stretch_ns);

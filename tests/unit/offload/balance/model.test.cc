@@ -1,0 +1,155 @@
+// What Model learns of samples that the simulator does not make.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "headrace/balancer.hh"
+#include "unit/offload/balance/simulations.hh"
+
+namespace headrace::balance {
+namespace {
+
+/// Workers with one chain beside a device, as the engine's samples show them in two states: bursts are full, and jobs
+/// too; or a packet comes now and then, and jobs are of a few packets, which take all places for moments.
+class Router {
+ public:
+  Router() : model_(balancer_of("Model")) {
+    BalanceSetup setup;
+    setup.workers = kWorkers;
+    setup.cycles_per_second = kHz;
+    setup.chains.resize(1);
+    setup.chains[0].most_job = 64;
+    setup.chains[0].most_places = 16;
+    setup.devices.resize(1);
+    setup.first_device.assign(kWorkers, 0);
+    model_->set_setup(setup);
+    decision_ = model_->everything_on_cpu();
+  }
+
+  /// \param first, others packets a second that come for the first worker, and for each of the others
+  /// \returns the mean share of the device at the end
+  double run(int steps, double first, double others) {
+    double sum = 0;
+    for (int i = 0; i < steps; ++i) {
+      BalanceSample sample;
+      sample.at_ns = at_ns_ += kStepNs;
+      sum = 0;
+      double wanted = 0;
+      for (int w = 0; w < kWorkers; ++w) {
+        const double share = share_of(w);
+        sum += share;
+        wanted += share * std::min(w == 0 ? first : others, rate(share));
+      }
+      for (int w = 0; w < kWorkers; ++w)
+        sample.workers.push_back(sample_of(w, w == 0 ? first : others, std::min(kCapacity / wanted, 1.0)));
+      decision_ = model_->step(sample);
+    }
+    return sum / kWorkers;
+  }
+
+  /// Packets a second that a worker's cycles suffice for.
+  static double rate(double share) { return kHz / (kOutside + kCpu - share * (kCpu - kDevice)); }
+
+  static constexpr int kWorkers = 4;
+  static constexpr double kHz = 2e9, kCpu = 1000, kDevice = 100, kOutside = 100, kCapacity = 20e6;
+
+ private:
+  static constexpr int64_t kStepNs = 5'000'000;
+  static uint64_t count(double v) { return static_cast<uint64_t>(v); }
+
+  double share_of(int worker) const { return decision_.workers[static_cast<size_t>(worker)][0].shares[0]; }
+  /// \param taken the part of the packets for the device that it takes
+  WorkerSample sample_of(int worker, double per_second, double taken) const {
+    const ChainDecision& decision = decision_.workers[static_cast<size_t>(worker)][0];
+    const double s = static_cast<double>(kStepNs) * 1e-9, share = share_of(worker);
+    double there = share * per_second, here = per_second - there, full = 0;
+    const bool backlogged = per_second > rate(0);
+    double cpu = kCpu, device = kDevice, outside = kOutside, packets_a_job = 64, starved = 0, busy = 1;
+    if (backlogged) {
+      there = taken * share * rate(share);
+      here = (kHz - there * (kOutside + kDevice)) / (kOutside + kCpu);
+      full = (1 - taken) * share * rate(share);
+      if (taken == 1) starved = 0.1;
+    } else {
+      // Packets that come alone.
+      cpu *= kAlone;
+      device *= 4;
+      outside *= kAlone;
+      packets_a_job = 3;
+      full = 0.01 * there;
+      busy = std::min((here * cpu + there * device + per_second * outside) / kHz, 0.9);
+    }
+    WorkerSample w;
+    w.worker = worker;
+    w.ns = kStepNs;
+    w.cycles = count(kHz * s);
+    w.busy = count(busy * kHz * s);
+    w.waiting = backlogged || there <= 0 ? 0 : count(0.1 * kHz * s);
+    const double arrived = (there + here) * s, burst = backlogged ? 128 : 1.5;
+    w.bursts = count(arrived / burst);
+    w.full_bursts = backlogged ? w.bursts : 0;
+    ChainSample& c = w.chains.emplace_back();
+    c.arrived = count(arrived);
+    c.bytes = c.arrived * 64;
+    c.cpu.packets = c.cpu.timed = count(here * s);
+    c.cpu.cycles = count(here * s * cpu);
+    add_batches(c.cpu_batches, here * s, cpu, backlogged);
+    add_batches(w.outside, arrived, outside, backlogged);
+    DeviceSample& d = c.devices.emplace_back();
+    d.packets = d.timed = count(there * s);
+    d.cycles = count(there * s * device);
+    d.jobs = count(there * s / packets_a_job);
+    d.job_ns = d.jobs * (backlogged ? 60'000 : 18'000);
+    d.full = count(full * s);
+    d.polls = share > 0 ? 1000 : 0;
+    d.starved = count(starved * static_cast<double>(d.polls));
+    d.share = share;
+    if (decision.probe > 0 && decision.probe_device == 0) {
+      d.packets = d.timed = static_cast<uint64_t>(decision.probe);
+      d.cycles = count(decision.probe * device);
+      d.jobs = 1;
+      d.job_ns = 60'000;
+    }
+    return w;
+  }
+
+  /// Batches of one and of two packets, where each costs the same whether it comes alone or not.
+  static void add_batches(BatchSums& sums, double packets, double cycles, bool full) {
+    const int n = full ? 128 : 2;
+    for (double left = packets; left >= n; left -= full ? n : 3) {
+      sums.add(static_cast<uint64_t>(n), count(cycles * n));
+      if (!full) sums.add(1, count(cycles));
+    }
+  }
+
+  /// Times what a packet costs in a full burst, one of a burst of one or two.
+  static constexpr double kAlone = 1.9;
+
+  std::unique_ptr<Balancer> model_;
+  BalanceDecision decision_;
+  int64_t at_ns_ = 0;
+};
+
+TEST(BalanceModel, SmallJobsWithoutPlaceDoNotFillADevice) {
+  Router router;
+  constexpr double kMuch = 1e8;
+  const double share = router.run(60, kMuch, kMuch);
+  EXPECT_GT(share, 0.5);
+  // Near the limit of the CPU a worker stays on the device.
+  const double most = Router::rate(0);
+  EXPECT_GT(router.run(60, 0.96 * most, 0.2 * most), 0.5 / Router::kWorkers);
+  EXPECT_GT(router.run(2, kMuch, kMuch), 0.9 * share);
+}
+
+TEST(BalanceModel, WhatPacketsThatComeAloneCostIsNotWhatTheCpuCanDo) {
+  Router router;
+  EXPECT_GT(router.run(60, 1e8, 1e8), 0.5);
+  const double most = Router::rate(0);
+  EXPECT_EQ(router.run(20, 0.45 * most, 0.45 * most), 0);
+}
+
+}  // namespace
+}  // namespace headrace::balance
