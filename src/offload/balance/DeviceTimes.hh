@@ -89,11 +89,12 @@ class DeviceTimes {
 
   /// The plan wants more of the device than is believed to be there, and it took all that came. After some such steps it
   /// may be faster than was known: takes more and more off. How many steps, grows with each time that this was a
-  /// mistake. `idle`: it often had nothing to do.
-  void calm(bool idle) {
-    calm_ += idle ? 3 : 1;
+  /// mistake. `idle`: it often had nothing to do. `alone`: no job took longer than it does in a device with nothing else,
+  /// so that the device is far from full.
+  void calm(bool idle, bool alone = false) {
+    calm_ += idle || alone ? 3 : 1;
     if (calm_ <= hold_) return;
-    const double less = 1 - std::min(0.01 * (calm_ - hold_), 0.1);
+    const double less = 1 - std::min(0.01 * (calm_ - hold_), alone ? 0.3 : 0.1);
     // What was known before is as likely: as soon as the device is full, it is to show which.
     const double off = 1 - tried_, more = 1 - tried_ * less;
     for (size_t k = 0; k < times_.size(); ++k)

@@ -45,14 +45,39 @@ class JobTimes {
   /// The time that a job of `packets` takes, in nanoseconds; 0: nothing is known. Where two sizes were seen, they tell how
   /// others do. From a single one, sizes up to twice as large are guessed so that it is worth while to try them, which
   /// tells; beyond that, to be safe, they take longer by as much as they are larger.
-  double of(double packets) const {
+  double of(double packets) const { return of(packets, true); }
+
+  /// The same, by all that was seen, but no more than smaller sizes tell: one that was only seen in a full device took
+  /// longer than it does.
+  double at_least(double packets) const {
+    const Size *small = nullptr, *large = nullptr;
+    for (const Size& size : sizes_) {
+      if (size.ns <= 0 || 2 * size.packets > packets) continue;
+      if (large == nullptr || size.packets >= 2 * large->packets) small = std::exchange(large, &size);
+    }
+    const double seen = of(packets, false);
+    if (small == nullptr || small->ns > large->ns) return seen;
+    return std::min(seen, large->ns + slope(*small, *large) * (packets - large->packets));
+  }
+
+ private:
+  static constexpr double kFastest = 2, kSlowest = 0.02, kSame = 0.9;
+  struct Size {
+    double packets = 0, ns = 0;
+    double doubt = 1;              ///< part of the time that is believed
+    double per_second = kFastest;  ///< by which that becomes less
+    bool seen = false;             ///< since time passed last
+  };
+  static double slope(const Size& a, const Size& b) { return (b.ns - a.ns) / std::max(b.packets - a.packets, 1.0); }
+
+  double of(double packets, bool doubts) const {
     // A larger job takes no less time. Where that is not what was seen, what was seen last is believed.
     std::array<Size, kSizes> seen;
     size_t n = 0;
     for (const Size& size : sizes_) {
       if (size.ns <= 0) continue;
       Size now = size;
-      now.ns *= size.doubt;
+      if (doubts) now.ns *= size.doubt;
       if (n > 0 && now.doubt < 1) now.ns = std::max(now.ns, seen[n - 1].ns);
       while (n > 0 && seen[n - 1].ns > now.ns) --n;
       seen[n++] = now;
@@ -75,28 +100,6 @@ class JobTimes {
     while (seen[i].packets < packets) ++i;
     return seen[i - 1].ns + slope(seen[i - 1], seen[i]) * (packets - seen[i - 1].packets);
   }
-
-  /// The same, but no more than smaller sizes tell: one that was only seen in a full device took longer than it does.
-  double at_least(double packets) const {
-    const Size *small = nullptr, *large = nullptr;
-    for (const Size& size : sizes_) {
-      if (size.ns <= 0 || 2 * size.packets > packets) continue;
-      if (large == nullptr || size.packets >= 2 * large->packets) small = std::exchange(large, &size);
-    }
-    const double seen = of(packets);
-    if (small == nullptr || small->ns > large->ns) return seen;
-    return std::min(seen, large->ns + slope(*small, *large) * (packets - large->packets));
-  }
-
- private:
-  static constexpr double kFastest = 2, kSlowest = 0.02, kSame = 0.9;
-  struct Size {
-    double packets = 0, ns = 0;
-    double doubt = 1;              ///< part of the time that is believed
-    double per_second = kFastest;  ///< by which that becomes less
-    bool seen = false;             ///< since time passed last
-  };
-  static double slope(const Size& a, const Size& b) { return (b.ns - a.ns) / std::max(b.packets - a.packets, 1.0); }
 
   static constexpr double kPerDoubling = 2, kFixed = 0.4, kGrowth = 0.05, kLeastDoubt = 0.5;
   static constexpr size_t kSizes = 34;  // up to 92681 packets, two for each doubling

@@ -238,8 +238,8 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
       const int most = chain.job > 0 ? chain.job : setup().chains[k].most_job;
       const bool large = lane.job >= kLarge * most;
-      if (lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && large && !lane.scarce)
-        devices_[d].bound_ns = now_;
+      lane.full_places = lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && large && !lane.scarce;
+      if (lane.full_places && (lane.waits || has_choice())) devices_[d].bound_ns = now_;
     }
     if (!old && c.delays >= 100) see_delay(k, w, static_cast<double>(c.delay_p99_ns));
   }
@@ -358,6 +358,7 @@ void Model::look_at_device(size_t d) {
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;
   bool any = false, given = false, queued = false, waits = false, unsure = false, all_came = true;
+  bool full_places = false, all_use = true;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
     any |= w.sampled_ns >= now_;
@@ -370,6 +371,8 @@ void Model::look_at_device(size_t d) {
       const double unknown = late ? (now_ - device.moved_ns < 30 * kMs ? 0.5 : 0.1) * lane.per_second : 0;
       queued |= lane.queued && lane.share > 0.01 && w.sampled_ns >= now_;
       waits |= lane.waits && lane.per_second > 0;
+      full_places |= lane.full_places && w.sampled_ns >= now_;
+      all_use &= lane.share > 0.01 || !is_hungry(w);
       given |= lane.share > 0 && lane.per_second > 0;
       unsure |= w.sampled_ns < now_ && std::abs(lane.share - lane.had) > kMoved;
       // In a sample shorter than a job none may have ended.
@@ -393,11 +396,14 @@ void Model::look_at_device(size_t d) {
     device.drained_ns = 0;
     device.forgotten = device.times.forgotten();
   }
+  // Jobs that take no longer than alone do not wait for others: it is this worker that has no more places, not the device.
+  // Where all that need the device use it, this is the same.
+  if (full_places && all_use) device.bound_ns = now_;
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   seen.follows = end_known && all_came;
   if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
-  const bool choice = pairs_.size() > 1 || devices_.size() > 1;
+  const bool choice = has_choice();
   if (unsure && choice) {
     // What came back for a worker whose share has changed since its last sample is not known.
   } else if (full || (queued && all > 0 && choice)) {
@@ -414,7 +420,8 @@ void Model::look_at_device(size_t d) {
     // What is never tried is never learnt. Where jobs wait for others, the device has enough to do, as far as it is known
     // how long they take otherwise.
     const bool tries = !choice || !waits || step_ % 4 == 0;
-    if (used > kFull && lacking_ && tries) device.times.calm(starved > 0.4 * all);
+    const bool alone = !choice && !waits && setup().chains[0].p99_us <= 0;
+    if (used > kFull && lacking_ && tries) device.times.calm(starved > 0.4 * all, alone);
   }
   if (choice && device.times.forgotten() != device.forgotten) {
     device.forgotten = device.times.forgotten();

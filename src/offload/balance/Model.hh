@@ -39,9 +39,10 @@ class Model : public Balancer {
     Cost cost;
     double costed = 0;  ///< packets per job, of those whose cost is known
     double share = 0;
-    double full = 0;     ///< part of the packets for the device that found no place
-    double starved = 0;  ///< part of the looks that found no job
-    double paid = 0;     ///< for a probe that did not come back yet
+    double full = 0;           ///< part of the packets for the device that found no place
+    bool full_places = false;  ///< all places were taken, by large jobs, and more often than for moments
+    double starved = 0;        ///< part of the looks that found no job
+    double paid = 0;           ///< for a probe that did not come back yet
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
     bool queued = false;  ///< its jobs wait for others
@@ -196,6 +197,8 @@ class Model : public Balancer {
   static constexpr double kIdles = 10;                // of these times: how long it takes to know
   static constexpr double kMostOfBound = 0.5;         // for a job by stream
 
+  /// What one chain or device gets, others could have.
+  bool has_choice() const { return pairs_.size() > 1 || devices_.size() > 1; }
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }
 

@@ -118,6 +118,38 @@ TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
   }
 }
 
+TEST(BalanceSimulator, AWorkerWithoutPlacesIsNoFullDevice) {
+  // One worker uses a device. When all have more to do than they can, it is the first that fills its places, long before
+  // the device has enough to do. Or it alone has filled them for long, and nothing else is known of the device.
+  Machine m;
+  m.workers = 15;
+  m.outside = 40;
+  m.burst = 128;
+  m.mpps = {0};
+  m.chains.resize(1);
+  Machine::Chain& chain = m.chains[0];
+  chain.cpu = 560;
+  chain.device = {70};
+  chain.mpps = {100};
+  chain.link_bytes = 560;
+  chain.payload = true;
+  chain.most_job = 64;
+  chain.most_places = 16;
+  m.devices.resize(1);
+  m.devices[0].job_us = 60;
+  m.devices[0].packet_ns = 150;
+  m.devices[0].link_gb = 100;
+  std::vector<Phase> near{{0, m}, {0.5, m}, {1, m}}, alone{{0, m}, {1, m}};
+  near[1].machine.mpps = {3.35, 1.2};
+  alone[0].machine.mpps = {0, 1.2};
+  for (const auto& phases : {near, alone})
+    for (const uint64_t noise : {1u, 2u, 3u, 4u, 5u}) {
+      const auto model = balancer_of("Model");
+      const SimulatedPhase p = simulate(phases, *model, 1.3, noise).phases.back();
+      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
+    }
+}
+
 TEST(BalanceSimulator, MachinesThatWereMissed) {
   // Each for one reason: a clamped time that blocked the others, two devices of which one was full and the other
   // starved, jobs that came back in ever longer bursts, a worker that needed what another one had; a device
