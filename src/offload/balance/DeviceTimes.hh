@@ -102,6 +102,14 @@ class DeviceTimes {
     for (double& t : times_) t *= less;
     tried_ *= less;
   }
+  /// All are less by this part: what was seen was not all that the device can do.
+  void is_less(double part) {
+    for (double& t : times_) t *= part;
+    for (double& e : errors_) e *= part * part;
+    calm_ = 0;
+    hold_ = kLeastHold;
+    tried_ = 1;
+  }
   /// A job of this chain has shown that it cannot be more.
   void at_most(size_t chain, double seconds) { times_[chain] = std::min(times_[chain], seconds); }
 

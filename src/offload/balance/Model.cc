@@ -359,11 +359,14 @@ void Model::look_at_device(size_t d) {
   double all = 0, idle = 1, starved = 0, most_full = 0;
   bool any = false, given = false, queued = false, waits = false, unsure = false, all_came = true;
   bool full_places = false, all_use = true;
+  double users = 0;
   for (const WorkerState& w : workers_) {
     if (now_ - w.sampled_ns > 50 * kMs) continue;
     any |= w.sampled_ns >= now_;
+    bool uses = is_hungry(w);
     for (size_t k = 0; k < pairs_.size(); ++k) {
       const LaneState& lane = w.chains[k].lanes[d];
+      uses |= lane.share > 0.01;
       seen.per_second[k] += lane.per_second;
       // A job more or less at either end. Of a worker whose sample is late, even more is unsure.
       const bool late = w.sampled_ns < now_;
@@ -386,6 +389,7 @@ void Model::look_at_device(size_t d) {
       starved += lane.per_second * lane.starved;
       most_full = std::max(most_full, lane.share > 0.01 ? lane.full : 0);
     }
+    users += uses;
   }
   const bool end_known = std::exchange(device.end_known, false);
   if (!any) return;
@@ -397,8 +401,16 @@ void Model::look_at_device(size_t d) {
     device.forgotten = device.times.forgotten();
   }
   // Jobs that take no longer than alone do not wait for others: it is this worker that has no more places, not the device.
-  // Where all that need the device use it, this is the same.
-  if (full_places && all_use) device.bound_ns = now_;
+  // Where all that need the device use it, this is the same, until others need it.
+  if (device.bound_ns >= now_) device.with_places_of = 0;
+  if (full_places && all_use && device.bound_ns < now_) {
+    device.bound_ns = now_;
+    device.with_places_of = users;
+  } else if (device.with_places_of > 0 && users > device.with_places_of) {
+    const double part = std::max(device.with_places_of / users, kMostAtOnce);
+    device.times.is_less(part);
+    device.with_places_of /= part;
+  }
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   seen.follows = end_known && all_came;

@@ -140,14 +140,15 @@ class Model : public Balancer {
     bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
-    int few = 0;              ///< steps in which packets came back, but hardly any
-    double ramp = 2;          ///< before it was ever busy: so many times what probes have shown is given to it
-    double capacity = 0;      ///< packets a second, as seen when it was busy; 0: never yet
-    double bound_ns = -1e18;  ///< when it was last seen busy
-    double moved_ns = -1e18;  ///< when workers' shares of it last changed much
-    double drained_ns = 0;    ///< when the jobs are back that were under way at the last change; 0: they are
-    int forgotten = 0;        ///< `times.forgotten()` that was acted upon
-    bool end_known = false;   ///< `times` know where the last samples ended, and of all workers that use it
+    int few = 0;                ///< steps in which packets came back, but hardly any
+    double ramp = 2;            ///< before it was ever busy: so many times what probes have shown is given to it
+    double capacity = 0;        ///< packets a second, as seen when it was busy; 0: never yet
+    double bound_ns = -1e18;    ///< when it was last seen busy
+    double with_places_of = 0;  ///< workers whose places were all that was seen to be full; 0: the device was
+    double moved_ns = -1e18;    ///< when workers' shares of it last changed much
+    double drained_ns = 0;      ///< when the jobs are back that were under way at the last change; 0: they are
+    int forgotten = 0;          ///< `times.forgotten()` that was acted upon
+    bool end_known = false;     ///< `times` know where the last samples ended, and of all workers that use it
   };
 
   static constexpr double kProbePart = 0.003;    // of the worker's cycles
@@ -174,6 +175,7 @@ class Model : public Balancer {
   static constexpr int kFewJobs = 4;
   static constexpr int kTooLittle = 3;               // steps with hardly any packets for a device
   static constexpr double kLarge = 0.5;              // of the packets that a job may have
+  static constexpr double kMostAtOnce = 0.25;        // of a time, where more workers have more places
   static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kAlmostAll = 0.99;         // of a chain's packets

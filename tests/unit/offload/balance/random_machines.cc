@@ -116,4 +116,53 @@ std::vector<Phase> random_machine(uint64_t seed, double step_s) {
   return phases;
 }
 
+std::vector<Phase> random_gpu_machine(uint64_t seed, double step_s) {
+  Draw draw(seed);
+  Machine m;
+  m.name = "random GPU " + std::to_string(seed);
+  m.workers = draw.whole(4, 32);
+  m.ghz = draw.uniform(1.5, 3);
+  m.outside = draw.logarithmic(30, 120);
+  m.burst = 128;
+  m.noise = draw.uniform(0, 0.05);
+  m.missing = draw.uniform(0, 0.03);
+  m.late = draw.uniform(0, 0.03);
+  m.pause_ms = 0.2;
+  m.pauses = draw.uniform(0, 2);
+  m.devices.resize(1);
+  Machine::Device& device = m.devices[0];
+  device.job_us = draw.logarithmic(5, 300);
+  device.packet_ns = draw.logarithmic(3, 2000);
+  device.job_cycles = draw.logarithmic(300, 2000);
+  device.link_gb = 1e3;
+  m.chains.resize(1);
+  Machine::Chain& chain = m.chains[0];
+  chain.cpu = draw.logarithmic(150, 3000);
+  chain.device = {draw.logarithmic(25, 200)};
+  chain.mpps = {m.workers * m.ghz * 1e3 / (m.outside + chain.device[0]) * draw.logarithmic(0.1, 3)};
+  chain.most_job = draw.one_of({64, 256, 1024});
+  chain.most_places = 16;
+  chain.most_wait_us = 1000;
+  draw_places(draw, m);
+  const double cpu_mpps = m.ghz * 1e3 / (m.outside + chain.cpu);
+  const auto light = [&] {
+    m.mpps.clear();
+    for (int near = draw.whole(0, 2); near > 0; --near) m.mpps.push_back(cpu_mpps * draw.uniform(0.85, 1.2));
+    m.mpps.push_back(cpu_mpps * draw.uniform(0.05, 0.7));
+  };
+  const auto heavy = [&] {
+    m.mpps = {0};
+    if (draw.chance(0.5)) m.mpps = {m.optimum() * 1e-6 / m.workers * draw.uniform(0.7, 0.97)};
+  };
+  std::vector<Phase> phases;
+  for (int i = 0; i < 4; ++i) {
+    if (i % 2 == 0)
+      light();
+    else
+      heavy();
+    phases.push_back({i * step_s, m});
+  }
+  return phases;
+}
+
 }  // namespace headrace::balance

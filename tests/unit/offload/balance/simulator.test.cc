@@ -91,6 +91,20 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
   }
 }
 
+TEST(BalanceSimulator, ModelFollowsTheLoadOfManyWorkersBesideAGpu) {
+  constexpr double kStepS = 0.25;
+  for (uint64_t seed = 1; seed <= std::max<uint64_t>(kMachines / 125, 1); ++seed) {
+    const auto model = balancer_of("Model");
+    for (const SimulatedPhase& p : simulate(random_gpu_machine(seed, kStepS), *model, 4 * kStepS, seed).phases) {
+      const std::string where =
+          fmt::format("machine {} from {} s: {:.3f} of the optimum, {}", seed, p.at_s, share_of_optimum(p), p.why);
+      EXPECT_GE(share_of_optimum(p), 0.98) << where;
+      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << where << ": after " << p.at_98_ms << " ms";
+      EXPECT_LE(p.cycling, 0.02) << where;
+    }
+  }
+}
+
 /// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
 /// takes is found out all the same, also if jobs take long.
 TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
