@@ -416,8 +416,9 @@ void Model::look_at_device(size_t d) {
   seen.follows = end_known && all_came;
   if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
   const bool choice = has_choice();
-  if (unsure && choice) {
-    // What came back for a worker whose share has changed since its last sample is not known.
+  if ((unsure && choice) || (full && !choice && rates_left_ < kFell)) {
+    // What came back for a worker whose share has changed since its last sample is not known. Where the load has fallen,
+    // the device was full for a part of the sample only.
   } else if (full || (queued && all > 0 && choice)) {
     device.times.busy(seen, 1, true, most_full > 0.1);
     device.end_known = all_came;

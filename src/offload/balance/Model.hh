@@ -180,6 +180,7 @@ class Model : public Balancer {
   static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
   static constexpr double kAlmostAll = 0.99;         // of a chain's packets
   static constexpr double kManyWithoutPlace = 0.1;   // of a chain's packets for a device
+  static constexpr double kFell = 0.8;               // of what workers did in the sample before
   static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;          // with a size of jobs
   static constexpr double kFullBefore = 300 * kMs;   // a worker that has been full may be so again

@@ -92,8 +92,11 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
 }
 
 TEST(BalanceSimulator, ModelFollowsTheLoadOfManyWorkersBesideAGpu) {
-  constexpr double kStepS = 0.25;
-  for (uint64_t seed = 1; seed <= std::max<uint64_t>(kMachines / 125, 1); ++seed) {
+  constexpr double kStepS = 0.35;
+  // The first of them had forgotten what the device does, because a sample in which the load fell was half full.
+  std::vector<uint64_t> seeds{3472};
+  for (uint64_t seed = 1; seed <= kMachines / 200; ++seed) seeds.push_back(seed);
+  for (const uint64_t seed : seeds) {
     const auto model = balancer_of("Model");
     for (const SimulatedPhase& p : simulate(random_gpu_machine(seed, kStepS), *model, 4 * kStepS, seed).phases) {
       const std::string where =
