@@ -16,7 +16,9 @@ namespace headrace {
 /// Handlers: `drops` (r) expired packets; `active` (rw).
 struct DecIPTTL : Shader<DecIPTTL> {
   static constexpr Ports kPorts{"1/1-2"};
-  static constexpr auto kRegions = regions(ReadWrite{ip4::ttl}, ReadWrite{ip4::raw_checksum}, Read{ip4::dst});
+  /// Time to live, protocol and checksum as they lie in memory.
+  static constexpr Field<Anchor::kNetwork, 8, uint32_t, ByteOrder::kHost> kTtlToChecksum{};
+  static constexpr auto kRegions = regions(ReadWrite{kTtlToChecksum}, Read{ip4::dst});
   enum { kExpired };
   static constexpr auto kCounters = counters(reason("ttl expired"));
 
@@ -28,15 +30,13 @@ struct DecIPTTL : Shader<DecIPTTL> {
 
   HEADRACE_SHADER Next shade(auto& p) const {
     if (!active || (!multicast && ip4::is_multicast(p.get(ip4::dst)))) return 0;
-    const uint8_t ttl = p.get(ip4::ttl);
-    if (ttl <= 1) {
+    const uint32_t word = p.get(kTtlToChecksum);
+    if ((word & 0xff) <= 1) {
       p.count(kExpired);
       return 1;
     }
-    p.set(ip4::ttl, ttl - 1);
     // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100, end-around: by 1 as it lies in memory.
-    const uint32_t sum = p.get(ip4::raw_checksum) + 1u;
-    p.set(ip4::raw_checksum, static_cast<uint16_t>(sum + (sum >= 0xffff)));
+    p.set(kTtlToChecksum, word + 0xffff + (uint32_t{word >= 0xfffe0000} << 16));
     return 0;
   }
 };
