@@ -1,6 +1,7 @@
 #include "elements/ip/CheckIPHeader.hh"
 
 #include <algorithm>
+#include <bit>
 
 #include "elements/ip/check_ip_header_owner.hh"
 
@@ -32,7 +33,11 @@ AddressList view_of(const std::vector<uint32_t>& addresses) {
     const uint32_t h = AddressList::hash(address);
     list.filter[0] |= uint64_t{1} << (h >> 26);
     list.filter[1] |= uint64_t{1} << (h >> 20 & 63);
+    list.absent &= ~(address + AddressList::kOne);
   }
+  // Few bits would be a branch that nobody can predict.
+  constexpr int kFewest = 4;
+  if (std::popcount(list.absent) < kFewest) list.absent = 0;
   std::copy_n(addresses.begin(), kept, list.words);
   list.count = kept;
   list.more_count = n - kept;
@@ -91,7 +96,7 @@ void CheckIPHeader::add_handlers(Handlers& handlers, CheckIPHeaderOwner& owner, 
 }
 
 ShaderCode CheckIPHeader::specialize(const CheckIPHeaderOwner&) const {
-  return known_members({{"offset", offset}, {"ignored_sum", ignored_sum}});
+  return known_members({{"offset", offset}, {"ignored_sum", ignored_sum}, {"bad_sources.absent", bad_sources.absent}});
 }
 
 void CheckIPHeader::refresh(const CheckIPHeaderOwner& owner) { renew(tells, owner.tells()); }

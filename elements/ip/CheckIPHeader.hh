@@ -5,11 +5,15 @@ namespace headrace {
 
 struct CheckIPHeaderOwner;
 
-/// A list of addresses in network order. A Bloom filter (B. H. Bloom, 1970) rejects nearly all addresses that are not
-/// in it.
+/// A list of addresses in network order. Two filters reject nearly all addresses that are not in it: bits that none in the
+/// list has, and a Bloom filter (B. H. Bloom, 1970).
 struct AddressList {
   static constexpr int kInline = 32;
+  /// One, in an address's last byte. Broadcast addresses end in ones, or in zeros: with this added, all in zeros but for
+  /// the last bit.
+  static constexpr uint32_t kOne = 0x01000000;
 
+  uint32_t absent = ~0u;        // bits that no address in the list has after kOne was added
   uint64_t filter[2] = {0, 0};  // one bit for each address, by two hashes
   uint32_t words[kInline];
   int32_t count = 0;
@@ -18,6 +22,8 @@ struct AddressList {
 
   HEADRACE_SHADER static uint32_t hash(uint32_t address) { return address * 0x9e3779b1u; }
   HEADRACE_SHADER bool may_contain(uint32_t address) const {
+    if ((address + kOne) & absent) [[likely]]
+      return false;
     const uint32_t h = hash(address);
     return (filter[0] >> (h >> 26)) & (filter[1] >> (h >> 20 & 63)) & 1;
   }
@@ -95,15 +101,15 @@ struct CheckIPHeader : Shader<CheckIPHeader> {
     const uint32_t source = static_cast<uint32_t>(high >> 32), destination = p.load32_raw(Anchor::kData, offset + 16);
     uint64_t sum = low + high;
     sum += sum < low;
-    sum = (sum >> 32) + (sum & 0xffffffff) + destination;
     // A number added to itself with its halves exchanged has in its upper half the sum of both, carry included.
     sum += sum << 32 | sum >> 32;
-    uint32_t folded = static_cast<uint32_t>(sum >> 32);
+    uint32_t folded = static_cast<uint32_t>(sum >> 32) + destination;
+    folded += folded < destination;
     folded += folded << 16 | folded >> 16;
 
     const uint32_t length = p.load16(Anchor::kData, offset + 2);
-    const bool good = ((low & 0xff) == 0x45) & (length - 20 <= static_cast<uint32_t>(spare)) &
-                      ((folded | ignored_sum) >= 0xffff0000) & !bad_sources.may_contain(source);
+    const bool good = ((low & 0xff) == 0x45) && (length - 20 <= static_cast<uint32_t>(spare)) &&
+                      ((folded | ignored_sum) >= 0xffff0000) && !bad_sources.may_contain(source);
     if (!good) [[unlikely]]
       return look_closer(*this, p);
     mark(p, 20, static_cast<int>(length), spare + 20);

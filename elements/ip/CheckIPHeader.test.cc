@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "headrace/checksum.hh"
 #include "support/element_test.hh"
 
 namespace headrace::testing {
@@ -70,6 +73,36 @@ TEST(CheckIPHeader, InterfacesRefuseBroadcastSources) {
   r.push("i", from_hex("45000014 00010000 09119bbe 00000000 121a0401"));
   EXPECT_EQ(capture(r, "good").seen().size(), 2u);
   GetCapturedStderr();
+}
+
+/// Networks of all sizes, whose broadcast addresses have much or little in common.
+TEST(CheckIPHeader, InterfacesOfAnySizeRefuseTheirBroadcasts) {
+  const auto packet_from = [](uint32_t source) {
+    std::string packet = from_hex("45000014 00010000 09110000 00000000 121a0709");
+    auto* const ip = reinterpret_cast<Ip4Header*>(packet.data());
+    ip->src = IpAddress::from_host_order(source);
+    set_ip_checksum(*ip);
+    return packet;
+  };
+  for (int first = 8; first <= 30; ++first)
+    for (const int second : {8, 24, 27, 30}) {
+      const uint32_t broadcasts[] = {0x0a141e28 | ~uint32_t{0} >> first, 0xc0a8b5a5 | ~uint32_t{0} >> second};
+      TestRouter r(
+          fmt::format("Idle -> i :: CheckIPHeader(INTERFACES 10.20.30.40/{} 192.168.181.165/{}) -> good :: Capture;"
+                      "i[1] -> bad :: Capture;",
+                      first, second));
+      ASSERT_TRUE(r.ok()) << r.errors();
+      CaptureStderr();
+      for (const uint32_t address : broadcasts) {
+        r.push("i", packet_from(address));
+        r.push("i", packet_from(address - 1));
+        r.push("i", packet_from(address + 1));
+        r.push("i", packet_from(address ^ 0x01000000));
+      }
+      EXPECT_EQ(capture(r, "bad").seen().size(), 2u) << first << " " << second;
+      EXPECT_EQ(capture(r, "good").seen().size(), 6u) << first << " " << second;
+      GetCapturedStderr();
+    }
 }
 
 TEST(CheckIPHeader, BadSourcesAndGoodDestinations) {
