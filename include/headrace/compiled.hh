@@ -105,21 +105,23 @@ class WayView : public CpuView<S, P> {
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, const WayCounters& counters) {
+  at.template need<S>();
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   WayView<S, HeldPacket<State>> view(at, counters);
   const Next next = shader.shade(view);
-  at = view.packet().state();
+  at = view.packet().template state<S>();
   return next;
 }
 
 template <typename S, typename State>
 HEADRACE_SHADER Next shade(const S& shader, State& at, uint64_t* counters) {
+  at.template need<S>();
   if (!detail::has_headers<S>(at)) [[unlikely]]
     return kDrop;
   CpuView<S, HeldPacket<State>> view(at, counters);
   const Next next = shader.shade(view);
-  at = view.packet().state();
+  at = view.packet().template state<S>();
   return next;
 }
 

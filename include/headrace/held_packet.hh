@@ -9,6 +9,7 @@ namespace headrace {
 
 /// Where a packet and its headers lie in its buffer: what shaders read most often. In local variables these values need
 /// not be loaded again after each store to the packet's bytes, which the compiler must otherwise take for stores to them.
+/// Header positions are held from when a shader needs them, or has set them; until then the packet has them.
 /// \tparam S the shaders that see the packet; what none of them changes is never written back
 template <typename... S>
 struct PacketState {
@@ -18,25 +19,92 @@ struct PacketState {
   static constexpr bool kStoresType = (... || detail::kSetsType<S>);
 
   Packet* packet;
+  size_t data;  // as wide as an address, so that nothing has to be widened to become part of one
   uint32_t length;
-  uint32_t data;
-  uint16_t mac;
-  uint16_t network;
-  uint16_t transport;
+  uint16_t mac = 0;
+  uint16_t network = 0;
+  uint16_t transport = 0;
   uint8_t type;
+  // Constants wherever a packet takes one way through the shaders, as nearly all do.
+  bool holds_mac = false;
+  bool holds_network = false;
 
   HEADRACE_SHADER explicit PacketState(Packet* p) : packet(p) { load(); }
-  HEADRACE_SHADER void load() { packet->get_positions(length, data, mac, network, transport, type); }
+  /// Reads anew what is held.
+  HEADRACE_SHADER void load() {
+    uint32_t begin;
+    uint16_t mac_there, network_there, transport_there;
+    packet->get_positions(length, begin, mac_there, network_there, transport_there, type);
+    data = begin;
+    if (holds_mac) mac = mac_there;
+    if (holds_network) {
+      network = network_there;
+      transport = transport_there;
+    }
+  }
   /// Writes back what may have changed.
   HEADRACE_SHADER Packet* store() const {
-    packet->set_positions<kStoresData, kStoresMac, kStoresNetwork, kStoresType>(length, static_cast<uint16_t>(data),
-                                                                                mac, network, transport, type);
+    auto begin = static_cast<uint16_t>(data);
+    // Or g++ 12 joins it with the MAC header's position in a vector register, and takes it out of there for each use.
+    if constexpr (kStoresData) asm("" : "+r"(begin));
+    set<kStoresData, false, false, kStoresType>(begin);
+    if (kStoresMac && holds_mac) set<false, true, false, false>(begin);
+    if (kStoresNetwork && holds_network) set<false, false, true, false>(begin);
     return packet;
   }
+  /// In front of shader `Next`, holds what that needs.
+  template <typename Next>
+  HEADRACE_SHADER void need() {
+    using namespace detail;
+    if (Uses<Next, Anchor::kMac>().any && !kSetsMac<Next>) hold_mac();
+    if ((Uses<Next, Anchor::kNetwork>().any || Uses<Next, Anchor::kTransport>().any) && !kSetsNetwork<Next>)
+      hold_network();
+  }
+  /// After shader `Last`, holds what that may have set, whether it did or not: this is known wherever the packet goes next.
+  template <typename Last>
+  HEADRACE_SHADER void hold() {
+    if (detail::kSetsMac<Last>) hold_mac();
+    if (detail::kSetsNetwork<Last>) hold_network();
+  }
 
-  HEADRACE_SHADER bool has_mac_header() const { return mac != Packet::kNoHeader; }
-  HEADRACE_SHADER bool has_network_header() const { return network != Packet::kNoHeader; }
-  HEADRACE_SHADER bool has_transport_header() const { return transport != Packet::kNoHeader; }
+  HEADRACE_SHADER uint16_t mac_position() const { return there().mac; }
+  HEADRACE_SHADER uint16_t network_position() const { return there().network; }
+  HEADRACE_SHADER uint16_t transport_position() const { return there().transport; }
+  HEADRACE_SHADER void set_mac(uint16_t position) {
+    mac = position;
+    holds_mac = true;
+  }
+  HEADRACE_SHADER void set_network(uint16_t position, uint16_t behind) {
+    network = position;
+    transport = behind;
+    holds_network = true;
+  }
+  HEADRACE_SHADER bool has_mac_header() const { return mac_position() != Packet::kNoHeader; }
+  HEADRACE_SHADER bool has_network_header() const { return network_position() != Packet::kNoHeader; }
+  HEADRACE_SHADER bool has_transport_header() const { return transport_position() != Packet::kNoHeader; }
+
+ private:
+  struct Positions {
+    uint16_t mac, network, transport;
+  };
+  /// Where the headers are, whether that is held or not. What nobody asks for is not loaded.
+  HEADRACE_SHADER Positions there() const {
+    Positions at;
+    uint32_t length_there, data_there;
+    uint8_t type_there;
+    packet->get_positions(length_there, data_there, at.mac, at.network, at.transport, type_there);
+    return {holds_mac ? mac : at.mac, holds_network ? network : at.network, holds_network ? transport : at.transport};
+  }
+  HEADRACE_SHADER void hold_mac() {
+    if (!holds_mac) set_mac(mac_position());
+  }
+  HEADRACE_SHADER void hold_network() {
+    if (!holds_network) set_network(network_position(), transport_position());
+  }
+  template <bool kData, bool kMac, bool kNetwork, bool kType>
+  HEADRACE_SHADER void set(uint16_t begin) const {
+    packet->set_positions<kData, kMac, kNetwork, kType>(length, begin, mac, network, transport, type);
+  }
 };
 
 /// Stands for the Packet* of a CpuView. A copy, which a shader makes when it passes its view to a function by value, works
@@ -51,11 +119,13 @@ class HeldPacket {
   }
   HeldPacket& operator=(const HeldPacket&) = delete;
 
-  /// The state after the shader.
+  /// The state after the shader, `S`.
+  template <typename S>
   HEADRACE_SHADER State state() const {
     State now = s_;
     if (copied_) [[unlikely]]
       now.load();
+    now.template hold<S>();
     return now;
   }
 
@@ -63,18 +133,22 @@ class HeldPacket {
   HEADRACE_SHADER const HeldPacket* operator->() const { return this; }
 
   HEADRACE_SHADER uint8_t* data() const { return s_.packet->buffer() + s_.data; }
-  HEADRACE_SHADER uint8_t* mac_header() const { return s_.packet->buffer() + s_.mac; }
-  HEADRACE_SHADER uint8_t* network_header() const { return s_.packet->buffer() + s_.network; }
-  HEADRACE_SHADER uint8_t* transport_header() const { return s_.packet->buffer() + s_.transport; }
+  HEADRACE_SHADER uint8_t* mac_header() const { return s_.packet->buffer() + s_.mac_position(); }
+  HEADRACE_SHADER uint8_t* network_header() const { return s_.packet->buffer() + s_.network_position(); }
+  HEADRACE_SHADER uint8_t* transport_header() const { return s_.packet->buffer() + s_.transport_position(); }
   HEADRACE_SHADER uint8_t* anno() const { return s_.packet->anno(); }
   HEADRACE_SHADER uint32_t length() const { return s_.length; }
   HEADRACE_SHADER bool has_mac_header() const { return s_.has_mac_header(); }
   HEADRACE_SHADER bool has_network_header() const { return s_.has_network_header(); }
   HEADRACE_SHADER bool has_transport_header() const { return s_.has_transport_header(); }
-  HEADRACE_SHADER int mac_header_offset() const { return s_.mac - static_cast<int>(s_.data); }
-  HEADRACE_SHADER int network_header_length() const { return static_cast<int>(s_.transport) - s_.network; }
-  HEADRACE_SHADER int network_length() const { return static_cast<int>(s_.length + s_.data) - s_.network; }
-  HEADRACE_SHADER int transport_length() const { return static_cast<int>(s_.length + s_.data) - s_.transport; }
+  HEADRACE_SHADER int mac_header_offset() const { return s_.mac_position() - static_cast<int>(s_.data); }
+  HEADRACE_SHADER int network_header_length() const {
+    return static_cast<int>(s_.transport_position()) - s_.network_position();
+  }
+  HEADRACE_SHADER int network_length() const { return static_cast<int>(s_.length + s_.data) - s_.network_position(); }
+  HEADRACE_SHADER int transport_length() const {
+    return static_cast<int>(s_.length + s_.data) - s_.transport_position();
+  }
   HEADRACE_SHADER PacketType packet_type() const { return static_cast<PacketType>(s_.type); }
 
   HEADRACE_SHADER bool pull(uint32_t n) {
@@ -98,11 +172,11 @@ class HeldPacket {
     return true;
   }
   HEADRACE_SHADER void set_mac_header(int offset) {
-    s_.mac = static_cast<uint16_t>(static_cast<int>(s_.data) + offset);
+    s_.set_mac(static_cast<uint16_t>(static_cast<int>(s_.data) + offset));
   }
   HEADRACE_SHADER void set_network_header(int offset, int header_length) {
-    s_.network = static_cast<uint16_t>(static_cast<int>(s_.data) + offset);
-    s_.transport = static_cast<uint16_t>(s_.network + header_length);
+    const int position = static_cast<int>(s_.data) + offset;
+    s_.set_network(static_cast<uint16_t>(position), static_cast<uint16_t>(position + header_length));
   }
   HEADRACE_SHADER void set_packet_type(PacketType type) { s_.type = static_cast<uint8_t>(type); }
 

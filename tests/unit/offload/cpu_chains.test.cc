@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "flow_elements.hh"
+#include "headrace/checksum.hh"
 #include "headrace/real_clock.hh"
 #include "offload/chain_plans.hh"
 #include "offload/cpu_program.hh"
@@ -318,6 +319,60 @@ TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
   EXPECT_EQ(now[4], 0u);
   EXPECT_EQ(now[2], by[2]);
   EXPECT_EQ(painted, now[2] + now[5]);
+}
+
+/// Where headers are is held by a chain from when a shader needs or sets it: by all ways to a shader, rare ones too.
+TEST_F(CpuChains, HeadersStayWhereTheyAre) {
+  const std::string text = R"(
+    Idle -> first :: Null -> Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> Paint(1)
+      -> ttl :: DecIPTTL -> e :: EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> Unstrip(4) -> Strip(4)
+      -> HostEtherFilter(2:0:0:0:0:2) -> Strip(14) -> CheckIPHeader -> IPFragmenter(1500) -> Unstrip(14) -> cap :: Capture;
+    ttl[1] -> [1] cap;
+  )";
+  TestRouter plain(text);
+  ASSERT_TRUE(plain.ok()) << plain.errors();
+  const auto chain = compiled(text);
+  ASSERT_TRUE(chain->router().cpu_chains()->ready()) << chain->router().cpu_chains()->describe();
+  ::testing::internal::CaptureStderr();
+  for (TestRouter* r : {&plain, chain.get()}) {
+    std::vector<Packet*> packets;
+    for (uint32_t i = 0; i < 256; ++i) {
+      // Few have options, a source that a filter does not refuse at once, a time to live that ends, or no room in front.
+      const uint32_t source = i % 7 == 0 ? 0x0a0000ff + (i % 2) * 0x100 : 0x01020304;
+      std::string frame = udp_frame(source, 0x05060708 + i, i % 11 == 0 ? 1 : 64, 60 + i % 4);
+      if (i % 5 == 0) {
+        frame.insert(14 + 20, std::string(4, '\1'));
+        frame[14] = 0x46;
+        auto* const ip = reinterpret_cast<Ip4Header*>(frame.data() + 14);
+        ip->total_length = static_cast<uint16_t>(ip->total_length + 4);
+        set_ip_checksum(*ip);
+        frame += "padding";
+      }
+      Packet* const p = marked(frame, 1, i);
+      if (i % 13 == 0) {
+        EXPECT_TRUE(p->shift_to(0));
+      }
+      packets.push_back(p);
+    }
+    inject(*r, "first", packets);
+  }
+  ::testing::internal::GetCapturedStderr();
+  const auto& expected = plain.router().first<Capture>()->seen();
+  const auto& seen = chain->router().first<Capture>()->seen();
+  ASSERT_GT(expected.size(), 200u);
+  ASSERT_EQ(seen.size(), expected.size());
+  std::map<uint32_t, const Capture::Seen*> by_number;
+  for (const Capture::Seen& s : expected) by_number[s.packet->anno_u32(kNumberAnno)] = &s;
+  for (const Capture::Seen& s : seen) {
+    const Capture::Seen& as = *by_number.at(s.packet->anno_u32(kNumberAnno));
+    EXPECT_EQ(s.port, as.port);
+    EXPECT_EQ(s.packet->length(), as.packet->length());
+    EXPECT_EQ(s.packet->mac_header_offset(), as.packet->mac_header_offset());
+    EXPECT_EQ(s.packet->network_header_offset(), as.packet->network_header_offset());
+    EXPECT_EQ(s.packet->network_header_length(), as.packet->network_header_length());
+    EXPECT_EQ(s.packet->packet_type(), as.packet->packet_type());
+    EXPECT_EQ(0, std::memcmp(s.packet->data(), as.packet->data(), as.packet->length()));
+  }
 }
 
 /// What a chain sends away may come to it again before it is done.
