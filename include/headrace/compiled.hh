@@ -85,7 +85,7 @@ HEADRACE_SHADER const S& in_place(const uint8_t* bytes) {
 struct WayCounters {
   const ChainRun& run;
   const uint16_t* steps;  ///< by way
-  uint32_t way;
+  size_t way;
 };
 
 /// What such a shader sees: who counts looks for the counters, and nobody else.
@@ -147,14 +147,42 @@ HEADRACE_SHADER bool all_below(const Next* nexts, int n, uint32_t count) {
   return below;
 }
 
-/// The ways of a list may lie where the nexts of the packets do that are put there in order.
-HEADRACE_SHADER void put_way(ChainRun& run, int list, Packet* p, uint16_t way) {
-  Batch& to = run.lists[list];
-  run.ways[list * Batch::kCapacity + to.size()] = way;
-  to.push_back(p);
-}
+/// What a loop puts packets into: `kCount` lists, from list `kFirst` on. It holds where their next packets go, if they are
+/// few, and not their sizes.
+template <int kFirst, int kCount>
+class Lists {
+ public:
+  HEADRACE_SHADER explicit Lists(const ChainRun& run) {
+    for (int i = 0; kHolds && i < kCount; ++i) next_[i] = run.lists[kFirst + i].end();
+  }
+  HEADRACE_SHADER void push_back(const ChainRun& run, size_t i, Packet* p) {
+    if constexpr (kHolds)
+      *next_[i]++ = p;
+    else
+      run.lists[kFirst + i].push_back(p);
+  }
+  /// Puts a packet with its way, which may lie where the nexts of the packets do that are put there in order.
+  HEADRACE_SHADER void put_way(const ChainRun& run, size_t i, Packet* p, uint16_t way) {
+    Batch& list = run.lists[kFirst + i];
+    const auto at = static_cast<size_t>((kHolds ? next_[i] : list.end()) - list.begin());
+    run.ways[(kFirst + i) * Batch::kCapacity + at] = way;
+    push_back(run, i, p);
+  }
+  /// Gives the lists their sizes.
+  HEADRACE_SHADER void store(const ChainRun& run) const {
+    for (int i = 0; kHolds && i < kCount; ++i) {
+      Batch& list = run.lists[kFirst + i];
+      list.resize(static_cast<int>(next_[i] - list.begin()));
+    }
+  }
 
-HEADRACE_SHADER void put_rare(ChainRun& run, Packet* p, uint16_t code) {
+ private:
+  static constexpr bool kHolds = kCount <= 8;
+  Packet** next_[kHolds && kCount > 0 ? kCount : 1];
+};
+
+/// Packets that leave where few do.
+[[gnu::noinline, gnu::cold]] inline void put_rare(ChainRun& run, Packet* p, uint16_t code) {
   run.rare_codes[run.rare->size()] = code;
   run.rare->push_back(p);
 }

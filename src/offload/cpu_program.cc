@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "offload/equal_ways.hh"
@@ -14,6 +15,8 @@ namespace {
 
 /// More outputs than this of one step have no lists of their own.
 constexpr size_t kMostWays = 64;
+/// Shaders of at most so many bytes are copied for a loop, so that their members may stay in registers.
+constexpr size_t kMostCopied = 128;
 
 bool has_any_output(const Step& step) { return std::string_view(step.element->info().ports).ends_with('-'); }
 
@@ -145,29 +148,42 @@ class Writer {
       if (starts_[s]) part_[s] = static_cast<int>(s);
   }
 
-  /// One list for each way out of a loop: to another loop, and by each usual output. Those of a step that deals packets
-  /// out are in the order of its outputs.
+  /// One list for each way out of a loop: to another loop, and by each usual output. Those of a loop follow each other, and
+  /// those of a step that deals packets out are in the order of its outputs.
   void number_lists() {
-    list_of_.resize(steps_.size());
+    for (const Step& step : steps_) list_of_.emplace_back(step.targets.size(), -1);
     held_.assign(steps_.size(), 0);
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      if (starts_[s]) held_[s] = lists_++;
-      list_of_[s].assign(steps_[s].targets.size(), -1);
-      if (ways_.is_member(s)) continue;
-      if (ways_.fans[s]) {
-        list_of_[s][0] = lists_++;
-        continue;
-      }
-      const auto ways = static_cast<int>(ways_.members[s].size());
-      const bool few = steps_[s].targets.size() <= kMostWays;
-      for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
-        const uint16_t target = steps_[s].targets[port];
-        if (target < kExit ? starts_[target] : few && is_usual(s, port)) {
-          list_of_[s][port] = lists_;
-          lists_ += ways;
-        }
+    lists_of_.resize(steps_.size());
+    for (size_t first = 0; first < steps_.size(); ++first) {
+      if (!starts_[first]) continue;
+      held_[first] = lists_++;
+      const int begin = lists_;
+      for (size_t s = first; s < steps_.size(); ++s)
+        if (part_[s] == static_cast<int>(first)) number_lists_of(s);
+      lists_of_[first] = {begin, lists_ - begin};
+    }
+  }
+  void number_lists_of(size_t s) {
+    if (ways_.is_member(s)) return;
+    if (ways_.fans[s]) {
+      list_of_[s][0] = lists_++;
+      return;
+    }
+    const auto ways = static_cast<int>(ways_.members[s].size());
+    const bool few = steps_[s].targets.size() <= kMostWays;
+    for (size_t port = 0; port < steps_[s].targets.size(); ++port) {
+      const uint16_t target = steps_[s].targets[port];
+      if (target < kExit ? starts_[target] : few && is_usual(s, port)) {
+        list_of_[s][port] = lists_;
+        lists_ += ways;
       }
     }
+  }
+  /// A list's number among those of its loop.
+  int index_of(size_t s, int list) const { return list - lists_of_[static_cast<size_t>(part_[s])].first; }
+  /// The type of what a loop puts packets into.
+  std::string lists_type(size_t first) const {
+    return fmt::format("compiled::Lists<{}, {}>", lists_of_[first].first, lists_of_[first].count);
   }
 
   static std::string bytes_of(const std::vector<uint8_t>& bytes) {
@@ -179,8 +195,9 @@ class Writer {
     if (by_packet(s) && is_constant(s)) {
       out += "\n" + comment(s);
       if (varies(s)) {
-        out +=
-            fmt::format("alignas({}) const uint8_t k_{}[][{}] = {{", type(s), name(s), steps_[s].element->image_size());
+        // So that a way's place is a shift.
+        const size_t size = std::bit_ceil(steps_[s].element->image_size());
+        out += fmt::format("alignas({}) const uint8_t k_{}[][{}] = {{", type(s), name(s), size);
         for (const size_t m : all) out += (m == all[0] ? "" : ", ") + bytes_of(image(m));
         out += "};\n";
       } else {
@@ -237,6 +254,9 @@ class Writer {
                          is_constant(s) ? "k" : "run.images + images");
     else if (is_constant(s))
       out += fmt::format("{0}const auto {1} = compiled::constant<{2}>(k_{1});\n", indent, name(s), type(s));
+    else if (steps_[s].element->image_size() > kMostCopied)
+      out += fmt::format("{}const auto& {} = compiled::in_place<{}>(run.images + {});\n", indent, name(s), type(s),
+                         steps_[s].image);
     else
       out += fmt::format("{}const auto {} = compiled::shader_at<{}>(run, {});\n", indent, name(s), type(s),
                          steps_[s].image);
@@ -272,7 +292,8 @@ class Writer {
       return rare(code(s, fmt::format("out{}", port), [port](const Step& step) { return step.targets[port]; }));
     std::string text;
     if (target < kExit && prefetches(target)) text += fmt::format("compiled::prefetch({}, p); ", name(target));
-    return text + fmt::format("run.lists[{}{}].push_back(p.store()); continue;", list, is_shared(s) ? " + way" : "");
+    return text + fmt::format("lists.push_back(run, {}{}, p.store()); continue;", index_of(s, list),
+                              is_shared(s) ? " + way" : "");
   }
   static std::string rare(const std::string& code) {
     return fmt::format("compiled::put_rare(run, p.store(), {}); continue;", code);
@@ -293,16 +314,16 @@ class Writer {
 
   void write_ways(std::string& out, size_t s, const std::string& next) const {
     const Step& step = steps_[s];
-    const std::string escape =
-        fmt::format("escape_{}(run, p.store(), {}); continue;", name(static_cast<size_t>(part_[s])), number(s));
+    const std::string escape = fmt::format("lists = escape_{}(run, lists, p.store(), {}); continue;",
+                                           name(static_cast<size_t>(part_[s])), number(s));
     const std::string drop = rare(code(s, "drop", [](const Step& of) { return of.drop; }));
     if (ways_.fans[s]) {
       // The next loop knows all ways before it begins, so that no store waits to learn where it goes.
       out += fmt::format("      const Next next = {};\n", next);
       out += fmt::format(
-          "      if (next < {0}) [[likely]] {{\n        compiled::put_way(run, {1}, p.store(), next);\n"
+          "      if (next < {0}) [[likely]] {{\n        lists.put_way(run, {1}, p.store(), next);\n"
           "        continue;\n      }}\n",
-          step.targets.size(), list_of_[s][0]);
+          step.targets.size(), index_of(s, list_of_[s][0]));
       out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n",
                          escape, drop);
       return;
@@ -311,8 +332,8 @@ class Writer {
     if (deals(s) && std::none_of(step.targets.begin(), step.targets.end(), looks_ahead)) {
       // The lists are in order, so that no branch depends on the way.
       out += fmt::format("      const Next next = {};\n", next);
-      out += fmt::format("      if (next < {}) [[likely]] {{\n        run.lists[{} + next].push_back(p.store());\n",
-                         step.targets.size(), list_of_[s][0]);
+      out += fmt::format("      if (next < {}) [[likely]] {{\n        lists.push_back(run, {} + next, p.store());\n",
+                         step.targets.size(), index_of(s, list_of_[s][0]));
       out += "        continue;\n      }\n";
       out += fmt::format("      if (next == kEscape) {{ {} }}\n      if (next == kConsumed) continue;\n      {}\n",
                          escape, drop);
@@ -340,17 +361,18 @@ class Writer {
     out += fans ? fmt::format("  Next* const nexts = run.ways + {} * Batch::kCapacity;\n", list_of_[first][0])
                 : "  Next nexts[Batch::kCapacity];\n";
     if (by_packet(first)) {
-      out += fmt::format("  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n", type(first));
+      out += "  Next* next_to = nexts;\n";
+      out += fmt::format("  for (Packet* const packet : in) {{\n    PacketState<{}> p(packet);\n", type(first));
       write_known(out, first, "    ");
-      out += fmt::format("    nexts[i] = compiled::shade({}, p, counters_{});\n    (void)p.store();\n  }}\n",
+      out += fmt::format("    *next_to++ = compiled::shade({}, p, counters_{});\n    (void)p.store();\n  }}\n",
                          name(first), first);
     } else {
       out += fmt::format("  run.decide(run.host, {}, in, nexts);\n", first);
     }
     if (fans && !marks_)
-      out +=
-          fmt::format("  if (compiled::all_below(nexts, n, {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
-                      steps_[first].targets.size(), function(steps_[first].targets[0]));
+      out += fmt::format(
+          "  if (compiled::all_below(nexts, in.size(), {})) [[likely]] {{\n    {}(run, in);\n    return;\n  }}\n",
+          steps_[first].targets.size(), function(steps_[first].targets[0]));
   }
 
   /// The loop that begins at step `first`, and what follows it.
@@ -386,10 +408,10 @@ class Writer {
     out += "}\n";
     // No packet overtakes one that waits for its host body.
     out += fmt::format(
-        "\n[[gnu::noinline, gnu::cold]] void escape_{0}(ChainRun& run, Packet* p, uint16_t step) {{\n"
-        "  if (run.lists[{1}].empty() || run.held[{1}] != step || {2}) settle_{0}(run);\n"
-        "  run.held[{1}] = step;\n  run.lists[{1}].push_back(p);\n}}\n",
-        name(first), held_[first], busy);
+        "\n[[gnu::noinline, gnu::cold]] {3} escape_{0}(ChainRun& run, {3} lists, Packet* p, uint16_t step) {{\n"
+        "  lists.store(run);\n  if (run.lists[{1}].empty() || run.held[{1}] != step || {2}) settle_{0}(run);\n"
+        "  run.held[{1}] = step;\n  run.lists[{1}].push_back(p);\n  return {3}(run);\n}}\n",
+        name(first), held_[first], busy, lists_type(first));
 
     out += fmt::format("\nvoid {}(ChainRun& run, Batch& in) {{\n", function(first));
     std::set<size_t> shaders;
@@ -404,12 +426,14 @@ class Writer {
         for (const size_t m : ways_.members[s]) out += fmt::format("  ++run.batches[{}];\n", m);
       out += fmt::format("  __atomic_store_n(run.mark, {}, __ATOMIC_RELAXED);\n", mark_of(number_, first));
     }
-    out += "  const int n = in.size();\n";
     if (decides_first(first)) write_decision(out, first);
     if (is_shared(first))
-      out += fmt::format("  const uint16_t* const ways = run.ways + {} * Batch::kCapacity;\n", list_to(first));
-    out += fmt::format("  for (int i = 0; i < n; ++i) {{\n    PacketState<{}> p(in[i]);\n", types(first));
-    if (is_shared(first)) out += "    const uint32_t way = ways[i];\n";
+      out += fmt::format("  const uint16_t* way_at = run.ways + {} * Batch::kCapacity;\n", list_to(first));
+    if (decides_first(first)) out += "  const Next* next_at = nexts;\n";
+    out += fmt::format("  {} lists(run);\n", lists_type(first));
+    out += fmt::format("  for (Packet* const packet : in) {{\n    PacketState<{}> p(packet);\n", types(first));
+    if (is_shared(first)) out += "    const size_t way = *way_at++;\n";
+    if (decides_first(first)) out += "    const Next decided = *next_at++;\n";
     for (const size_t s : mine) {
       out += fmt::format("  {}:\n    {{  {}", name(s), comment(s));
       if (refreshes_late(s)) {
@@ -422,10 +446,10 @@ class Writer {
       if (marks_) out += fmt::format("      compiled::mark(run, {0}, {1} + {0});\n", number(s), mark_of(number_, 0));
       write_ways(
           out, s,
-          s == first && decides_first(s) ? "nexts[i]" : fmt::format("compiled::shade({}, p, counters_{})", name(s), s));
+          s == first && decides_first(s) ? "decided" : fmt::format("compiled::shade({}, p, counters_{})", name(s), s));
       out += "    }\n";
     }
-    out += fmt::format("  }}\n  settle_{}(run);\n}}\n", name(first));
+    out += fmt::format("  }}\n  lists.store(run);\n  settle_{}(run);\n}}\n", name(first));
   }
 
   const size_t number_;
@@ -437,7 +461,11 @@ class Writer {
   std::vector<bool> usual_, starts_;
   std::vector<int> part_;                  // by step: the step where its loop begins
   std::vector<std::vector<int>> list_of_;  // by step and output; -1: none
-  std::vector<int> held_;                  // by step where a loop begins: the list of packets for host bodies
+  struct Range {
+    int first = 0, count = 0;
+  };
+  std::vector<Range> lists_of_;  // by step where a loop begins
+  std::vector<int> held_;        // by step where a loop begins: the list of packets for host bodies
   int lists_ = 0;
 };
 

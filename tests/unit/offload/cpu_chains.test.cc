@@ -205,7 +205,7 @@ TEST_F(CpuChains, ABatchDividesAmongEqualWays) {
   const auto r = compiled(
       "Idle -> first :: Null -> GetIP6Address(0) -> rt :: LookupIP6Route(2001::/16 0, 2002::/16 1, 2003::/16 2);"
       "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Paint(11) -> [1] cap; rt[2] -> Paint(12) -> [2] cap;");
-  EXPECT_NE(source_of(*r).find("compiled::all_below(nexts, n, 3)"), std::string::npos);
+  EXPECT_NE(source_of(*r).find("compiled::all_below(nexts, in.size(), 3)"), std::string::npos);
   expect_divided(
       *r, [](uint32_t way) { return std::string("\x20", 1) + static_cast<char>(1 + way) + std::string(14, '\1'); });
 }
@@ -217,7 +217,7 @@ TEST_F(CpuChains, ALookupChoosesForAllBeforeItDealsThemOut) {
       "Idle -> first :: Null -> GetIPAddress(0) -> rt :: DirectIPLookup(1.0.0.0/8 0, 2.0.0.0/8 9.9.9.9 1, 3.0.0.0/8 2);"
       "rt[0] -> Paint(10) -> cap :: Capture; rt[1] -> Null -> Paint(11) -> [1] cap;"
       "rt[2] -> Paint(12) -> Null -> [2] cap;");
-  EXPECT_NE(source_of(*r).find("    nexts[i] = compiled::shade(rt_"), std::string::npos);
+  EXPECT_NE(source_of(*r).find("    *next_to++ = compiled::shade(rt_"), std::string::npos);
   expect_divided(*r, [](uint32_t way) { return static_cast<char>(1 + way) + std::string(15, '\1'); });
 }
 
@@ -373,6 +373,27 @@ TEST_F(CpuChains, HeadersStayWhereTheyAre) {
     EXPECT_EQ(s.packet->packet_type(), as.packet->packet_type());
     EXPECT_EQ(0, std::memcmp(s.packet->data(), as.packet->data(), as.packet->length()));
   }
+}
+
+/// More lists than a loop holds the ends of.
+TEST_F(CpuChains, ALoopFillsManyLists) {
+  constexpr int kOutputs = 20;
+  std::string text = "Idle -> first :: Null -> c :: Classifier(";
+  for (int i = 0; i < kOutputs; ++i) text += fmt::format("{}0/{:02x}", i ? ", " : "", i);
+  text += "); cap :: Capture;";
+  for (int i = 0; i < kOutputs; ++i) text += fmt::format("c[{0}] -> Paint({0}) -> [{0}] cap;", i);
+  const auto r = compiled(text);
+  ASSERT_TRUE(r->router().cpu_chains()->ready()) << r->router().cpu_chains()->describe();
+  std::vector<Packet*> packets;
+  for (uint32_t i = 0; i < 250; ++i) packets.push_back(marked(std::string(20, static_cast<char>(i % 25)), 1, i));
+  inject(*r, "first", packets);
+  const auto& seen = r->router().first<Capture>()->seen();
+  EXPECT_EQ(seen.size(), 200u);
+  for (const Capture::Seen& s : seen) {
+    EXPECT_EQ(s.packet->anno_u32(kNumberAnno) % 25, static_cast<uint32_t>(s.port));
+    EXPECT_EQ(s.packet->anno_u8(anno::paint.kOffset), s.port);
+  }
+  EXPECT_EQ(r->read("c.drop_reasons"), "50\tno pattern matches\n");
 }
 
 /// What a chain sends away may come to it again before it is done.
