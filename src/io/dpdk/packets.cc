@@ -55,11 +55,11 @@ void restore_tag(Packet& p, uint16_t tci) {
 PacketType type_of(const uint8_t* frame, uint64_t address) {
   uint64_t destination;
   std::memcpy(&destination, frame, sizeof destination);
-  constexpr uint64_t kMask = 0xffffffffffff;
-  destination &= kMask;
-  if (destination == address) return PacketType::kHost;
-  if (!(destination & 1)) return PacketType::kOtherHost;
-  return destination == kMask ? PacketType::kBroadcast : PacketType::kMulticast;
+  // Without the two bytes behind it.
+  destination <<= 16;
+  if (destination == address << 16) return PacketType::kHost;
+  if (!(destination & 0x10000)) return PacketType::kOtherHost;
+  return destination == ~uint64_t{0} << 16 ? PacketType::kBroadcast : PacketType::kMulticast;
 }
 
 /// The packet of any frame, which is copied if need be, and gets back its VLAN tag; null without a buffer.
@@ -89,15 +89,21 @@ bool found_wrong(uint64_t flags) {
 
 /// Asks for the packets and the frames of mbufs. True if all are single buffers of ours with nothing to put back.
 [[gnu::noinline]] bool fetch(rte_mbuf* const* mbufs, int n, const rte_mempool* mempool) {
-  uint64_t odd = 0;
+  // What any has, and what all have: of a mempool and of a number of segments, which is not 0, both tell that all have one.
+  uint64_t flags = 0;
+  uint16_t segments = 0;
+  uintptr_t any_pool = 0, all_pools = ~uintptr_t{0};
   for (int i = 0; i < n; ++i) {
     rte_mbuf* m = mbufs[i];
     __builtin_prefetch(packet_of(m), 1);
     __builtin_prefetch(packet_of(m)->buffer() + Packet::kDefaultHeadroom);
-    odd |= (m->ol_flags & kUnusual) | (m->nb_segs ^ 1u) |
-           (reinterpret_cast<uintptr_t>(m->pool) ^ reinterpret_cast<uintptr_t>(mempool));
+    flags |= m->ol_flags;
+    segments |= m->nb_segs;
+    any_pool |= reinterpret_cast<uintptr_t>(m->pool);
+    all_pools &= reinterpret_cast<uintptr_t>(m->pool);
   }
-  return odd == 0;
+  const auto ours = reinterpret_cast<uintptr_t>(mempool);
+  return n == 0 || (!(flags & kUnusual) && segments == 1 && any_pool == ours && all_pools == ours);
 }
 
 /// Makes the packets of such mbufs; returns their bytes.
@@ -237,7 +243,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
   const rte_mempool* const mempool = packet_mempool();
   const uint32_t longest = longest_frame_;
   rte_mbuf* mbufs[kMostInBurst];
-  int ready = 0;
+  rte_mbuf** end = mbufs;
   uint64_t bytes = 0;
   for (int i = 0; i < n; ++i) {
     Packet* const p = packets[i];
@@ -255,8 +261,9 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
       continue;
     }
     bytes += length;
-    mbufs[ready++] = m;
+    *end++ = m;
   }
+  const auto ready = static_cast<int>(end - mbufs);
   if (sets_checksums_) [[unlikely]]
     for (int i = 0; i < ready; ++i) set_checksums(mbufs[i]);
 
