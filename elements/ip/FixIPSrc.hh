@@ -19,7 +19,8 @@ struct FixIPSrc : Shader<FixIPSrc> {
   Status configure(Args& args);
 
   HEADRACE_SHADER Next shade(auto& p) const {
-    if (p.get(anno::fix_ip_src) == 0 || !p.has_network_header()) return 0;
+    if (p.get(anno::fix_ip_src) == 0 || !p.has_network_header()) [[likely]]
+      return 0;
     p.set(anno::fix_ip_src, 0);
     p.set(ip4::checksum, checksum_replace32(p.get(ip4::checksum), p.get(ip4::src), address));
     p.set(ip4::src, address);
