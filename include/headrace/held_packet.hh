@@ -107,6 +107,9 @@ struct PacketState {
   }
 };
 
+// A larger one g++ does not take apart into registers: 298 instructions a packet of the standard router, and not 171.
+static_assert(sizeof(PacketState<>) <= 32);
+
 /// Stands for the Packet* of a CpuView. A copy, which a shader makes when it passes its view to a function by value, works
 /// on the packet itself, and the original reads anew what the function has changed.
 template <typename State>
