@@ -209,7 +209,7 @@ class Model : public Balancer {
 
   void take(const WorkerSample& s);
 
-  /// What the packets of the sample cost in all chains.
+  /// What the packets of the sample cost in all chains. `backlogged`: its bursts were full.
   double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds, bool backlogged);
   /// Of jobs of `job` packets each, of the kind that `pair` is about.
   void take_cost(PairState& pair, const DeviceSample& v, double job);
