@@ -19,6 +19,13 @@ TEST(DecIPTTL, ChecksumWrapsEndAround) {
   ASSERT_TRUE(r.ok()) << r.errors();
   r.push("m", from_hex("45000014 00000000 4011ff10 01000001 02000002"));
   EXPECT_EQ(to_hex(capture(r, "live").bytes(0)).substr(16, 8), "3f110011");
+  // Where the carry begins, as the sum lies in memory.
+  const std::pair<std::string, std::string> sums[] = {{"fdff", "feff"}, {"feff", "0000"}, {"ffff", "0100"}};
+  for (const auto& [before, after] : sums) {
+    r.push("m", from_hex("45000014 00000000 40ff" + before + "01000001 02000002"));
+    const size_t last = capture(r, "live").seen().size() - 1;
+    EXPECT_EQ(to_hex(capture(r, "live").bytes(last)).substr(16, 8), "3fff" + after);
+  }
 }
 
 TEST(DecIPTTL, ExpiredPacketsLeaveUnchanged) {

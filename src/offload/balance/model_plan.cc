@@ -34,7 +34,7 @@ void Model::make_plan() {
     hungry += kind.hungry;
   }
   any_hungry_ = hungry > 0;
-  lacking_ = any_hungry_ || devices_.size() * chains == 1;
+  lacking_ = any_hungry_ || !has_choice();
   for (size_t g = 0; g < groups.size(); ++g) {
     finish(groups[g], kinds[g]);
     if (groups.size() * chains * devices_.size() > kManyPairs) keep_few(groups[g], kinds[g].nearest);
@@ -115,7 +115,7 @@ void Model::solve(const std::vector<WorkerGroup>& groups) {
     }
   shared_.assign(devices_.size(), false);
   if (spills) find_shared();
-  if (chains > 1 || devices_.size() > 1) explore(groups, device_s);
+  if (has_choice()) explore(groups, device_s);
 }
 
 double Model::planned_s(size_t k, size_t d) const {
@@ -123,7 +123,7 @@ double Model::planned_s(size_t k, size_t d) const {
   if (device.times.known()) return device.times.seconds(k);
   // A job took its packets' time at least, and how much less each of them takes is found out step by step. Where there
   // are several chains or devices, more is learnt in the same time from devices that are full.
-  if (pairs_.size() * devices_.size() > 1) return 0;
+  if (has_choice()) return 0;
   const PairState& pair = pairs_[k][d];
   if (!(pair.packets_per_job > 0)) return 0;
   const double most = setup().chains[k].most_job;

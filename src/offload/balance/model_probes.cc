@@ -39,7 +39,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   if (c <= 0) return;
   const bool known = pair.cost.known();
   // Where there is a choice, it must be known how good each device is.
-  const bool choice = devices_.size() > 1 || pairs_.size() > 1;
+  const bool choice = has_choice();
   const bool settled = known && (is_conclusive(k, d) || (!choice && pair.cost.mean() < kGain * c));
   // What changed on the CPU may have changed on the device.
   if (std::abs(c - pair.cpu_when_probed) > 0.1 * c) pair.interval_ns = 30 * kMs;
@@ -108,8 +108,7 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   const double c = std::max(cpu_cost_of(w, k), 1.0);
   // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
   // many, and must be small.
-  const bool choice = pairs_.size() * devices_.size() > 1;
-  const double most = choice ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
+  const double most = has_choice() ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
   const int packets = harmless(w, k, passed, std::min(most, w.tokens / c));
   if (packets <= 0 || !pay(w, probe_of_cpu(k), packets * c)) return;
   decision.workers[number][k].probe = packets;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "headrace/balancer.hh"
@@ -19,7 +18,7 @@ class Router {
   Router() : model_(balancer_of("Model")) {
     BalanceSetup setup;
     setup.workers = kWorkers;
-    setup.cycles_per_second = kHz;
+    setup.cycles_per_second = kCycles;
     setup.chains.resize(1);
     setup.chains[0].most_job = 64;
     setup.chains[0].most_places = 16;
@@ -51,10 +50,10 @@ class Router {
   }
 
   /// Packets a second that a worker's cycles suffice for.
-  static double rate(double share) { return kHz / (kOutside + kCpu - share * (kCpu - kDevice)); }
+  static double rate(double share) { return kCycles / (kOutside + kCpu - share * (kCpu - kDevice)); }
 
   static constexpr int kWorkers = 4;
-  static constexpr double kHz = 2e9, kCpu = 1000, kDevice = 100, kOutside = 100, kCapacity = 20e6;
+  static constexpr double kCycles = 2e9, kCpu = 1000, kDevice = 100, kOutside = 100, kCapacity = 20e6;
 
  private:
   static constexpr int64_t kStepNs = 5'000'000;
@@ -70,7 +69,7 @@ class Router {
     double cpu = kCpu, device = kDevice, outside = kOutside, packets_a_job = 64, starved = 0, busy = 1;
     if (backlogged) {
       there = taken * share * rate(share);
-      here = (kHz - there * (kOutside + kDevice)) / (kOutside + kCpu);
+      here = (kCycles - there * (kOutside + kDevice)) / (kOutside + kCpu);
       full = (1 - taken) * share * rate(share);
       if (taken == 1) starved = 0.1;
     } else {
@@ -80,14 +79,14 @@ class Router {
       outside *= kAlone;
       packets_a_job = 3;
       full = 0.01 * there;
-      busy = std::min((here * cpu + there * device + per_second * outside) / kHz, 0.9);
+      busy = std::min((here * cpu + there * device + per_second * outside) / kCycles, 0.9);
     }
     WorkerSample w;
     w.worker = worker;
     w.ns = kStepNs;
-    w.cycles = count(kHz * s);
-    w.busy = count(busy * kHz * s);
-    w.waiting = backlogged || there <= 0 ? 0 : count(0.1 * kHz * s);
+    w.cycles = count(kCycles * s);
+    w.busy = count(busy * kCycles * s);
+    w.waiting = backlogged || there <= 0 ? 0 : count(0.1 * kCycles * s);
     const double arrived = (there + here) * s, burst = backlogged ? 128 : 1.5;
     w.bursts = count(arrived / burst);
     w.full_bursts = backlogged ? w.bursts : 0;

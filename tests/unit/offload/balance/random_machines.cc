@@ -49,6 +49,15 @@ void draw_load(Draw& draw, Machine& m) {
   if (m.workers > 1 && draw.chance(0.3)) m.mpps.push_back(m.mpps[0] * draw.uniform(0.1, 0.5));
 }
 
+/// \param most the part of the samples that may be missing, and that may be late
+void draw_disturbance(Draw& draw, Machine& m, double most) {
+  m.noise = draw.uniform(0, 0.05);
+  m.missing = draw.uniform(0, most);
+  m.late = draw.uniform(0, most);
+  m.pause_ms = 0.2;
+  m.pauses = draw.uniform(0, 2);
+}
+
 /// As many places as it takes to keep each device busy, and some more.
 void draw_places(Draw& draw, Machine& m) {
   for (Machine::Chain& chain : m.chains) {
@@ -78,11 +87,7 @@ std::vector<Phase> random_machine(uint64_t seed, double step_s) {
   m.ghz = draw.uniform(0.3, 1);
   m.outside = draw.logarithmic(30, 200);
   m.burst = draw.one_of({32, 64, 128});
-  m.noise = draw.uniform(0, 0.05);
-  m.missing = draw.uniform(0, 0.05);
-  m.late = draw.uniform(0, 0.05);
-  m.pause_ms = 0.2;
-  m.pauses = draw.uniform(0, 2);
+  draw_disturbance(draw, m, 0.05);
   m.devices.resize(static_cast<size_t>(draw.one_of({1, 1, 1, 1, 1, 2, 2, 3})));
   for (Machine::Device& d : m.devices) {
     d.job_us = draw.logarithmic(3, 30);
@@ -124,11 +129,7 @@ std::vector<Phase> random_gpu_machine(uint64_t seed, double step_s) {
   m.ghz = draw.uniform(1.5, 3);
   m.outside = draw.logarithmic(30, 120);
   m.burst = 128;
-  m.noise = draw.uniform(0, 0.05);
-  m.missing = draw.uniform(0, 0.03);
-  m.late = draw.uniform(0, 0.03);
-  m.pause_ms = 0.2;
-  m.pauses = draw.uniform(0, 2);
+  draw_disturbance(draw, m, 0.03);
   m.devices.resize(1);
   Machine::Device& device = m.devices[0];
   device.job_us = draw.logarithmic(5, 300);

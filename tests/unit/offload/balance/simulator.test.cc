@@ -108,51 +108,52 @@ TEST(BalanceSimulator, ModelFollowsTheLoadOfManyWorkersBesideAGpu) {
   }
 }
 
-/// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
-/// takes is found out all the same, also if jobs take long.
-TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
+/// 15 workers beside a device that scans payloads in jobs of 64.
+Machine beside_a_scanner() {
   Machine m;
   m.workers = 15;
-  m.mpps = {18.0 / 15};
   m.chains.resize(1);
   Machine::Chain& chain = m.chains[0];
   chain.cpu = 560;
-  chain.device = {200};
-  chain.mpps = {63};
   chain.link_bytes = 560;
   chain.payload = true;
   chain.most_job = 64;
-  chain.most_places = 64;
   m.devices.resize(1);
+  return m;
+}
+
+void expect_in_time(const SimulatedPhase& p) {
+  EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
+}
+
+/// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
+/// takes is found out all the same, also if jobs take long.
+TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
+  Machine m = beside_a_scanner();
+  m.mpps = {18.0 / 15};
+  m.chains[0].device = {200};
+  m.chains[0].mpps = {63};
+  m.chains[0].most_places = 64;
   m.devices[0].job_us = 200;
   m.devices[0].packet_ns = 2000;
   std::vector<Phase> phases{{0, m}, {0.3, m}};
   phases[1].machine.mpps = {87.0 / 15};
   for (const uint64_t noise : {1u, 2u, 3u}) {
     const auto model = balancer_of("Model");
-    const SimulatedPhase p = simulate(phases, *model, 0.6, noise).phases[1];
-    EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
+    expect_in_time(simulate(phases, *model, 0.6, noise).phases[1]);
   }
 }
 
 TEST(BalanceSimulator, AWorkerWithoutPlacesIsNoFullDevice) {
   // One worker uses a device. When all have more to do than they can, it is the first that fills its places, long before
   // the device has enough to do. Or it alone has filled them for long, and nothing else is known of the device.
-  Machine m;
-  m.workers = 15;
+  Machine m = beside_a_scanner();
   m.outside = 40;
   m.burst = 128;
   m.mpps = {0};
-  m.chains.resize(1);
-  Machine::Chain& chain = m.chains[0];
-  chain.cpu = 560;
-  chain.device = {70};
-  chain.mpps = {100};
-  chain.link_bytes = 560;
-  chain.payload = true;
-  chain.most_job = 64;
-  chain.most_places = 16;
-  m.devices.resize(1);
+  m.chains[0].device = {70};
+  m.chains[0].mpps = {100};
+  m.chains[0].most_places = 16;
   m.devices[0].job_us = 60;
   m.devices[0].packet_ns = 150;
   m.devices[0].link_gb = 100;
@@ -162,8 +163,7 @@ TEST(BalanceSimulator, AWorkerWithoutPlacesIsNoFullDevice) {
   for (const auto& phases : {near, alone})
     for (const uint64_t noise : {1u, 2u, 3u, 4u, 5u}) {
       const auto model = balancer_of("Model");
-      const SimulatedPhase p = simulate(phases, *model, 1.3, noise).phases.back();
-      EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
+      expect_in_time(simulate(phases, *model, 1.3, noise).phases.back());
     }
 }
 
