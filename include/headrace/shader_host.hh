@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <type_traits>
 
@@ -131,6 +132,12 @@ class ShaderElement final : public ShaderElementBase {
 
  public:
   ShaderElement() : ShaderElementBase(S::kCounters.info, S::kCounters.kCount) {}
+
+  /// Zeros what lies between the shader's members: see copy_image().
+  static void* operator new(size_t size) {
+    return std::memset(::operator new (size, std::align_val_t{alignof(ShaderElement)}), 0, size);
+  }
+  static void operator delete(void* p) { ::operator delete (p, std::align_val_t{alignof(ShaderElement)}); }
 
   S& shader() { return shader_; }
   Owner& owner() { return *owner_; }
@@ -278,8 +285,10 @@ class ShaderElement final : public ShaderElementBase {
     return {};
   }
   void copy_image(void* to) const override {
-    S copy = shader_;
-    // Equal shaders must have equal bytes, or no program would be found again.
+    // Equal shaders must have equal bytes, or no program would be found again: not every compiler clears the padding,
+    // nor keeps what was zero before the constructor.
+    S copy;
+    std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(&shader_), sizeof copy);
     if constexpr (requires { __builtin_clear_padding(&copy); }) __builtin_clear_padding(&copy);
     // The byte of an empty shader means nothing.
     if constexpr (std::is_empty_v<S>)

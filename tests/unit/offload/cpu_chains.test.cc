@@ -24,12 +24,15 @@ class CpuChains : public ::testing::Test {
   void SetUp() override {
     if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
   }
-  static std::unique_ptr<TestRouter> compiled(const std::string& text, int threads = 1) {
-    auto r = std::make_unique<TestRouter>(
-        text,
-        RouterOptions{.offload = {},
-                      .compile = {.mode = CompileOptions::Mode::kWait, .file = {}, .shortest = 1, .smallest_batch = 1}},
-        threads);
+  /// \param smallest chains, in elements, and batches that are compiled
+  static std::unique_ptr<TestRouter> compiled(const std::string& text, int threads = 1, int smallest = 1) {
+    auto r = std::make_unique<TestRouter>(text,
+                                          RouterOptions{.offload = {},
+                                                        .compile = {.mode = CompileOptions::Mode::kWait,
+                                                                    .file = {},
+                                                                    .shortest = smallest,
+                                                                    .smallest_batch = smallest}},
+                                          threads);
     EXPECT_TRUE(r->ok()) << r->errors();
     return r;
   }
@@ -442,8 +445,9 @@ TEST_F(CpuChains, TakesOverWhilePacketsFlow) {
       -> rt :: IPClassifier(dst net 1.0.0.0/8, -) -> ttl :: DecIPTTL -> n :: Counter -> frag :: IPFragmenter(100)
       -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> sink :: FlowSink; c[1] -> Discard; rt[1] -> [1] sink;
   )";
-  // Compiled before, for where all processors are busy a compiler, which gives way to all else, may take a minute.
-  compiled(text);
+  // The same program, compiled before: where all processors are busy a compiler, which gives way to all else, may take a
+  // minute.
+  compiled(text, 2, 2);
   OffloadOptions cpu;
   cpu.mode = OffloadOptions::Mode::kCpu;
   LiveRouter r(text, cpu, 2, {.mode = CompileOptions::Mode::kAuto, .file = {}, .shortest = 2, .smallest_batch = 2});
@@ -460,8 +464,10 @@ TEST_F(CpuChains, TakesOverWhilePacketsFlow) {
     all_ready &= r.swap(text);
     return true;
   });
-  EXPECT_EQ(swaps, 3);
+  EXPECT_EQ(swaps, 3) << r.router().cpu_chains()->describe();
   EXPECT_TRUE(all_ready) << r.errors();
+  EXPECT_NE(r.router().cpu_chains()->describe().find("kept in"), std::string::npos)
+      << r.router().cpu_chains()->describe();
   const auto* sink = r.router().first<FlowSink>();
   EXPECT_EQ(sink->missing() + sink->late() + sink->damaged(), 0u);
   EXPECT_EQ(sink->received(), r.router().first<FlowSource>()->sent());
