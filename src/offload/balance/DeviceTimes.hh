@@ -51,10 +51,13 @@ class DeviceTimes {
     // Where a sample is but a few jobs long, it is off by one or the other; and what is not known yet is no change.
     const double expected = variance_of(covariances(seen), seen);
     const double wrong = std::max(std::abs(off) - 2 * std::sqrt(std::max(expected, 0.0)), 0.0) / part;
+    bool other = false;
     if (full && calm_ > hold_) {
       // Was it as fast as it was known to be before?
       const bool mistake = std::abs(part - used(per_second) / tried_) < 0.1 * part;
       hold_ = mistake ? std::min(2 * hold_, kMostHold) : kLeastHold;
+      // It became so much faster that packets are other ones, which says nothing about who takes how much less.
+      other = !mistake && times_.size() > 1 && tried_ < kOther;
     } else if (wrong > kFar) {
       hold_ = kLeastHold;
     }
@@ -68,7 +71,7 @@ class DeviceTimes {
       known_ = true;
       std::fill(times_.begin(), times_.end(), part / all);
       forget();
-    } else if (far_ >= (times_.size() > 1 ? 3 : 2)) {
+    } else if (other || far_ >= (times_.size() > 1 ? 3 : 2)) {
       // Something has changed: all may be as wrong as the sum is.
       for (double& t : times_) t *= part / (part - off);
       forget();
@@ -94,6 +97,7 @@ class DeviceTimes {
   void calm(bool idle, bool alone = false) {
     calm_ += idle || alone ? 3 : 1;
     if (calm_ <= hold_) return;
+    trying_ = kTrying;
     const double less = 1 - std::min(0.01 * (calm_ - hold_), alone ? 0.3 : 0.1);
     // What was known before is as likely: as soon as the device is full, it is to show which.
     const double off = 1 - tried_, more = 1 - tried_ * less;
@@ -102,6 +106,8 @@ class DeviceTimes {
     for (double& t : times_) t *= less;
     tried_ *= less;
   }
+  /// A step has passed.
+  void pass() { trying_ = std::max(trying_ - 1, 0); }
   /// All are less by this part: what was seen was not all that the device can do.
   void is_less(double part) {
     for (double& t : times_) t *= part;
@@ -125,7 +131,7 @@ class DeviceTimes {
   std::vector<double> suppose(size_t chain, bool bold = false) const {
     const size_t n = times_.size();
     const double variance = error(chain, chain), deviation = std::sqrt(variance);
-    if (!known_ || guesses_ == 0 || tried_ < 1 || deviation < kSure * times_[chain]) return {};
+    if (!known_ || guesses_ == 0 || trying_ > 0 || deviation < kSure * times_[chain]) return {};
     const double least = bold ? kLeastOfAll : kLeast;
     const double less = std::min(kBelievable * deviation, (1 - least) * times_[chain]);
     std::vector<double> supposed = times_;
@@ -135,6 +141,8 @@ class DeviceTimes {
   }
   /// Little was seen since packets or the device became other ones.
   bool is_new() const { return seen_ < kNew; }
+  /// Nothing has changed for some time.
+  bool is_settled() const { return seen_ > kSettled; }
   /// How often packets or the device became other ones.
   int forgotten() const { return forgotten_; }
   /// What was supposed is tried.
@@ -147,9 +155,11 @@ class DeviceTimes {
   static constexpr double kUnknown = 1.5;
   static constexpr double kAtAnEnd = 0.01;  // of a variance, where what is believed is all but impossible
   static constexpr double kFar = 0.25;
+  static constexpr double kOther = 0.75;                     // of what times were
   static constexpr double kLeast = 0.1, kLeastOfAll = 0.01;  // of what a time was before
   static constexpr double kSure = 0.05, kBelievable = 1.5;
-  static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16, kNew = 10;
+  static constexpr int kLeastHold = 2, kMostHold = 128, kGuesses = 16, kNew = 10, kSettled = 20;
+  static constexpr int kTrying = 6;
 
   /// The square of a time, as far as is known: one that is believed to be short may be long.
   double square(size_t k) const { return times_[k] * times_[k] + (times_.size() > 1 ? error(k, k) : 0); }
@@ -265,9 +275,10 @@ class DeviceTimes {
     const double at_end = error(n, n);
     std::fill(errors_.begin(), errors_.end(), 0.0);
     for (size_t k = 0; k < n; ++k) {
-      // What was next to nothing may be much now.
+      // What was next to nothing may be much now: any of them may be as much as they are on average.
       times_[k] = std::max(times_[k], 0.3 * mean);
-      error(k, k) = (kUnknown * times_[k]) * (kUnknown * times_[k]);
+      const double unknown = kUnknown * std::max(times_[k], mean);
+      error(k, k) = unknown * unknown;
     }
     error(n, n) = at_end;
     guesses_ = kGuesses;
@@ -280,6 +291,7 @@ class DeviceTimes {
   std::vector<double> errors_;  ///< the covariance of the errors of times, and of the surplus
   bool known_ = false;
   double tried_ = 1;  ///< what calm() has made of the times
+  int trying_ = 0;    ///< steps in which that is under way
   int seen_ = 0;      ///< samples since forget()
   int forgotten_ = 0;
   int far_ = 0, calm_ = 0, hold_ = kLeastHold, guesses_ = 0;

@@ -354,6 +354,7 @@ void Model::judge_size(const WorkerState& w, ChainState& chain) const {
 
 void Model::look_at_device(size_t d) {
   DeviceState& device = devices_[d];
+  device.times.pass();
   // Of a worker whose sample is late, the last rates are the best guess.
   DeviceTimes::Seen seen(pairs_.size());
   double all = 0, idle = 1, starved = 0, most_full = 0;

@@ -189,10 +189,12 @@ class Model : public Balancer {
   static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
   static constexpr double kMoved = 0.1;              // shares that changed by more are others
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
-  static constexpr double kMuch = 0.02;                     // of the packets: more than the plan has
+  static constexpr double kMuch = 0.005;                    // of the packets: more than the plan has
   static constexpr double kPartOfJob = 0.29;                // the standard deviation of where in a job a sample ends
   static constexpr size_t kManyPairs = 128;                 // of groups, chains and devices
   static constexpr double kWorthTrying = 1.02;              // a plan that may be better must be so by this
+  static constexpr double kLittleOfDevice = 0.02, kMuchOfDevice = 0.1;  // of its time
+  static constexpr double kWorthTryingLate = 1.03;                      // where nothing has changed for some time
   static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
   static constexpr double kOften = 2;       // jobs in the time after which a resident kernel leaves: it is worth while
   static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end
@@ -348,9 +350,10 @@ class Model : public Balancer {
   std::vector<Cost> cpu_;                      // by chain
   std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
   std::vector<DeviceState> devices_;
-  Assignment plan_;            // by group of workers
-  std::vector<bool> shared_;   // by device: chains compete for it
-  double now_ = 0, last_ = 0;  ///< this step, and the one before it
+  std::vector<double> arrives_;  // by chain: packets a second
+  Assignment plan_;              // by group of workers
+  std::vector<bool> shared_;     // by device: chains compete for it
+  double now_ = 0, last_ = 0;    ///< this step, and the one before it
   double optimum_ = 0;
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less

@@ -9,6 +9,9 @@ void Model::make_plan() {
   for (auto& by_device : pairs_)
     for (PairState& p : by_device) p.in_use = false;
   for (DeviceState& d : devices_) d.in_use = false;
+  arrives_.assign(chains, 0);
+  for (const WorkerState& w : workers_)
+    for (size_t k = 0; k < chains; ++k) arrives_[k] += w.per_second * w.chains[k].part;
   std::vector<WorkerGroup> groups;
   std::vector<Kind> kinds;
   double hungry = 0;
@@ -120,7 +123,14 @@ void Model::solve(const std::vector<WorkerGroup>& groups) {
 
 double Model::planned_s(size_t k, size_t d) const {
   const DeviceState& device = devices_[d];
-  if (device.times.known()) return device.times.seconds(k);
+  // What nobody does is not known well enough to do it all at once: to try it is for explore(). But of few packets much
+  // may be wrong.
+  if (device.times.known()) {
+    const double mean = device.times.seconds(k), most = device.times.most_seconds(k);
+    if (!has_choice() || mean <= 0) return mean;
+    if (arrives_[k] * most < kLittleOfDevice) return std::max(2 * mean - most, 0.1 * mean);
+    return !pairs_[k][d].in_use && arrives_[k] * most > kMuchOfDevice ? most : mean;
+  }
   // A job took its packets' time at least, and how much less each of them takes is found out step by step. Where there
   // are several chains or devices, more is learnt in the same time from devices that are full.
   if (has_choice()) return 0;
@@ -177,6 +187,7 @@ void Model::explore(const std::vector<WorkerGroup>& groups, std::vector<std::vec
     Assignment plan = assign(groups, device_s);
     for (size_t j = 0; j < supposed.size(); ++j) device_s[j][d] = planned_s(j, d);
     if (!(plan.rate > best)) continue;
+    if (devices_[d].times.is_settled() && plan.rate < kWorthTryingLate * plan_.rate) continue;
     best = plan.rate;
     tried = std::move(plan);
     chosen = d;
