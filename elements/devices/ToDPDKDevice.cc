@@ -96,7 +96,7 @@ DpdkPort::Sender ToDPDKDevice::sender() const {
   return thread_id() < owners_ ? DpdkPort::Sender::kOwner : DpdkPort::Sender::kGuest;
 }
 
-void ToDPDKDevice::count(const DpdkPort::Transmitted& done) {
+void ToDPDKDevice::count(DpdkPort::Transmitted done) {
   uint64_t* counts = counts_.local();
   counts[kPackets] += static_cast<uint64_t>(done.packets);
   counts[kBytes] += done.bytes;
@@ -132,19 +132,26 @@ void ToDPDKDevice::send(Packet** packets, int n) {
   const DpdkPort::Sender self = sender();
   const DpdkPort::Transmitted done = port_->transmit(q, packets, n, self);
   count(done);
+  if (done.left > 0 || done.waiting) [[unlikely]]
+    finish(q, packets, done, self);
+  else if (stuck_.load(std::memory_order_relaxed)) [[unlikely]]
+    stuck_ = false;
+}
+
+/// What is left to do where the port has not taken all packets, or some wait.
+void ToDPDKDevice::finish(int queue, Packet** packets, DpdkPort::Transmitted done, DpdkPort::Sender self) {
   bool waiting = done.waiting;
   int left = done.left;
-  if (left == 0) [[likely]] {
+  if (left == 0) {
     if (stuck_.load(std::memory_order_relaxed)) stuck_ = false;
   } else {
-    if (!blocking_ || self == DpdkPort::Sender::kGuest || !wait_for_room(q, packets, left))
+    if (!blocking_ || self == DpdkPort::Sender::kGuest || !wait_for_room(queue, packets, left))
       for (int i = 0; i < left; ++i) drop(packets[i], kNoRoom);
-    waiting = port_->waiting(q);
+    waiting = port_->waiting(queue);
   }
-  if (!waiting) [[likely]]
-    return;
+  if (!waiting) return;
   // What a guest has left is for the worker whose queue it is.
-  const auto worker = static_cast<size_t>(self == DpdkPort::Sender::kGuest ? q : thread_id());
+  const auto worker = static_cast<size_t>(self == DpdkPort::Sender::kGuest ? queue : thread_id());
   if (worker < flush_tasks_.size()) flush_tasks_[worker]->reschedule();
 }
 

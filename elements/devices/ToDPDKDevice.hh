@@ -68,10 +68,12 @@ class ToDPDKDevice final : public Element, public DevicePort, public HasDevice, 
     std::unique_ptr<Timer> timer;
   };
   void send(Packet** packets, int n);
+  [[gnu::noinline]] void finish(int queue, Packet** packets, io::dpdk::Port::Transmitted done,
+                                io::dpdk::Port::Sender self);
   bool wait_for_room(int queue, Packet** packets, int& n);
   void gather(Batch& batch);
   void send_gathered();
-  void count(const io::dpdk::Port::Transmitted& done);
+  void count(io::dpdk::Port::Transmitted done);
   bool flush(Task& task);
   int queue() const;
   /// What the running thread is to its queue.

@@ -46,6 +46,35 @@ TEST(ToDPDKDevice, NothingIsCopied) {
   EXPECT_EQ(capture(r, "c").seen()[0].packet, p);
 }
 
+TEST(ToDPDKDevice, PacketsOfABurstMayBeginAnywhere) {
+  TestRouter r(
+      "i :: Idle -> t :: ToDPDKDevice(net_ring33, MTU 9000); FromDPDKDevice(net_ring33) -> Counter(COUNT_CALL 40 stop) "
+      "-> c :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  std::vector<std::string> sent;
+  for (uint32_t i = 0; i < 40; ++i) {
+    // Those from 32 on, which are looked at together, have one beginning, and a large one is among the others.
+    sent.push_back(from_hex(i % 3 == 0   ? "ffffffffffff"
+                            : i % 3 == 1 ? "01005e000001"
+                                         : "020000000077") +
+                   std::string(i == 5 ? 6000 : 20 + i, static_cast<char>(i)));
+    const std::string& bytes = sent.back();
+    r.push("t", Packet::make(bytes.data(), static_cast<uint32_t>(bytes.size()), i < 32 ? 64 + i % 2 * 100 : 100));
+  }
+  r.run();
+  const Capture& c = capture(r, "c");
+  ASSERT_EQ(c.seen().size(), sent.size());
+  constexpr PacketType kTypes[] = {PacketType::kBroadcast, PacketType::kMulticast, PacketType::kOtherHost};
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(c.bytes(i), sent[i]) << i;
+    const Packet& p = *c.seen()[i].packet;
+    EXPECT_EQ(p.packet_type(), kTypes[i % 3]) << i;
+    EXPECT_EQ(p.mac_header_offset(), 0) << i;
+    EXPECT_FALSE(p.has_network_header());
+    EXPECT_EQ(p.headroom(), sent[i].size() > 3000 ? 128u : i < 32 ? 64 + i % 2 * 100 : 100) << i;
+  }
+}
+
 TEST(ToDPDKDevice, LargePacketsTakeSeveralBuffers) {
   const uint32_t before = PacketPool::instance().in_use();
   {

@@ -167,22 +167,32 @@ class alignas(64) Packet {
     type_ = flags_ = 0;
     std::memset(anno_, 0, kAnnoSize);
   }
-  /// The same in few stores, with a MAC header at the beginning, a type and a hash. Only for buffers of the pool.
-  void reset_received(uint64_t length, uint64_t headroom, PacketType type, uint64_t hash) {
+  /// What packets that were received together have in common but for their lengths: a MAC header at the beginning, and a
+  /// type. Made once for all of them.
+  class Received {
+   public:
+    Received(uint64_t headroom, PacketType type)
+        : first_(headroom << 32 | headroom << 48), second_(kNoHeaders | static_cast<uint64_t>(type) << 32) {}
+
+   private:
+    friend class Packet;
+    static constexpr uint64_t kNoHeaders = uint64_t{kNoHeader} << 16 | kNoHeader;
+    uint64_t first_, second_;
+  };
+  /// As reset(), in few stores. Only for buffers of the pool.
+  void reset_received(uint64_t length, const Received& as) {
     static_assert(offsetof(Packet, length_) == 0 && offsetof(Packet, data_) == 4 && offsetof(Packet, mac_) == 6 &&
                   offsetof(Packet, network_) == 8 && offsetof(Packet, transport_) == 10 &&
                   offsetof(Packet, type_) == 12 && offsetof(Packet, flags_) == 13 &&
                   offsetof(Packet, pool_class_) == 14);
-    constexpr uint64_t kNoHeaders = uint64_t{kNoHeader} << 16 | kNoHeader;
-    const uint64_t words[] = {length | headroom << 32 | headroom << 48, kNoHeaders | static_cast<uint64_t>(type) << 32};
+    const uint64_t words[] = {length + as.first_, as.second_};
     std::memcpy(static_cast<void*>(this), words, sizeof words);
-    constexpr int kHash = anno_offset::kRxHash;
-    static_assert(kHash == kAnnoSize - 4);
-    std::memset(anno_, 0, kHash - 4);
-    set_anno_u64(kHash - 4, hash << 32);
+    std::memset(anno_, 0, kAnnoSize);
   }
   /// Bytes from buffer() to the end of the buffer. Those of pools have one size, so that this stays in the first cache line.
-  uint32_t capacity() const { return pool_class_ == 0 ? kBufferBytes : large_capacity_; }
+  uint32_t capacity() const { return is_pooled() ? kBufferBytes : large_capacity_; }
+  /// The buffer is one of the PacketPool's, of which each has one size.
+  bool is_pooled() const { return pool_class_ == 0; }
 
   /// A link to another packet, and a number, for the use of this packet's owner. Undefined until set.
   Packet* next() const { return next_; }

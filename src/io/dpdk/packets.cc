@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostInBurst = 256;
 /// Received packets that are looked at together.
-constexpr int kPiece = 32;
+constexpr int kPiece = 64;
 constexpr uint32_t kShortestFrame = 14;
 constexpr uint64_t kForeign = RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
 constexpr uint64_t kUnusual = kForeign | RTE_MBUF_F_RX_VLAN_STRIPPED;
@@ -51,17 +51,13 @@ void restore_tag(Packet& p, uint16_t tci) {
   d[15] = static_cast<uint8_t>(tci);
 }
 
-/// Whom a frame is for; `address` is the port's, as the six bytes lie in memory.
-PacketType type_of(const uint8_t* frame, uint64_t address) {
-  uint64_t destination;
-  std::memcpy(&destination, frame, sizeof destination);
-  // Without the two bytes behind it.
-  destination <<= 16;
+/// Whom a frame is for: its first six bytes as they lie in memory, above 16 bits of zeros; `address` is the port's, without
+/// these.
+PacketType type_of(uint64_t destination, uint64_t address) {
   if (destination == address << 16) return PacketType::kHost;
   if (!(destination & 0x10000)) return PacketType::kOtherHost;
   return destination == ~uint64_t{0} << 16 ? PacketType::kBroadcast : PacketType::kMulticast;
 }
-
 /// The packet of any frame, which is copied if need be, and gets back its VLAN tag; null without a buffer.
 [[gnu::noinline, gnu::cold]] Packet* receive_any(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool,
                                                  uint64_t address) {
@@ -76,7 +72,9 @@ PacketType type_of(const uint8_t* frame, uint64_t address) {
   if (!p) return nullptr;
   if (flags & RTE_MBUF_F_RX_VLAN_STRIPPED) restore_tag(*p, tci);
   p->set_mac_header();
-  p->set_packet_type(type_of(p->data(), address));
+  uint64_t destination;
+  std::memcpy(&destination, p->data(), sizeof destination);
+  p->set_packet_type(type_of(destination << 16, address));
   return p;
 }
 
@@ -87,36 +85,66 @@ bool found_wrong(uint64_t flags) {
 
 // A burst is received in pieces, each in two loops that hold little in registers: one asks for what the other will need.
 
-/// Asks for the packets and the frames of mbufs. True if all are single buffers of ours with nothing to put back.
-[[gnu::noinline]] bool fetch(rte_mbuf* const* mbufs, int n, const rte_mempool* mempool) {
-  // What any has, and what all have: of a mempool and of a number of segments, which is not 0, both tell that all have one.
-  uint64_t flags = 0;
-  uint16_t segments = 0;
-  uintptr_t any_pool = 0, all_pools = ~uintptr_t{0};
+/// 16 bytes of an mbuf, from any of its words on.
+using Words [[gnu::vector_size(16)]] = uint64_t;
+Words words_at(const void* at) {
+  Words words;
+  std::memcpy(&words, at, sizeof words);
+  return words;
+}
+
+/// What the mbufs of a piece are.
+struct Piece {
+  bool usual;      // single buffers of ours that begin at one place, with nothing to put back
+  bool hashed;     // some
+  uint16_t begin;  // where the frames of such do
+};
+
+/// Asks for the packets and the frames of mbufs.
+[[gnu::noinline]] Piece fetch(rte_mbuf* const* mbufs, int n, const rte_mempool* mempool) {
+  // What any has, and what all have, of the two words from data_off on, and of the two up to the mempool.
+  static_assert(offsetof(rte_mbuf, ol_flags) == offsetof(rte_mbuf, data_off) + 8 &&
+                offsetof(rte_mbuf, nb_segs) == offsetof(rte_mbuf, data_off) + 4 && offsetof(rte_mbuf, pool) % 16 == 8);
+  Words any = {}, all = ~any, any_pool = {}, all_pools = ~any;
   for (int i = 0; i < n; ++i) {
     rte_mbuf* m = mbufs[i];
     __builtin_prefetch(packet_of(m), 1);
     __builtin_prefetch(packet_of(m)->buffer() + Packet::kDefaultHeadroom);
-    flags |= m->ol_flags;
-    segments |= m->nb_segs;
-    any_pool |= reinterpret_cast<uintptr_t>(m->pool);
-    all_pools &= reinterpret_cast<uintptr_t>(m->pool);
+    const Words begin_and_flags = words_at(&m->data_off);
+    any |= begin_and_flags;
+    all &= begin_and_flags;
+    const Words pool = words_at(reinterpret_cast<const char*>(&m->pool) - 8);
+    any_pool |= pool;
+    all_pools &= pool;
   }
+  const auto begin = static_cast<uint16_t>(any[0]);
   const auto ours = reinterpret_cast<uintptr_t>(mempool);
-  return n == 0 || (!(flags & kUnusual) && segments == 1 && any_pool == ours && all_pools == ours);
+  const bool usual = static_cast<uint16_t>(all[0]) == begin && static_cast<uint16_t>(any[0] >> 32) == 1 &&
+                     !(any[1] & kUnusual) && any_pool[1] == ours && all_pools[1] == ours;
+  return {usual || n == 0, (any[1] & RTE_MBUF_F_RX_RSS_HASH) != 0, begin};
 }
 
 /// Makes the packets of such mbufs; returns their bytes.
-[[gnu::noinline]] uint64_t receive_usual(rte_mbuf* const* mbufs, int n, Packet** out, uint64_t address) {
+template <bool kHashed>
+[[gnu::noinline]] uint64_t receive_usual(rte_mbuf* const* mbufs, int n, Packet** out, uint32_t begin,
+                                         uint64_t address) {
   uint64_t bytes = 0;
+  // Frames to a router have one destination, as a rule its own. Without the two bytes behind it.
+  uint64_t last = address << 16;
+  Packet::Received as(begin, PacketType::kHost);
   for (int i = 0; i < n; ++i) {
     const rte_mbuf* m = mbufs[i];
     Packet* p = packet_of(mbufs[i]);
-    const uint32_t begin = m->data_off;
-    const uint32_t length = m->data_len;
-    const uint32_t hash = m->ol_flags & RTE_MBUF_F_RX_RSS_HASH ? m->hash.rss : 0;
-    p->reset_received(length, begin, type_of(p->buffer() + begin, address), hash);
-    bytes += length;
+    uint64_t destination;
+    std::memcpy(&destination, p->buffer() + begin, sizeof destination);
+    destination <<= 16;
+    if (destination != last) [[unlikely]] {
+      last = destination;
+      as = Packet::Received(begin, type_of(destination, address));
+    }
+    p->reset_received(m->data_len, as);
+    if (kHashed && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) p->set_rx_hash(m->hash.rss);
+    bytes += m->data_len;
     out[i] = p;
   }
   return bytes;
@@ -134,12 +162,13 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
   const rte_mempool* const mempool = packet_mempool();
   const uint64_t address = address_.load(std::memory_order_relaxed);
   int end = std::min(n, kPiece);
-  bool usual = fetch(burst, end, mempool);
+  Piece piece = fetch(burst, end, mempool);
   for (int begin = 0; begin < n;) {
     const int next_end = std::min(n, end + kPiece);
-    const bool next_usual = fetch(burst + end, next_end - end, mempool);
-    if (usual) [[likely]] {
-      result.bytes += receive_usual(burst + begin, end - begin, out + result.packets, address);
+    const Piece next = fetch(burst + end, next_end - end, mempool);
+    if (piece.usual) [[likely]] {
+      const auto make = piece.hashed ? receive_usual<true> : receive_usual<false>;
+      result.bytes += make(burst + begin, end - begin, out + result.packets, piece.begin, address);
       for (int i = begin; bad && i < end; ++i) bad[result.packets + i - begin] = found_wrong(burst[i]->ol_flags);
       result.packets += end - begin;
     } else {
@@ -157,27 +186,24 @@ Port::Received Port::receive(int queue, Packet** out, int most, bool* bad) {
         out[result.packets++] = p;
       }
     }
-    usual = next_usual;
+    piece = next;
     begin = end;
     end = next_end;
   }
   return result;
 }
 
-/// Makes the mbuf of a packet that a port has received, or another element made, ready to be sent.
-inline rte_mbuf* Port::prepare(Packet* p, uint32_t length, const rte_mempool* mempool) {
-  rte_mbuf* m = mbuf_of(p);
-  if (m->pool != mempool) [[unlikely]]
-    initialize_mbuf(m);
-  m->data_off = static_cast<uint16_t>(p->headroom());
-  // Lengths of packet and data, and no VLAN tag, in one store.
-  static_assert(offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, pkt_len) + 4 &&
-                offsetof(rte_mbuf, vlan_tci) == offsetof(rte_mbuf, pkt_len) + 6);
-  const uint64_t lengths = length | uint64_t{length} << 32;
-  std::memcpy(&m->pkt_len, &lengths, sizeof lengths);
+namespace {
+
+/// Tells the driver where an mbuf's packet lies. That there is no VLAN tag is said by the flags.
+inline void prepare(rte_mbuf* m, const Packet& p) {
+  m->data_off = static_cast<uint16_t>(p.headroom());
+  m->pkt_len = p.length();
+  m->data_len = static_cast<uint16_t>(p.length());
   m->ol_flags = 0;
-  return m;
 }
+
+}  // namespace
 
 /// A packet that has no mbuf in front of it is copied, to as many buffers as it takes.
 rte_mbuf* Port::prepare_large(Packet* p) {
@@ -205,7 +231,7 @@ rte_mbuf* Port::prepare_large(Packet* p) {
   return first;
 }
 
-int Port::send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n) {
+inline int Port::send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n) {
   if (!usable()) [[unlikely]]
     return 0;
   return rte_eth_tx_burst(id_.load(std::memory_order_relaxed), queue.id, mbufs, static_cast<uint16_t>(n));
@@ -234,65 +260,97 @@ bool Port::drain(TransmitQueue& queue) {
   return any;
 }
 
-Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender sender) {
-  Transmitted result;
-  TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
-  const PacketPool& pool = PacketPool::instance();
-  const auto* const base = static_cast<const uint8_t*>(pool.base());
-  const size_t room = pool.bytes();
-  const rte_mempool* const mempool = packet_mempool();
-  const uint32_t longest = longest_frame_;
-  rte_mbuf* mbufs[kMostInBurst];
-  rte_mbuf** end = mbufs;
-  uint64_t bytes = 0;
+/// Makes the mbufs of any packets; returns how many. Those that may not be sent are killed.
+[[gnu::noinline, gnu::cold]] int Port::prepare_any(Packet** packets, int n, rte_mbuf** mbufs, uint64_t& bytes) {
+  int ready = 0;
   for (int i = 0; i < n; ++i) {
     Packet* const p = packets[i];
     const uint32_t length = p->length();
-    const bool fits = length - kShortestFrame <= longest - kShortestFrame;
-    const bool ours = static_cast<size_t>(reinterpret_cast<const uint8_t*>(p) - base) < room;
     rte_mbuf* m = nullptr;
-    if (fits && ours) [[likely]]
-      m = prepare(p, length, mempool);
-    else if (fits)
-      m = prepare_large(p);
-    if (!m) [[unlikely]] {
+    if (length < kShortestFrame || length > longest_frame_) {
       p->kill();
-      ++result.unfit;
-      continue;
+    } else if (p->is_pooled()) {
+      m = mbuf_of(p);
+      // Of a packet that another element made.
+      if (m->pool != packet_mempool()) initialize_mbuf(m);
+      prepare(m, *p);
+    } else {
+      m = prepare_large(p);
+      if (!m) p->kill();
     }
+    if (!m) continue;
     bytes += length;
-    *end++ = m;
+    mbufs[ready++] = m;
   }
-  const auto ready = static_cast<int>(end - mbufs);
+  return ready;
+}
+
+Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender sender) {
+  TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
+  const rte_mempool* const mempool = packet_mempool();
+  const uint32_t most = longest_frame_ - kShortestFrame;
+  rte_mbuf* mbufs[kMostInBurst];
+  uint64_t bytes = 0;
+  size_t usual = 0;
+  const auto all = static_cast<size_t>(n);
+  // Nearly all packets were received by a port.
+  while (usual < all) {
+    Packet* const p = packets[usual];
+    rte_mbuf* const m = mbuf_of(p);
+    const uint32_t length = p->length();
+    if (length - kShortestFrame > most || !p->is_pooled() || m->pool != mempool) [[unlikely]]
+      break;
+    prepare(m, *p);
+    bytes += length;
+    mbufs[usual++] = m;
+  }
+  int unfit = 0, ready = static_cast<int>(usual);
+  if (ready < n) [[unlikely]] {
+    uint64_t bytes_of_rest = 0;
+    const int rest = prepare_any(packets + ready, n - ready, mbufs + ready, bytes_of_rest);
+    bytes += bytes_of_rest;
+    unfit = n - ready - rest;
+    ready += rest;
+  }
   if (sets_checksums_) [[unlikely]]
     for (int i = 0; i < ready; ++i) set_checksums(mbufs[i]);
 
   int taken = 0;
-  if (sender == Sender::kOwner) {
-    if (!queue.waiting()) [[likely]]
-      taken = send_burst(queue, mbufs, ready);
-  } else if (sender == Sender::kAny && !queue.waiting() && queue.enter()) {
-    // Again: other threads may have queued packets meanwhile, which come first.
-    if (!queue.waiting()) taken = send_burst(queue, mbufs, ready);
-    queue.leave();
-  }
-  if (taken < ready) [[unlikely]]
-    taken += queue.enqueue(mbufs + taken, ready - taken);
+  if (!queue.waiting()) [[likely]]
+    taken = sender == Sender::kOwner ? send_burst(queue, mbufs, ready) : send_shared(queue, mbufs, ready, sender);
+  const Transmitted result{bytes, static_cast<uint16_t>(taken), static_cast<uint16_t>(unfit)};
+  if (taken < ready || queue.waiting()) [[unlikely]]
+    return leave_waiting(queue_id, packets, mbufs + taken, ready - taken, sender, result);
+  return result;
+}
+
+/// Sends by a queue that other threads use, too; returns how many mbufs the driver has taken.
+[[gnu::noinline]] int Port::send_shared(TransmitQueue& queue, rte_mbuf** mbufs, int n, Sender sender) {
+  if (sender != Sender::kAny || !queue.enter()) return 0;
+  // Again: other threads may have queued packets meanwhile, which come first.
+  const int taken = queue.waiting() ? 0 : send_burst(queue, mbufs, n);
+  queue.leave();
+  return taken;
+}
+
+/// The end of transmit(), where the driver has not taken all mbufs, or other packets wait: `left` of them are left.
+Port::Transmitted Port::leave_waiting(int queue_id, Packet** packets, rte_mbuf** mbufs, int left, Sender sender,
+                                      Transmitted result) {
+  TransmitQueue& queue = *transmit_queues_[static_cast<size_t>(queue_id)];
+  const int queued = left > 0 ? queue.enqueue(mbufs, left) : 0;
+  result.packets = static_cast<uint16_t>(result.packets + queued);
   // Re-check the backlog before leaving: no other thread will send packets queued while we held the queue.
-  if (queue.waiting()) [[unlikely]] {
+  if (queue.waiting()) {
     if (sender != Sender::kGuest) flush(queue_id, sender);
     result.waiting = queue.waiting();
   }
-
-  result.packets = taken;
-  for (int i = taken; i < ready; ++i) {
-    bytes -= mbufs[i]->pkt_len;
+  for (int i = queued; i < left; ++i) {
+    result.bytes -= mbufs[i]->pkt_len;
     if (Packet* p = unprepare(mbufs[i]))
       packets[result.left++] = p;
     else
       ++result.unfit;
   }
-  result.bytes = bytes;
   return result;
 }
 

@@ -95,11 +95,12 @@ class Port {
   /// null, or set for each packet: a checksum that the port has found wrong.
   Received receive(int queue, Packet** out, int most, bool* bad);
 
+  /// Small enough for two registers.
   struct Transmitted {
-    int packets = 0;  // taken by the driver or by the backlog
     uint64_t bytes = 0;
-    int unfit = 0;         // longer than the port's MTU, or shorter than a header; killed
-    int left = 0;          // without room; they are the first of the array now
+    uint16_t packets = 0;  // taken by the driver or by the backlog
+    uint16_t unfit = 0;    // longer than the port's MTU, or shorter than a header; killed
+    uint16_t left = 0;     // without room; they are the first of the array now
     bool waiting = false;  // as waiting(), behind it
   };
   /// Who uses a transmit queue: any number of threads, of which none waits for another; or one owner, which spares it
@@ -149,9 +150,12 @@ class Port {
   void stop();
   void empty_rings();
   void note_address();
-  static rte_mbuf* prepare(Packet* p, uint32_t length, const rte_mempool* mempool);
+  int prepare_any(Packet** packets, int n, rte_mbuf** mbufs, uint64_t& bytes);
   rte_mbuf* prepare_large(Packet* p);
   void set_checksums(rte_mbuf* m) const;
+  Transmitted leave_waiting(int queue_id, Packet** packets, rte_mbuf** mbufs, int left, Sender sender,
+                            Transmitted result);
+  int send_shared(TransmitQueue& queue, rte_mbuf** mbufs, int n, Sender sender);
   int send_burst(TransmitQueue& queue, rte_mbuf** mbufs, int n);
   bool drain(TransmitQueue& queue);
   bool usable() const { return usable_.load(std::memory_order_acquire); }

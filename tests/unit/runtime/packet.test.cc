@@ -25,7 +25,7 @@ TEST(Packet, BeginsAnewWhenItIsReceived) {
   p->set_timestamp(Timestamp{7});
   p->add_turn();
   std::fill_n(p->anno(), Packet::kAnnoSize, uint8_t{0xff});
-  p->reset_received(1514, 100, PacketType::kMulticast, 0x89abcdef);
+  p->reset_received(1514, {100, PacketType::kMulticast});
   EXPECT_EQ(p->length(), 1514u);
   EXPECT_EQ(p->headroom(), 100u);
   EXPECT_EQ(p->mac_header(), p->data());
@@ -35,8 +35,7 @@ TEST(Packet, BeginsAnewWhenItIsReceived) {
   EXPECT_EQ(p->timestamp().ns, 0);
   EXPECT_EQ(p->turns(), 0);
   EXPECT_EQ(p->capacity(), kBufferBytes);
-  EXPECT_EQ(p->rx_hash(), 0x89abcdefu);
-  EXPECT_TRUE(std::all_of(p->anno(), p->anno() + anno_offset::kRxHash, [](uint8_t byte) { return byte == 0; }));
+  EXPECT_TRUE(std::all_of(p->anno(), p->anno() + Packet::kAnnoSize, [](uint8_t byte) { return byte == 0; }));
   p->kill();
 }
 
