@@ -25,6 +25,19 @@ TEST(DirectIPLookup, TheLongestPrefixDecides) {
   EXPECT_EQ(r.read("rt.drop_reasons"), "1\tno route\n");
 }
 
+TEST(DirectIPLookup, AnyAddressMayBeAGateway) {
+  TestRouter r(
+      "Idle -> d :: GetIPAddress(0) -> rt :: DirectIPLookup(1.0.0.0/8 255.255.255.255 1, 1.2.0.0/16 0.0.0.1 0);"
+      "rt[0] -> a :: Capture; rt[1] -> b :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  for (const char* dst : {"01090909", "02000000", "01020909", "00000000"}) r.push("d", from_hex(dst));
+  ASSERT_EQ(capture(r, "a").seen().size(), 1u);
+  ASSERT_EQ(capture(r, "b").seen().size(), 1u);
+  EXPECT_EQ(capture(r, "a").seen()[0].packet->anno_u32(anno_offset::kDstIp), 0x01000000u);
+  EXPECT_EQ(capture(r, "b").seen()[0].packet->anno_u32(anno_offset::kDstIp), 0xffffffffu);
+  EXPECT_EQ(r.read("rt.drop_reasons"), "2\tno route\n");
+}
+
 TEST(IPLookups, EveryClassAnswersAlike) {
   for (const char* lookup : {"LinearIPLookup", "RadixIPLookup", "RangeIPLookup", "SortedIPLookup", "StaticIPLookup"}) {
     SCOPED_TRACE(lookup);

@@ -31,6 +31,7 @@ struct Ip4Family {
   static Address address(Key key) { return Address::from_host_order(key); }
   static int length(const Prefix& prefix) { return prefix.length(); }
   static std::string unparse(Key prefix, int length) { return Prefix::of(address(prefix), length).unparse(); }
+  static Hop no_hop() { return Hop::none(); }
   /// Atomic for readers that find the index while the table is being changed.
   static void write_hop(Hop& hop, Address gateway, int port);
   static Address gateway(const Hop& hop) { return Address::from_host_order(hop.gateway()); }

@@ -16,6 +16,9 @@ struct Ip4Family;
 struct IpNextHop {
   uint64_t word;
 
+  /// What stands in front of the first next hop, for addresses without a route. It has a gateway, so that who looks for none
+  /// finds neither.
+  HEADRACE_SHADER static IpNextHop none() { return make(~0u, kDrop); }
   HEADRACE_SHADER static IpNextHop make(uint32_t gateway, uint16_t port) { return {uint64_t{port} << 32 | gateway}; }
   HEADRACE_SHADER uint32_t gateway() const { return static_cast<uint32_t>(word); }
   HEADRACE_SHADER uint16_t port() const { return static_cast<uint16_t>(word >> 32); }
@@ -42,14 +45,17 @@ struct IPLookupShader : Shader<Self> {
   void mirror(Mirror& mirror, const Owner& owner);
 
   HEADRACE_SHADER Next shade(auto& p) const {
-    const uint32_t index = table.lookup(p.get(anno::dst_ip));
-    if (index == Lpm4View::kMiss) {
-      p.count(kNoRoute);
-      return kDrop;
+    const size_t entry = table.lookup_entry(p.get(anno::dst_ip));
+    const IpNextHop hop{load_shared(&(hops + entry - 1)->word)};
+    const Next port = hop.port();
+    if (hop.gateway()) {
+      if (port == kDrop) [[unlikely]] {
+        p.count(kNoRoute);
+        return kDrop;
+      }
+      p.set(anno::dst_ip, hop.gateway());
     }
-    const IpNextHop hop{load_shared(&hops[index].word)};
-    if (hop.gateway()) p.set(anno::dst_ip, hop.gateway());
-    return hop.port();
+    return port;
   }
   HEADRACE_SHADER void prefetch(const auto& p) const { table.prefetch(p.get(anno::dst_ip)); }
 };

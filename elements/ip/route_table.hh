@@ -21,6 +21,7 @@ namespace headrace {
 template <typename Family>
 class RouteTable {
  public:
+  RouteTable() { hops_[0] = Family::no_hop(); }
   using Address = typename Family::Address;
   using Table = typename Family::Table;
   using View = typename Family::View;
@@ -38,13 +39,13 @@ class RouteTable {
   }
 
   View view() const { return table_.view(); }
-  /// Indexed by what the table answers. It never moves.
-  const Hop* hops() const { return hops_.data(); }
+  /// Indexed by what the table answers. It never moves. In front of the first one is Family::no_hop().
+  const Hop* hops() const { return hops_.data() + 1; }
   /// The same two on a device.
   void mirror(Mirror& mirror, View& view, const Hop*& hops) const {
     const std::lock_guard guard(lock_);
     view = table_.mirror(mirror);
-    hops = mirror.array(hops_.data(), hop_indices_.size() + 1);
+    hops = mirror.array(hops_.data(), hop_indices_.size() + 2) + 1;
   }
 
  private:
@@ -64,6 +65,8 @@ class RouteTable {
   enum class Command { kAdd, kSet, kRemove };
 
   bool parse(std::string_view text, const ArgContext& context, bool for_removal, Line& line) const;
+  Hop& hop(uint32_t index) { return hops_[size_t{index} + 1]; }
+  const Hop& hop(uint32_t index) const { return hops_[size_t{index} + 1]; }
   /// The index of a next hop, made if need be; kMiss when there are too many.
   uint32_t hop_index(const Address& gateway, int port);
   Status load_file(const std::string& path, int spread, std::vector<Route>& routes, Errors& errors);
@@ -85,7 +88,7 @@ class RouteTable {
 
   mutable std::mutex lock_;  // among those who change or list the table
   Table table_;
-  HugeArray<Hop> hops_{Family::kMaxHops};
+  HugeArray<Hop> hops_{Family::kMaxHops + 1};  // as in hops()
   std::map<std::pair<Address, int>, uint32_t> hop_indices_;
   std::vector<std::pair<FileStamp, size_t>> files_;  // and how many routes each had
   int outputs_ = 0;

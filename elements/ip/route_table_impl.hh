@@ -36,7 +36,7 @@ uint32_t RouteTable<Family>::hop_index(const Address& gateway, int port) {
   const auto index = static_cast<uint32_t>(hop_indices_.size());
   if (index >= Family::kMaxHops) return Table::kMiss;
   // Written before any route can lead to it.
-  Family::write_hop(hops_[index], gateway, port);
+  Family::write_hop(hop(index), gateway, port);
   hop_indices_.emplace(key, index);
   return index;
 }
@@ -109,8 +109,7 @@ Status RouteTable<Family>::run(Command command, std::string_view text, const Arg
   const auto name = [&] { return Family::unparse(line.prefix, line.length); };
   if (removal) {
     const bool matches =
-        old &&
-        (line.port < 0 || (Family::port(hops_[*old]) == line.port && Family::gateway(hops_[*old]) == line.gateway));
+        old && (line.port < 0 || (Family::port(hop(*old)) == line.port && Family::gateway(hop(*old)) == line.gateway));
     if (!matches)
       return errors.error("route '{} {} {}' not found", name(),
                           line.gateway ? line.gateway.unparse() : std::string("-"), line.port);
@@ -170,7 +169,7 @@ void RouteTable<Family>::put_back(const Before& before) {
 
 template <typename Family>
 std::string RouteTable<Family>::unparse(const Route& route, bool tabs) const {
-  const Hop& hop = hops_[route.next_hop];
+  const Hop& hop = this->hop(route.next_hop);
   const Address gateway_address = Family::gateway(hop);
   const std::string prefix = Family::unparse(route.prefix, route.length);
   const std::string gateway = gateway_address ? gateway_address.unparse() : "-";
@@ -201,7 +200,7 @@ template <typename Family>
 std::string RouteTable<Family>::lookup(const Address& address) const {
   const std::optional<Route> route = table_.match(Family::key(address));
   if (!route) return "-1";
-  const Hop& hop = hops_[route->next_hop];
+  const Hop& hop = this->hop(route->next_hop);
   const Address gateway = Family::gateway(hop);
   if (!gateway) return std::to_string(Family::port(hop));
   return fmt::format("{} {}", Family::port(hop), gateway.unparse());

@@ -34,6 +34,7 @@ struct Ip6Family {
   static Address address(const Key& key);
   static int length(const Prefix& prefix) { return prefix.length; }
   static std::string unparse(const Key& prefix, int length) { return Prefix{address(prefix), length}.unparse(); }
+  static Hop no_hop() { return {}; }
   static void write_hop(Hop& hop, const Address& gateway, int port);
   static Address gateway(const Hop& hop) { return hop.has_gateway ? Address::from_bytes(hop.gateway.b) : Address(); }
   static int port(const Hop& hop) { return static_cast<int>(hop.port); }

@@ -55,10 +55,24 @@ struct Lpm4::Table {
         first_changes(first.bytes()),
         group_changes(groups.bytes()),
         answer_changes(answers.bytes()),
-        generation{first.data(), groups.data(), answers.data(), wide ? 1u : 0u, halves_of(ask), ask} {}
+        generation{first.data(), groups.data(), answers.data(), wide ? 1u : 0u, 8 + halves_of(ask), 4 * halves_of(ask),
+                   ask} {
+    look_ahead();
+  }
 
   static size_t entry_size(bool wide) { return wide ? sizeof(uint32_t) : sizeof(uint16_t); }
   static uint32_t halves_of(uint32_t ask) { return ask == Lpm4Generation::kAskHalf ? 1 : 0; }
+
+  /// Says what a lookup reads first.
+  void look_ahead() {
+    const bool answers_first = generation.answers != nullptr;
+    const auto* const ahead = answers_first ? generation.answers : reinterpret_cast<const uint8_t*>(first.data());
+    // Entries have 2 or 4 bytes. A reader that finds one of the two old and one new asks for the wrong line, no more.
+    const uint32_t shift = answers_first ? generation.shift : generation.wide ? 6 : 7;
+    __atomic_store_n(&generation.ahead, ahead, __ATOMIC_RELAXED);
+    __atomic_store_n(&generation.ahead_shift, shift, __ATOMIC_RELAXED);
+  }
+  uint32_t halves() const { return generation.shift - 8; }
 
   template <typename Entry>
   Entry* first_as() {
@@ -72,9 +86,9 @@ struct Lpm4::Table {
   /// Sets what is in front of an entry of the first level.
   void store_answer(size_t block, uint32_t entry) {
     if (answers.size() == 0) return;
-    const uint32_t halves = generation.halves, ask = generation.ask;
-    const auto shift = static_cast<uint32_t>(block & halves) << 2;
-    uint8_t& byte = answers[block >> halves];
+    const uint32_t ask = generation.ask;
+    const auto shift = static_cast<uint32_t>(block & halves()) << 2;
+    uint8_t& byte = answers[block >> halves()];
     // Nobody else writes.
     const uint32_t rest = byte & ~(ask << shift);
     publish_shared(byte, static_cast<uint8_t>(rest | std::min(entry, ask) << shift));
@@ -93,7 +107,7 @@ struct Lpm4::Table {
   }
   void fill_answers(size_t block, size_t count, uint32_t entry) {
     if (answers.size() == 0) return;
-    const uint32_t halves = generation.halves, ask = generation.ask, answer = std::min(entry, ask);
+    const uint32_t halves = this->halves(), ask = generation.ask, answer = std::min(entry, ask);
     size_t end = block + count;
     if (block & halves) store_answer(block++, entry);
     if (end & halves && end > block) store_answer(--end, entry);
@@ -103,6 +117,7 @@ struct Lpm4::Table {
   /// Readers no longer use `answers`. It stays as right as the rest, for those that are in it.
   void leave_answers() {
     __atomic_store_n(&generation.answers, static_cast<const uint8_t*>(nullptr), __ATOMIC_RELAXED);
+    look_ahead();
   }
 
   HugeArray<std::byte> first;
@@ -112,8 +127,7 @@ struct Lpm4::Table {
   template <typename Entry>
   void first_changed(size_t begin, size_t end) {
     first_changes.mark(begin * sizeof(Entry), end * sizeof(Entry));
-    const uint32_t halves = generation.halves;
-    if (answers.size() > 0) answer_changes.mark(begin >> halves, (end + halves) >> halves);
+    if (answers.size() > 0) answer_changes.mark(begin >> halves(), (end + halves()) >> halves());
   }
   template <typename Entry>
   void group_changed(uint32_t group) {
@@ -436,6 +450,7 @@ Lpm4View Lpm4::mirror(Mirror& mirror) const {
   Lpm4Generation g = table_->generation;
   g.first = mirror.bytes(g.first, table_->first.bytes(), &table_->first_changes);
   g.groups = mirror.bytes(g.groups, table_->groups.bytes(), &table_->group_changes);
+  g.ahead = nullptr;
   if (g.answers) g.answers = mirror.array(g.answers, table_->answers.size(), &table_->answer_changes);
   return Lpm4View(mirror.object(g));
 }

@@ -25,12 +25,18 @@ struct Lpm4Generation {
   const void* groups = nullptr;
   const uint8_t* answers = nullptr;  ///< its writer may set it to null at any time
   uint32_t wide = 0;
-  uint32_t halves = 0;  ///< 1: a byte of `answers` belongs to two entries, its lower half to the first of them
+  uint32_t shift = 8;  ///< of an address: what is left numbers its byte of `answers`
+  uint32_t half = 0;   ///< 4: such a byte belongs to two entries, its lower half to the first of them
   uint32_t ask = kAskByte;
+  /// What a lookup reads first: the byte at the address, shifted by so many bits, behind `ahead`. Only to ask for it.
+  const uint8_t* ahead = nullptr;
+  uint32_t ahead_shift = 0;
 
-  /// What is in front of the entry of `block`.
-  HEADRACE_SHADER static uint32_t answer(const uint8_t* answers, uint32_t block, uint32_t halves, uint32_t ask) {
-    return static_cast<uint32_t>(load_shared(answers + (block >> halves))) >> ((block & halves) << 2) & ask;
+  /// What is in front of the entry of an address.
+  HEADRACE_SHADER static uint32_t answer(const uint8_t* answers, uint32_t address, uint32_t shift, uint32_t half,
+                                         uint32_t ask) {
+    // Bit 8 of the address tells which half: it becomes bit 2, that is four bits.
+    return static_cast<uint32_t>(load_shared(answers + (address >> shift))) >> (address >> 6 & half) & ask;
   }
 };
 
@@ -46,25 +52,22 @@ class Lpm4View {
   HEADRACE_SHADER explicit Lpm4View(const Lpm4Generation* generation) : generation_(generation) {}
 
   /// The next hop of the longest prefix that holds `address` (host byte order), or kMiss.
-  HEADRACE_SHADER uint32_t lookup(uint32_t address) const {
-    if (const uint8_t* const answers = load_shared(&generation_->answers)) {
+  HEADRACE_SHADER uint32_t lookup(uint32_t address) const { return static_cast<uint32_t>(lookup_entry(address)) - 1; }
+
+  /// The same plus one; 0 when no route matches.
+  HEADRACE_SHADER size_t lookup_entry(uint32_t address) const {
+    if (const uint8_t* const answers = load_shared(&generation_->answers)) [[likely]] {
       const uint32_t ask = generation_->ask;
-      const uint32_t answer = Lpm4Generation::answer(answers, address >> 8, generation_->halves, ask);
+      const uint32_t answer = Lpm4Generation::answer(answers, address, generation_->shift, generation_->half, ask);
       if (answer != ask) [[likely]]
-        return answer - 1;
+        return answer;
     }
     return lookup_first(address);
   }
 
   /// Asks for the cache line with the first entry that `lookup(address)` will read.
   HEADRACE_SHADER void prefetch(uint32_t address) const {
-    const size_t index = address >> 8;
-    if (const uint8_t* const answers = load_shared(&generation_->answers))
-      prefetch_line(answers + (index >> generation_->halves));
-    else if (generation_->wide)
-      prefetch_line(static_cast<const uint32_t*>(generation_->first) + index);
-    else
-      prefetch_line(static_cast<const uint16_t*>(generation_->first) + index);
+    prefetch_line(load_shared(&generation_->ahead) + (address >> load_shared(&generation_->ahead_shift)));
   }
 
   /// Looks up `count` addresses that lie in memory: on a CPU faster than one by one, since more of the table's cache
@@ -82,7 +85,7 @@ class Lpm4View {
   HEADRACE_SHADER const Lpm4Generation* generation() const { return generation_; }
 
  private:
-  /// The answer of the entries of `first` and `groups`.
+  /// The answer of the entries of `first` and `groups`, plus one.
   HEADRACE_SHADER uint32_t lookup_first(uint32_t address) const {
     return generation_->wide ? find<uint32_t>(generation_->first, generation_->groups, address)
                              : find<uint16_t>(generation_->first, generation_->groups, address);
@@ -107,7 +110,7 @@ class Lpm4View {
     Entry entry = load_first<Entry>(first, address);
     if (entry & kGroup<Entry>) [[unlikely]]
       entry = load_second(groups, entry, address);
-    return uint32_t(entry) - 1;
+    return entry;
   }
 
   template <typename Entry>
@@ -132,25 +135,25 @@ class Lpm4View {
         for (size_t j = piece; j < piece + kPiece; ++j) next_hops[j] = uint32_t(entries[j]) - 1;
       }
     }
-    for (size_t i = 0; i < count; ++i) next_hops[i] = find<Entry>(first, groups, addresses[i]);
+    for (size_t i = 0; i < count; ++i) next_hops[i] = find<Entry>(first, groups, addresses[i]) - 1;
   }
 
   /// The same by `answers`.
   HEADRACE_SHADER void find_each(const uint8_t* answers, const uint32_t* addresses, uint32_t* next_hops,
                                  size_t count) const {
     constexpr size_t kRun = 64;
-    const uint32_t halves = generation_->halves, ask = generation_->ask;
+    const uint32_t shift = generation_->shift, half = generation_->half, ask = generation_->ask;
     for (; count >= kRun; count -= kRun, addresses += kRun, next_hops += kRun) {
       uint8_t run[kRun];
       for (size_t j = 0; j < kRun; ++j)
-        run[j] = static_cast<uint8_t>(Lpm4Generation::answer(answers, addresses[j] >> 8, halves, ask));
+        run[j] = static_cast<uint8_t>(Lpm4Generation::answer(answers, addresses[j], shift, half, ask));
       bool any = false;
       for (size_t j = 0; j < kRun; ++j) any |= run[j] == ask;
       for (size_t j = 0; j < kRun; ++j) next_hops[j] = uint32_t(run[j]) - 1;
       if (!any) [[likely]]
         continue;
       for (size_t j = 0; j < kRun; ++j)
-        if (run[j] == ask) next_hops[j] = lookup_first(addresses[j]);
+        if (run[j] == ask) next_hops[j] = lookup_first(addresses[j]) - 1;
     }
     for (size_t i = 0; i < count; ++i) next_hops[i] = lookup(addresses[i]);
   }

@@ -19,7 +19,7 @@ constexpr uint32_t ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d) { return a
 
 /// What is in front of the entry of an address, in an array of generation `g`.
 uint32_t answer_of(const Lpm4Generation& g, const uint8_t* answers, uint32_t address) {
-  return Lpm4Generation::answer(answers, address >> 8, g.halves, g.ask);
+  return Lpm4Generation::answer(answers, address, g.shift, g.half, g.ask);
 }
 
 static_assert(std::is_trivially_copyable_v<Lpm4View> && sizeof(Lpm4View) == sizeof(void*));
@@ -182,7 +182,7 @@ TEST(Lpm4, ABatchGetsTheAnswersOfSingleLookups) {
     table.add(ip(11, 0, 0, 0), 8, 0);
     table.set(ip(11, 0, 0, 0), 8, next_hop);
     ASSERT_EQ(table.view().generation()->answers != nullptr, next_hop <= 200);
-    ASSERT_EQ(table.view().generation()->halves != 0, next_hop == 3);
+    ASSERT_EQ(table.view().generation()->half != 0, next_hop == 3);
     ASSERT_EQ(table.wide(), next_hop == 1000000);
     for (const size_t count : {0, 1, 63, 64, 65, 127, 256, 1000}) {
       std::vector<uint32_t> addresses(count), answers(count + 1, 12345);
@@ -420,6 +420,39 @@ TEST(Lpm4, AnswersOfHalfAByteBecomeBytesWithTheFifteenthNextHop) {
   rcu::synchronize();
 }
 
+TEST(Lpm4, WhatIsAskedForAheadIsWhatALookupReadsFirst) {
+  const auto ahead = [](const Lpm4& table, uint32_t address) -> const void* {
+    const Lpm4Generation& g = *table.view().generation();
+    return g.ahead + (address >> g.ahead_shift);
+  };
+  for (const uint32_t next_hop : {3u, 200u, 300u, 40000u}) {
+    SCOPED_TRACE(next_hop);
+    Lpm4 table;
+    ASSERT_TRUE(table.build(std::vector<Route>{{0, 0, next_hop}}));
+    const auto expect = [&](uint32_t address) {
+      const Lpm4Generation& g = *table.view().generation();
+      const size_t block = address >> 8;
+      if (g.answers) {
+        EXPECT_EQ(ahead(table, address), g.answers + (g.half ? block / 2 : block));
+      } else {
+        // Anywhere in the entry.
+        const size_t size = g.wide ? 4 : 2;
+        const auto at = static_cast<const uint8_t*>(ahead(table, address)) - static_cast<const uint8_t*>(g.first);
+        EXPECT_EQ(static_cast<size_t>(at) / size, block);
+      }
+    };
+    const std::vector<uint32_t> addresses = {0, ip(0, 0, 1, 255), ip(10, 1, 2, 128), ip(200, 0, 3, 77), 0xffffffff};
+    for (const uint32_t address : addresses) expect(address);
+    // Too many next hops for the array in front: it is left.
+    const bool had_answers = table.view().generation()->answers != nullptr;
+    ASSERT_TRUE(table.set(ip(10, 0, 0, 0), 8, 500));
+    ASSERT_EQ(table.view().generation()->answers, nullptr);
+    for (const uint32_t address : addresses) expect(address);
+    EXPECT_EQ(had_answers, next_hop < 254);
+  }
+  rcu::synchronize();
+}
+
 /// Random adds, replacements and removals on a small part of the address space, so that routes overlap a lot.
 enum class Lpm4Form { kHalves, kBytes, kNarrow, kWide };
 class Lpm4Churn : public ::testing::TestWithParam<Lpm4Form> {};
@@ -464,7 +497,7 @@ TEST_P(Lpm4Churn, EachChangeIsRightAtTheAddressesThatItTouches) {
   EXPECT_EQ(table.wide(), is_wide);
   EXPECT_EQ(table.view().generation()->answers != nullptr, next_hops <= 254);
   if (next_hops <= 254) {
-    EXPECT_EQ(table.view().generation()->halves != 0, next_hops == 14);
+    EXPECT_EQ(table.view().generation()->half != 0, next_hops == 14);
   }
   EXPECT_EQ(table.routes(), naive.routes());
   EXPECT_EQ(count_wrong(table.view(), segments(table.routes())), 0u);
