@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <random>
+
 #include "headrace/checksum.hh"
 #include "support/element_test.hh"
 
@@ -25,6 +27,56 @@ TEST(CheckIPHeader, GoodPacketIsMarkedAndTrimmed) {
   EXPECT_EQ(IpAddress::from_bytes(p.anno() + anno_offset::kDstIp).unparse(), "18.26.7.9");
   EXPECT_EQ(capture(r, "good").seen()[1].packet->network_header_length(), 32);
   EXPECT_EQ(r.read("i.drops"), "0");
+}
+
+void set_checksum(std::string& packet) {
+  packet[10] = packet[11] = 0;
+  const uint16_t sum = internet_checksum(packet.data(), 20);
+  packet[10] = static_cast<char>(sum >> 8);
+  packet[11] = static_cast<char>(sum);
+}
+
+TEST(CheckIPHeader, OnlyTheRightChecksumIsGood) {
+  TestRouter r("Idle -> i :: CheckIPHeader -> Discard; i[1] -> Discard;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  std::mt19937 random(1);
+  uint64_t bad = 0;
+  for (int n = 0; n < 3000; ++n) {
+    std::string header = from_hex("45000014");
+    // Among random bytes many that are all ones or zeros, so that sums carry from and to any place.
+    while (header.size() < 20) {
+      const uint32_t word = random();
+      header += static_cast<char>(n % 3 == 0 ? word : word & 0x100 ? 0xff : word & 0x200 ? 0 : word);
+    }
+    set_checksum(header);
+    r.push("i", header);
+    std::string other = header;
+    const size_t at = 8 + random() % 12;
+    other[at] = static_cast<char>(other[at] ^ (1 << random() % 8));
+    if (internet_checksum(other.data(), 20) != 0) {
+      r.push("i", other);
+      ++bad;
+    }
+    ASSERT_EQ(r.read("i.drops"), std::to_string(bad)) << "packet " << n;
+  }
+  EXPECT_GT(bad, 2900u);
+}
+
+TEST(CheckIPHeader, LengthAndPaddingDecideTogether) {
+  TestRouter r("Idle -> i :: CheckIPHeader -> good :: Capture; i[1] -> bad :: Capture;");
+  ASSERT_TRUE(r.ok()) << r.errors();
+  size_t good = 0;
+  for (uint16_t length = 0; length < 64; ++length) {
+    std::string packet = from_hex("45000000 12340000 40110000 121a042c 121a0709") + std::string(20, 'x');
+    packet[3] = static_cast<char>(length);
+    set_checksum(packet);
+    r.push("i", packet);
+    if (length < 20 || length > 40) continue;
+    ASSERT_EQ(capture(r, "good").seen().size(), ++good);
+    EXPECT_EQ(capture(r, "good").seen().back().packet->length(), length);
+  }
+  EXPECT_EQ(capture(r, "good").seen().size(), 21u);
+  EXPECT_EQ(capture(r, "bad").seen().size(), 43u);
 }
 
 TEST(CheckIPHeader, OffsetByKeywordAndByPlace) {

@@ -31,12 +31,21 @@ struct DecIPTTL : Shader<DecIPTTL> {
   HEADRACE_SHADER Next shade(auto& p) const {
     if (!active || (!multicast && ip4::is_multicast(p.get(ip4::dst)))) return 0;
     const uint32_t word = p.get(kTtlToChecksum);
+    if ((word & 0xff) <= 1 || word >= 0xfffe0000) [[unlikely]]
+      return rarely(p, word);
+    // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100: by 1 as it lies in memory.
+    p.set(kTtlToChecksum, word + 0xffff);
+    return 0;
+  }
+
+ private:
+  /// What becomes of a packet that expires, or whose checksum is carried around its end.
+  HEADRACE_SHADER_COLD static Next rarely(auto p, uint32_t word) {
     if ((word & 0xff) <= 1) {
       p.count(kExpired);
       return 1;
     }
-    // The TTL is the upper byte of its 16-bit word, so the checksum grows by 0x0100, end-around: by 1 as it lies in memory.
-    p.set(kTtlToChecksum, word + 0xffff + (uint32_t{word >= 0xfffe0000} << 16));
+    p.set(kTtlToChecksum, word + 0x1ffff);
     return 0;
   }
 };

@@ -11,6 +11,8 @@ Status PaintTee::configure(Args& args) {
 
 void PaintTee::add_handlers(Handlers& handlers) { handlers.value("color", color); }
 
+ShaderCode PaintTee::specialize() const { return known_members({{"offset", offset}}); }
+
 Next PaintTee::escape(Packet*& p, Emitter& emit) const {
   if (Packet* copy = p->clone())
     emit(1, copy);

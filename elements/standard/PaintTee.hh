@@ -29,6 +29,7 @@ struct PaintTee : Shader<PaintTee> {
   Next escape(Packet*& p, Emitter& emit) const;
 
   Extent extent(Anchor) const { return {offset, offset + 1}; }
+  ShaderCode specialize() const;
 
   HEADRACE_SHADER Next shade(auto& p) const { return p.load8(Anchor::kAnno, offset) == color ? kEscape : 0; }
 };

@@ -21,13 +21,13 @@ struct PacketState {
   Packet* packet;
   size_t data;  // as wide as an address, so that nothing has to be widened to become part of one
   uint32_t length;
-  uint16_t mac = 0;
-  uint16_t network = 0;
+  uint32_t mac = 0;
+  uint32_t network = 0;
   uint16_t transport = 0;
   uint8_t type;
   // Constants wherever a packet takes one way through the shaders, as nearly all do.
-  bool holds_mac = false;
-  bool holds_network = false;
+  bool holds_mac : 1 = false;
+  bool holds_network : 1 = false;
 
   HEADRACE_SHADER explicit PacketState(Packet* p) : packet(p) { load(); }
   /// Reads anew what is held.
@@ -67,14 +67,14 @@ struct PacketState {
     if (detail::kSetsNetwork<Last>) hold_network();
   }
 
-  HEADRACE_SHADER uint16_t mac_position() const { return there().mac; }
-  HEADRACE_SHADER uint16_t network_position() const { return there().network; }
+  HEADRACE_SHADER uint32_t mac_position() const { return there().mac; }
+  HEADRACE_SHADER uint32_t network_position() const { return there().network; }
   HEADRACE_SHADER uint16_t transport_position() const { return there().transport; }
-  HEADRACE_SHADER void set_mac(uint16_t position) {
+  HEADRACE_SHADER void set_mac(uint32_t position) {
     mac = position;
     holds_mac = true;
   }
-  HEADRACE_SHADER void set_network(uint16_t position, uint16_t behind) {
+  HEADRACE_SHADER void set_network(uint32_t position, uint16_t behind) {
     network = position;
     transport = behind;
     holds_network = true;
@@ -85,15 +85,17 @@ struct PacketState {
 
  private:
   struct Positions {
-    uint16_t mac, network, transport;
+    uint32_t mac, network;
+    uint16_t transport;
   };
   /// Where the headers are, whether that is held or not. What nobody asks for is not loaded.
   HEADRACE_SHADER Positions there() const {
-    Positions at;
     uint32_t length_there, data_there;
+    uint16_t mac_there, network_there, transport_there;
     uint8_t type_there;
-    packet->get_positions(length_there, data_there, at.mac, at.network, at.transport, type_there);
-    return {holds_mac ? mac : at.mac, holds_network ? network : at.network, holds_network ? transport : at.transport};
+    packet->get_positions(length_there, data_there, mac_there, network_there, transport_there, type_there);
+    return {holds_mac ? mac : mac_there, holds_network ? network : network_there,
+            holds_network ? transport : transport_there};
   }
   HEADRACE_SHADER void hold_mac() {
     if (!holds_mac) set_mac(mac_position());
@@ -103,7 +105,8 @@ struct PacketState {
   }
   template <bool kData, bool kMac, bool kNetwork, bool kType>
   HEADRACE_SHADER void set(uint16_t begin) const {
-    packet->set_positions<kData, kMac, kNetwork, kType>(length, begin, mac, network, transport, type);
+    packet->set_positions<kData, kMac, kNetwork, kType>(length, begin, static_cast<uint16_t>(mac),
+                                                        static_cast<uint16_t>(network), transport, type);
   }
 };
 
@@ -144,11 +147,15 @@ class HeldPacket {
   HEADRACE_SHADER bool has_mac_header() const { return s_.has_mac_header(); }
   HEADRACE_SHADER bool has_network_header() const { return s_.has_network_header(); }
   HEADRACE_SHADER bool has_transport_header() const { return s_.has_transport_header(); }
-  HEADRACE_SHADER int mac_header_offset() const { return s_.mac_position() - static_cast<int>(s_.data); }
-  HEADRACE_SHADER int network_header_length() const {
-    return static_cast<int>(s_.transport_position()) - s_.network_position();
+  HEADRACE_SHADER int mac_header_offset() const {
+    return static_cast<int>(s_.mac_position()) - static_cast<int>(s_.data);
   }
-  HEADRACE_SHADER int network_length() const { return static_cast<int>(s_.length + s_.data) - s_.network_position(); }
+  HEADRACE_SHADER int network_header_length() const {
+    return static_cast<int>(s_.transport_position()) - static_cast<int>(s_.network_position());
+  }
+  HEADRACE_SHADER int network_length() const {
+    return static_cast<int>(static_cast<uint32_t>(s_.length + s_.data) - s_.network_position());
+  }
   HEADRACE_SHADER int transport_length() const {
     return static_cast<int>(s_.length + s_.data) - s_.transport_position();
   }
@@ -174,16 +181,18 @@ class HeldPacket {
     s_.length -= n;
     return true;
   }
-  HEADRACE_SHADER void set_mac_header(int offset) {
-    s_.set_mac(static_cast<uint16_t>(static_cast<int>(s_.data) + offset));
-  }
+  HEADRACE_SHADER void set_mac_header(int offset) { s_.set_mac(position(offset)); }
   HEADRACE_SHADER void set_network_header(int offset, int header_length) {
-    const int position = static_cast<int>(s_.data) + offset;
-    s_.set_network(static_cast<uint16_t>(position), static_cast<uint16_t>(position + header_length));
+    const uint32_t begin = position(offset);
+    s_.set_network(begin, static_cast<uint16_t>(static_cast<int>(begin) + header_length));
   }
   HEADRACE_SHADER void set_packet_type(PacketType type) { s_.type = static_cast<uint8_t>(type); }
 
  private:
+  /// A place in the packet as Packet keeps it, in 16 bits. Its beginning is less without being cut.
+  HEADRACE_SHADER uint32_t position(int offset) const {
+    return offset == 0 ? static_cast<uint32_t>(s_.data) : static_cast<uint16_t>(static_cast<int>(s_.data) + offset);
+  }
   HEADRACE_SHADER bool in_memory(auto&& change) {
     (void)s_.store();
     const bool done = change(*s_.packet);

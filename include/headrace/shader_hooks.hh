@@ -129,7 +129,8 @@ inline constexpr bool kFits = (std::is_same_v<typename MemberFunction<F>::Type, 
        void(Packet* const*, Results<Result>, int, Owner&, ShaderElementBase&),                                          \
        void(Packet**, Results<Result>, int), void(Packet**, Results<Result>, int, Owner&),                                \
        void(Packet**, Results<Result>, int, Owner&, ShaderElementBase&))                                                \
-  HOOK(specialize, "ShaderCode specialize(const Owner&) const", kYes, ShaderCode(const Owner&))                       \
+  HOOK(specialize, "ShaderCode specialize() const or ShaderCode specialize(const Owner&) const", kYes,                \
+       ShaderCode(), ShaderCode(const Owner&))                                                                        \
   HOOK(payload, "PayloadBytes payload(const PacketBytes&) const", kYes, PayloadBytes(const PacketBytes&))             \
   HOOK(scan_on_cpu, "only beside scan, Found scan_on_cpu(const PayloadBytes&, const Owner&) const or Found "          \
        "scan_on_cpu(const PayloadBytes&, const PacketBytes&, const Owner&) const", kYes,                              \

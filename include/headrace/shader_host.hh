@@ -281,8 +281,12 @@ class ShaderElement final : public ShaderElementBase {
   bool is_plain() const override { return !Has::mirror && !Has::refresh; }
   bool may_change() const override { return can_live_reconfigure() || handlers().writable(); }
   ShaderCode specialize() const override {
-    if constexpr (Has::specialize) return shader_.specialize(*owner_);
-    return {};
+    if constexpr (requires { shader_.specialize(); })
+      return shader_.specialize();
+    else if constexpr (Has::specialize)
+      return shader_.specialize(*owner_);
+    else
+      return {};
   }
   void copy_image(void* to) const override {
     // Equal shaders must have equal bytes, or no program would be found again: not every compiler clears the padding,

@@ -325,6 +325,35 @@ TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
 }
 
 /// Where headers are is held by a chain from when a shader needs or sets it: by all ways to a shader, rare ones too.
+TEST_F(CpuChains, WaysMayTestUnlikeAnnotations) {
+  for (const auto& [annotations, known] : {std::pair(std::array{20, 20}, true), std::pair(std::array{20, 21}, false),
+                                           std::pair(std::array{16, 16}, true)}) {
+    const auto r = compiled(fmt::format(
+        "Idle -> first :: Null -> GetIPAddress(16) -> rt :: DirectIPLookup(1.0.0.0/8 0, 2.0.0.0/8 1); cap :: Capture;"
+        "rt[0] -> t0 :: PaintTee(7, {}) -> [0] cap; t0[1] -> [2] cap; rt[1] -> t1 :: PaintTee(7, {}) -> [1] cap;"
+        "t1[1] -> [3] cap;",
+        annotations[0], annotations[1]));
+    EXPECT_EQ(source_of(*r).find(fmt::format("offset == {}", annotations[0])) != std::string::npos, known);
+    std::vector<Packet*> packets;
+    size_t expected[4] = {};
+    for (uint32_t i = 0; i < 60; ++i) {
+      Packet* p = marked(udp_frame(7, (i % 2 + 1) << 24, 64, 90).substr(14), 1, i);
+      p->set_network_header(0, 20);
+      p->set_anno_u8(16, i % 3 == 0 ? 7 : 8);
+      p->set_anno_u8(20, i % 5 == 0 ? 7 : 8);
+      p->set_anno_u8(21, i % 7 == 0 ? 7 : 8);
+      ++expected[i % 2];
+      expected[2 + i % 2] += p->anno_u8(annotations[i % 2]) == 7;
+      packets.push_back(p);
+    }
+    inject(*r, "first", packets);
+    size_t by[4] = {};
+    for (const Capture::Seen& seen : r->router().first<Capture>()->seen()) ++by[seen.port];
+    for (int port = 0; port < 4; ++port) EXPECT_EQ(by[port], expected[port]) << port;
+    EXPECT_EQ(r->router().cpu_chains()->runs(0), 1u);
+  }
+}
+
 TEST_F(CpuChains, HeadersStayWhereTheyAre) {
   const std::string text = R"(
     Idle -> first :: Null -> Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> Paint(1)
