@@ -151,9 +151,11 @@ class Model : public Balancer {
     bool end_known = false;     ///< `times` know where the last samples ended, and of all workers that use it
   };
 
-  static constexpr double kProbePart = 0.003;    // of the worker's cycles
-  static constexpr double kLately = 30 * kMs;    // in which probes that come together show in the rate
-  static constexpr double kProbesLately = 0.01;  // of the worker's cycles
+  static constexpr double kProbePart = 0.003;      // of the worker's cycles
+  static constexpr double kLately = 30 * kMs;      // in which probes that come together show in the rate
+  static constexpr double kProbesLately = 0.01;    // of the worker's cycles
+  static constexpr double kProbesSettled = 0.005;  // the same of many, where nothing has changed for some time
+  static constexpr double kSettled = 100 * kMs;
   static constexpr double kDearProbe = 0.9;      // of those: it comes alone
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
   static constexpr double kUnknownCost = 50;     // times that of the CPU, for a packet; but with its job no more than
@@ -204,6 +206,12 @@ class Model : public Balancer {
 
   /// What one chain or device gets, others could have.
   bool has_choice() const { return pairs_.size() > 1 || devices_.size() > 1; }
+  /// Neither costs nor devices have become other ones for some time.
+  bool is_settled() const {
+    return std::all_of(changed_ns_.begin(), changed_ns_.end(), [this](double ns) { return now_ - ns > kSettled; }) &&
+           std::all_of(devices_.begin(), devices_.end(),
+                       [](const DeviceState& d) { return !d.times.known() || d.times.is_settled(); });
+  }
   double hz() const { return std::clamp(setup().cycles_per_second, 1e3, 1e12); }
   double bank() const { return kProbePart * hz() * 0.5; }
 
@@ -323,7 +331,7 @@ class Model : public Balancer {
   /// worker pays for no other one: cheap ones that come often would put it off for ever.
   bool pay(WorkerState& w, size_t probe, double cycles) const {
     if (w.next != probe && w.next_ns >= last_) return false;
-    const double most = kProbesLately * hz() * kLately * 1e-9;
+    const double most = (has_choice() && is_settled() ? kProbesSettled : kProbesLately) * hz() * kLately * 1e-9;
     const bool affords = w.lately + std::min(cycles, kDearProbe * most) <= most;
     w.next = probe;
     w.next_ns = affords ? -1e18 : now_;

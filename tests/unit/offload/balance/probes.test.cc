@@ -109,14 +109,15 @@ TEST(BalanceProbes, TheyCostLittleOfAnyThirtyMilliseconds) {
 
 TEST(BalanceProbes, ADearOneIsNotPutOffForEver) {
   // To ask the CPU for the second chain costs nearly all that may be spent at a time. The first chain, which costs less,
-  // is to be asked as often.
+  // must not be asked instead.
   Machine m = all_on_devices(2, 1);
   m.chains[0].cpu = 2600;
   m.chains[1].cpu = 3200;
   std::vector<int> on_cpu(m.chains.size(), 0);
   for (const Probe& probe : probes_of(m, 1))
     if (probe.at_s > 0.1) on_cpu[probe.chain] += probe.on_cpu;
-  for (const int n : on_cpu) EXPECT_GE(n, 10);
+  EXPECT_GE(on_cpu[0], 4);
+  EXPECT_GE(on_cpu[1], on_cpu[0] - 1);
 }
 
 TEST(BalanceProbes, WhenACostChangesEachWorkerAsksItsCpu) {
