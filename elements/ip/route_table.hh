@@ -21,11 +21,12 @@ namespace headrace {
 template <typename Family>
 class RouteTable {
  public:
-  RouteTable() { hops_[0] = Family::no_hop(); }
   using Address = typename Family::Address;
   using Table = typename Family::Table;
   using View = typename Family::View;
   using Hop = typename Family::Hop;
+
+  RouteTable() { hops_[0] = Family::no_hop(); }
 
   /// Routes are listed in the order in which they were added, not by prefix. Before configure().
   void list_in_order() { in_order_ = true; }

@@ -58,6 +58,7 @@ PacketType type_of(uint64_t destination, uint64_t address) {
   if (!(destination & 0x10000)) return PacketType::kOtherHost;
   return destination == ~uint64_t{0} << 16 ? PacketType::kBroadcast : PacketType::kMulticast;
 }
+
 /// The packet of any frame, which is copied if need be, and gets back its VLAN tag; null without a buffer.
 [[gnu::noinline, gnu::cold]] Packet* receive_any(rte_mbuf* m, uint64_t flags, const rte_mempool* mempool,
                                                  uint64_t address) {
@@ -291,6 +292,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
   const uint32_t most = longest_frame_ - kShortestFrame;
   rte_mbuf* mbufs[kMostInBurst];
   uint64_t bytes = 0;
+  // Unsigned, so that no index is extended in the loop.
   size_t usual = 0;
   const auto all = static_cast<size_t>(n);
   // Nearly all packets were received by a port.
@@ -306,6 +308,7 @@ Port::Transmitted Port::transmit(int queue_id, Packet** packets, int n, Sender s
   }
   int unfit = 0, ready = static_cast<int>(usual);
   if (ready < n) [[unlikely]] {
+    // Of its own, so that `bytes` need not lie in memory.
     uint64_t bytes_of_rest = 0;
     const int rest = prepare_any(packets + ready, n - ready, mbufs + ready, bytes_of_rest);
     bytes += bytes_of_rest;

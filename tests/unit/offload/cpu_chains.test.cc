@@ -324,7 +324,7 @@ TEST_F(CpuChains, EqualWaysKeepTheirOwnValues) {
   EXPECT_EQ(painted, now[2] + now[5]);
 }
 
-/// Where headers are is held by a chain from when a shader needs or sets it: by all ways to a shader, rare ones too.
+/// Which annotation a shader looks at is part of the program where all ways to it agree.
 TEST_F(CpuChains, WaysMayTestUnlikeAnnotations) {
   for (const auto& [annotations, known] : {std::pair(std::array{20, 20}, true), std::pair(std::array{20, 21}, false),
                                            std::pair(std::array{16, 16}, true)}) {
@@ -354,6 +354,7 @@ TEST_F(CpuChains, WaysMayTestUnlikeAnnotations) {
   }
 }
 
+/// Where headers are is held by a chain from when a shader needs or sets it: by all ways to a shader, rare ones too.
 TEST_F(CpuChains, HeadersStayWhereTheyAre) {
   const std::string text = R"(
     Idle -> first :: Null -> Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> Paint(1)
