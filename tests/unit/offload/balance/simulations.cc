@@ -45,4 +45,47 @@ std::vector<Phase> small_bursts(bool matcher) {
   return phases;
 }
 
+BalanceDecision AllKnowing::step(const BalanceSample& sample) {
+  const double now_s = 1e-9 * static_cast<double>(sample.at_ns);
+  while (planned_ < phases_.size() && phases_[planned_].at_s <= now_s + 1e-9) plan(phases_[planned_++].machine);
+  BalanceDecision d = everything_on_cpu();
+  for (size_t w = 0; w < d.workers.size(); ++w)
+    for (size_t k = 0; k < d.workers[w].size(); ++k) {
+      ChainDecision& chain = d.workers[w][k];
+      chain.shares = plan_.shares[w][k];
+      // Where the CPU gets what is left, the worker finds out itself what the device takes.
+      size_t users = 0, device = 0;
+      for (size_t e = 0; e < chain.shares.size(); ++e)
+        if (chain.shares[e] > 0) ++users, device = e;
+      bool alone = users == 1;
+      for (const auto& worker : plan_.shares)
+        for (size_t j = 0; j < worker.size(); ++j) alone &= j == k || !(worker[j][device] > 0);
+      chain.follow = alone;
+    }
+  return d;
+}
+
+void AllKnowing::plan(const Machine& m) {
+  // Of a device's time: what is full for moments must not make packets wait.
+  constexpr double kUsed = 0.995;
+  std::vector<WorkerGroup> groups(static_cast<size_t>(m.workers));
+  for (size_t w = 0; w < groups.size(); ++w) {
+    constexpr double kAll = 1e9;
+    groups[w].cycles = m.ghz * 1e9;
+    groups[w].outside = m.outside + m.burst_cycles / m.burst;
+    groups[w].arrivals = m.arrivals(w) < kAll ? m.arrivals(w) : 0;
+    for (const Machine::Chain& c : m.chains) {
+      WorkerGroup::Chain& chain = groups[w].chains.emplace_back();
+      chain.part = c.part;
+      chain.cpu = c.cpu;
+      for (size_t d = 0; d < m.devices.size(); ++d)
+        chain.device.push_back(c.device[d] + m.devices[d].job_cycles / c.most_job);
+    }
+  }
+  std::vector<std::vector<double>> device_s(m.chains.size());
+  for (size_t k = 0; k < m.chains.size(); ++k)
+    for (size_t d = 0; d < m.devices.size(); ++d) device_s[k].push_back(1e-9 * m.device_ns(k, d) / kUsed);
+  plan_ = assign(groups, device_s);
+}
+
 }  // namespace headrace::balance

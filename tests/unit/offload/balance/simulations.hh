@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/balancer.hh"
+#include "offload/balance/assignment.hh"
 #include "offload/balance/simulator.hh"
 
 namespace headrace::balance {
@@ -46,6 +47,21 @@ class Settings : public Balancer {
 
  private:
   std::vector<Setting> settings_;
+};
+
+/// Knows what everything costs, and what changes when: the shares of the linear program from the first step of a phase
+/// on. What it misses, noise and whole jobs take.
+class AllKnowing : public Balancer {
+ public:
+  explicit AllKnowing(std::vector<Phase> phases) : phases_(std::move(phases)) {}
+  BalanceDecision step(const BalanceSample& sample) override;
+
+ private:
+  void plan(const Machine& m);
+
+  std::vector<Phase> phases_;
+  size_t planned_ = 0;  ///< phases
+  Assignment plan_;     ///< each worker is a group of its own
 };
 
 }  // namespace headrace::balance
