@@ -480,6 +480,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
                     job.rows + static_cast<size_t>(job.size) * static_cast<size_t>(plan.row().there));
   std::copy_n(packets, k, job.packets.begin() + job.size);
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
+  if (of_plan.all_on != job.device) of_plan.all_on = -1;
   if (buckets) {
     for (int i = 0; i < k; ++i) {
       Bucket& of_bucket = of_plan.buckets[buckets[i]];

@@ -277,6 +277,7 @@ class JobQueue {
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
+    int all_on = -1;                    // the device that all buckets were last on; -1: they differ
     std::vector<ChainEntry*> entry_at;  // by step; null where no packets enter
     Histogram doorbell_latency, arrival_latency;
     const ChainEntry* entry = nullptr;  // the first one
@@ -293,6 +294,9 @@ class JobQueue {
   void send(const ChainEntry& entry, Packet** packets, int n, int only = -1);
   /// The same for entries whose mode is kAuto: to the sides that the balancer has given to their buckets.
   void send_balanced(const ChainEntry& entry, Packet** packets, int n, int only);
+  /// True if packets may go to `device` without a look at their buckets: none of their flows is elsewhere, and buckets
+  /// say so, for when packets go elsewhere again.
+  bool takes_all(OfPlan& of_plan, int device);
   /// Sends packets to the side that the balancer wants to know more of.
   void send_probe(const ChainEntry& entry, Packet** packets, int n);
   bool arrive_balanced(ChainEntry& entry, Batch& batch);

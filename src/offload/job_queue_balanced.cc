@@ -79,18 +79,33 @@ bool JobQueue::in_flight(OfPlan& of_plan, const Bucket& bucket) {
   return std::max(line.untracked, bucket.sequence) > line.released;
 }
 
+bool JobQueue::takes_all(OfPlan& of_plan, int device) {
+  for (const Line& line : of_plan.lines)
+    if (!line.parked.empty()) return false;
+  if (of_plan.all_on == device) return true;
+  for (size_t d = 0; d < of_plan.lines.size(); ++d)
+    if (static_cast<int>(d) != device && !of_plan.lines[d].empty()) return false;
+  for (Bucket& bucket : of_plan.buckets) {
+    if (static_cast<int>(bucket.device) == device) continue;
+    bucket.sequence = 0;
+    bucket.device = static_cast<uint32_t>(device);
+  }
+  of_plan.all_on = device;
+  return true;
+}
+
 void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, int only) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   Balance& balance = of_plan.balance;
   const int devices = static_cast<int>(devices_.size());
-  // All to one device, as in mode `device`: buckets need not be known as long as there is no other device.
-  if (devices == 1 && balance.all_to == 0 && balance.probe == 0 && only < 0 && usable(0) &&
-      of_plan.line(0).parked.empty()) {
+  // All to one device, as in mode `device`.
+  if (balance.all_to >= 0 && balance.probe == 0 && only < 0 && usable(balance.all_to) &&
+      takes_all(of_plan, balance.all_to)) {
     const bool timed = meter_.timed();
     const LoadMeter::Part part = timed ? meter_.begin() : LoadMeter::Part{};
-    to_device(entry, 0, packets, nullptr, n);
+    to_device(entry, balance.all_to, packets, nullptr, n);
     if (timed) {
-      Measured& measured = balance.devices[0];
+      Measured& measured = balance.devices[static_cast<size_t>(balance.all_to)];
       measured.pack_cycles += meter_.end(part);
       measured.packed += static_cast<uint64_t>(n);
     }
