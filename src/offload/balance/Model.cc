@@ -167,8 +167,19 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       chain.cpu.add(cycles, timed, now_);
       chain.batches.add(c.cpu_batches);
       const double mine = static_cast<double>(c.cpu.packets);
-      if (backlogged && mine > 2 * kLargeProbeOfCpu && mine > kInARow * static_cast<double>(c.arrived))
+      const bool few = mine <= kInARow * static_cast<double>(c.arrived);
+      if (backlogged && mine > 2 * kLargeProbeOfCpu && !few) {
+        // So many packets tell at once that it is another.
         chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
+        if (chain.in_a_row.suspect()) {
+          chain.in_a_row = Cost();
+          chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
+        }
+        chain.probes = chain.first_probes = Cost();
+      } else if (few) {
+        chain.probes.add(cycles, timed, now_);
+        if (chain.first_probes.samples() < kFirstProbes) chain.first_probes.add(cycles, timed, now_);
+      }
       if (chain.cpu.suspect()) changed_ns_[k] = now_;
       if (cpu_[k].add(cycles, timed, now_))
         for (DeviceState& device : devices_) device.times.doubt();

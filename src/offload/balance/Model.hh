@@ -57,6 +57,7 @@ class Model : public Balancer {
     Cost cpu;
     BatchCost batches;                     ///< on the CPU
     Cost in_a_row;                         ///< in large batches, when the worker last had as much to do as it could
+    Cost probes, first_probes;             ///< as few packets have shown since then, and the first of these
     double part = 0;                       ///< of the worker's packets
     double probed_ns = -1e18;              ///< when a probe of the CPU was sent
     double asked = 0, paid = 0;            ///< packets and cycles of a probe of the CPU that has not come back yet
@@ -168,7 +169,9 @@ class Model : public Balancer {
   static constexpr double kNear = 0.25;                              // costs that differ by less must be known well
   static constexpr double kCheaper = 0.75;                           // times a cost is another
   static constexpr int kWellKnown = 8;                               // samples
-  static constexpr double kInARow = 0.1;                             // of a chain's packets: more than probes
+  static constexpr int kFirstProbes = 3;
+  static constexpr double kColdProbe = 1.25;  // times what it cost in a row
+  static constexpr double kInARow = 0.1;      // of a chain's packets: more than probes
   static constexpr double kUse = 0.92, kLeave = 0.75;
   static constexpr double kMostUsed = 0.98;            // of the cycles of workers that take all that comes
   static constexpr double kCurious = 0.5;              // a load from which on it is good to know what devices cost
@@ -238,8 +241,14 @@ class Model : public Balancer {
 
   // --- Costs --------------------------------------------------------------------------------------------------------
 
+  /// c. Probes find caches cold: what they tell is by how much packets have become dearer since the chain last ran in a row.
   double cpu_cost_of(const WorkerState& w, size_t k) const {
-    return w.chains[k].cpu.known() ? w.chains[k].cpu.mean() : cpu_[k].mean();
+    const ChainState& chain = w.chains[k];
+    const double seen = chain.cpu.known() ? chain.cpu.mean() : cpu_[k].mean();
+    const bool cold = chain.in_a_row.known() && chain.first_probes.samples() >= kFirstProbes &&
+                      chain.first_probes.mean() > kColdProbe * chain.in_a_row.mean();
+    if (!cold) return seen;
+    return std::min(seen, chain.in_a_row.mean() * chain.probes.mean() / chain.first_probes.mean());
   }
   /// o of a packet in a burst as large as those of a worker with much to do.
   double outside_in_full(const WorkerState& w) const { return w.bursts.in_full(w.outside.mean()); }

@@ -147,6 +147,33 @@ void expect_in_time(const SimulatedPhase& p) {
   EXPECT_TRUE(p.at_98_ms >= 0 && p.at_98_ms <= 100) << p.at_98_ms << " ms, " << p.mpps << " Mpps, " << p.why;
 }
 
+/// With several devices, probes of the CPU are small and find its caches cold: they make a packet four times as dear as it
+/// is in a row. Where devices become dearer than that, the CPU is the better side.
+TEST(BalanceSimulator, TheCpuIsNotAsDearAsColdProbesOfIt) {
+  Machine m;
+  m.workers = 2;
+  m.ghz = 1;
+  m.outside = 30;
+  m.cold_cycles = 20000;
+  m.devices.resize(2);
+  m.first_device = {0, 1};
+  m.chains.resize(1);
+  Machine::Chain& chain = m.chains[0];
+  chain.cpu = 200;
+  chain.device = {60, 60};
+  chain.mpps = {50, 50};
+  chain.most_places = 16;
+  std::vector<Phase> phases{{0, m}};
+  chain.device = {260, 260};
+  phases.push_back({0.4, m});
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(phases, *model, 0.8, noise);
+    EXPECT_GE(r.phases[0].share, 0.9) << r.phases[0].why;
+    expect_in_time(r.phases[1]);
+  }
+}
+
 /// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
 /// takes is found out all the same, also if jobs take long.
 TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
