@@ -241,11 +241,12 @@ class Model : public Balancer {
 
   // --- Costs --------------------------------------------------------------------------------------------------------
 
-  /// c. Probes find caches cold: what they tell is by how much packets have become dearer since the chain last ran in a row.
+  /// c. Where there is a choice, probes are small and find caches cold: what they tell is by how much packets have become
+  /// dearer since the chain last ran in a row.
   double cpu_cost_of(const WorkerState& w, size_t k) const {
     const ChainState& chain = w.chains[k];
     const double seen = chain.cpu.known() ? chain.cpu.mean() : cpu_[k].mean();
-    const bool cold = chain.in_a_row.known() && chain.first_probes.samples() >= kFirstProbes &&
+    const bool cold = has_choice() && chain.in_a_row.known() && chain.first_probes.samples() >= kFirstProbes &&
                       chain.first_probes.mean() > kColdProbe * chain.in_a_row.mean();
     if (!cold) return seen;
     return std::min(seen, chain.in_a_row.mean() * chain.probes.mean() / chain.first_probes.mean());

@@ -105,7 +105,8 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   const bool doubtful = chain.probed_ns < changed_ns_[k] || chain.cpu.suspect();
   const double wait = doubtful ? 5 * kMs : chain.probed_after_ns;
   if (now_ - chain.cpu.at_ns() < wait || now_ - chain.probed_ns < kProbeBackNs) return;
-  const double c = std::max(chain.probes.known() ? chain.probes.mean() : cpu_cost_of(w, k), 1.0);
+  const bool small = has_choice() && chain.probes.known();
+  const double c = std::max(small ? chain.probes.mean() : cpu_cost_of(w, k), 1.0);
   // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
   // many, and must be small.
   const double most = has_choice() ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
