@@ -56,7 +56,10 @@ BalanceDecision AllKnowing::step(const BalanceSample& sample) {
       // Where the CPU gets what is left, the worker finds out itself what the device takes.
       size_t users = 0, device = 0;
       for (size_t e = 0; e < chain.shares.size(); ++e)
-        if (chain.shares[e] > 0) ++users, device = e;
+        if (chain.shares[e] > 0) {
+          ++users;
+          device = e;
+        }
       bool alone = users == 1;
       for (const auto& worker : plan_.shares)
         for (size_t j = 0; j < worker.size(); ++j) alone &= j == k || !(worker[j][device] > 0);
