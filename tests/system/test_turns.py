@@ -42,7 +42,7 @@ def test_two_programs(tmp_path):
         assert programs[one]["Mpps"] > 0.1
         assert 0.3 < programs[one][f"to {other}"][1] < 3
         # The last packets are counted as sent only after a while.
-        assert programs[one]["sent"] > 0.5
+        assert programs[one]["sent"] > 0
 
 
 def test_a_program_that_ends(tmp_path):
