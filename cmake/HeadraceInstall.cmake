@@ -43,6 +43,7 @@ function(headrace_install)
   # The pages keep their places relative to each other, so that their links hold.
   install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT router FILES_MATCHING PATTERN "*.md")
   install(FILES bench/README.md DESTINATION ${doc_dir}/bench COMPONENT router)
+  install(FILES bench/peers/README.md DESTINATION ${doc_dir}/bench/peers COMPONENT router)
   install(DIRECTORY bench/results DESTINATION ${doc_dir}/bench COMPONENT router)
   install(FILES tests/peer/README.md DESTINATION ${doc_dir}/tests/peer COMPONENT router)
 
