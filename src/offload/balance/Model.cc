@@ -169,11 +169,12 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       const double mine = static_cast<double>(c.cpu.packets);
       const bool few = mine <= kInARow * static_cast<double>(c.arrived);
       if (backlogged && mine > 2 * kLargeProbeOfCpu && !few) {
+        const double in_full = chain.batches.in_full(cycles / timed) * timed;
+        chain.in_a_row.add(in_full, timed, now_);
         // So many packets tell at once that it is another; what is planned depends on it where there is a choice.
-        chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
         if (has_choice() && chain.in_a_row.suspect()) {
           chain.in_a_row = Cost();
-          chain.in_a_row.add(chain.batches.in_full(cycles / timed) * timed, timed, now_);
+          chain.in_a_row.add(in_full, timed, now_);
         }
         chain.probes = chain.first_probes = Cost();
       } else if (few) {
