@@ -115,6 +115,8 @@ struct WorkerState {
   double next_ms = 1e6;
   double next_pause = 0;
   double sampled = 0;
+  double received = 0;  ///< packets, since then
+  double in_hand = 0;   ///< packets that were received and not yet appended or run, then
   std::vector<ChainState> chains;
   WorkerSample sample;
 };
@@ -291,6 +293,19 @@ class Simulation {
     w.look = false;
   }
 
+  /// Packets a second since the last step. A worker ends a step within a burst, and some time behind it: a burst more or
+  /// less would be much of what a slow one does.
+  double rate(WorkerState& w) const {
+    double in_hand = 0;
+    for (const ChainState& chain : w.chains) {
+      in_hand += chain.on_cpu;
+      for (const Lane& lane : chain.lanes) in_hand += lane.to_append;
+    }
+    const double packets = std::exchange(w.received, 0.0) + w.in_hand - in_hand;
+    w.in_hand = in_hand;
+    return packets * 1e9 / std::max(w.now - w.sampled, 1.0);
+  }
+
   void follow(WorkerState& w) {
     const double ms = (w.now - (w.next_ms - 1e6)) / 1e6;
     w.next_ms = w.now + 1e6;
@@ -330,7 +345,7 @@ class Simulation {
     const int n = std::min(static_cast<int>(w.ring), machine_->burst);
     if (n == 0) return idle(w);
     w.ring -= n;
-    received_ += n;
+    w.received += n;
     ++w.sample.bursts;
     w.sample.full_bursts += n == machine_->burst;
     const double cost = work(w, machine_->burst_cycles + machine_->outside * n);
@@ -484,6 +499,7 @@ class Simulation {
       s.decision = number_;
       s.ns = static_cast<int64_t>(w.now - w.sampled);
       s.cycles = static_cast<uint64_t>((w.now - w.sampled) * machine_->ghz);
+      seen.mpps += rate(w) * 1e-6;
       w.sampled = w.now;
       busy += static_cast<double>(s.busy);
       for (size_t k = 0; k < w.chains.size(); ++k) {
@@ -533,14 +549,12 @@ class Simulation {
     const double seconds = (at - last_at_) * 1e-9;
     last_at_ = at;
     seen.at_s = at * 1e-9;
-    // Packets leave in whole jobs, of which one more or less is much of what a slow machine does in a step.
-    seen.mpps = received_ / seconds * 1e-6;
     seen.share = done_ > 0 ? done_on_devices_ / done_ : 0;
     seen.p99_us = all.quantile(0.99) * 1e-3;
     seen.worker_cycles = busy / seconds;
     seen.why = decision_.why;
     result_.steps.push_back(std::move(seen));
-    received_ = done_ = done_on_devices_ = 0;
+    done_ = done_on_devices_ = 0;
   }
 
   /// The mean rate of the steps [i, i + n).
@@ -625,7 +639,7 @@ class Simulation {
   std::vector<double> free_;                   ///< by device: when it has done what was submitted
   std::vector<std::array<double, 2>> leaves_;  ///< by device and class of chains: when the resident kernel leaves
   std::vector<WorkerSample> late_;
-  double received_ = 0, done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
+  double done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
   Simulated result_;
 };
 

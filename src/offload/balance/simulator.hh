@@ -19,7 +19,7 @@ namespace headrace::balance {
 /// What the simulation saw in one step.
 struct SimulatedStep {
   double at_s = 0;           ///< its end
-  double mpps = 0;           ///< packets that workers received
+  double mpps = 0;           ///< packets that workers received, and have appended to jobs or run
   double p99_us = 0;         ///< of the time in the router, of the chain where it is longest as a part of its bound
   double share = 0;          ///< part of the packets that devices did
   double worst_us = 0;       ///< p99 of the chain with a bound, 0: none has one
