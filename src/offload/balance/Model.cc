@@ -38,6 +38,7 @@ void Model::start() {
   changed_ns_.assign(chains, -1e18);
   DeviceState device;
   device.times = DeviceTimes(chains);
+  device.overhead = JobOverhead(chains);
   devices_.assign(devices, device);
   plan_ = {};
   shared_.assign(devices, false);
@@ -138,6 +139,7 @@ void Model::take(const WorkerSample& s) {
     w.chains[k].part = w.known ? 0.5 * (w.chains[k].part + part) : part;
   }
   const double per_second = arrived / seconds;
+  if (s.bursts > 0) w.burst = arrived / static_cast<double>(s.bursts);
   w.before = std::exchange(w.last, per_second);
   w.per_second = w.known ? 0.5 * (w.per_second + per_second) : per_second;
   w.stretch_ns = 0.8 * w.stretch_ns + 0.2 * std::clamp(static_cast<double>(s.stretch_ns), 0.0, 10 * kMs);
@@ -207,21 +209,29 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       if (v.timed != 0) {
         const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
         if (resident) {
+          // Jobs are small because few packets went there. What the plan asks is what they cost if all do.
+          double in_full = cycles;
+          if (has_choice()) {
+            devices_[d].overhead.add(k, cycles / timed, job);
+            in_full = timed * devices_[d].overhead.in_full(cycles / timed, job, full_job(w, k));
+          }
           // What smaller jobs cost says little beside a larger one, as a probe is.
           const bool few = v.jobs < kFewJobs;
           if (few && job > kLarger * lane.costed) lane.cost = Cost();
           lane.costed = few ? std::max(lane.costed, job) : job;
-          lane.cost.add(cycles, timed, now_);
+          lane.cost.add(in_full, timed, now_);
           if (lane.cost.suspect() && lane.share > 0.01) {
             changed_ns_[k] = now_;
             chain.probed_after_ns = kCpuProbeNs;
           }
-          take_cost(pair, v, job);
+          take_cost(pair, v, in_full, job);
         }
-        // What was paid for a probe of the device beyond its true cost comes back, too.
+        // What was paid for a probe of the device beyond its true cost comes back, too, with each of its jobs.
         const double extra = std::max(cycles - timed * cpu_cost_of(w, k), 0.0);
-        w.tokens = std::min(w.tokens + std::max(lane.paid - extra, 0.0), bank());
-        lane.paid = 0;
+        const double back = lane.asked > packets ? lane.paid * packets / lane.asked : lane.paid;
+        w.tokens = std::min(w.tokens + std::max(back - extra, 0.0), bank());
+        lane.paid -= back;
+        lane.asked = std::max(lane.asked - packets, 0.0);
         all += cycles / timed * packets;
       }
       lane.queued = false;
@@ -258,8 +268,8 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
   return all;
 }
 
-void Model::take_cost(PairState& pair, const DeviceSample& v, double job) {
-  const double cycles = static_cast<double>(v.cycles), timed = static_cast<double>(v.timed);
+void Model::take_cost(PairState& pair, const DeviceSample& v, double cycles, double job) {
+  const double timed = static_cast<double>(v.timed);
   // The small jobs of a worker with few packets say nothing about those of others.
   const bool few = v.jobs < kFewJobs;
   if (few && job > kLarger * pair.costed) pair.cost = Cost();
@@ -486,6 +496,12 @@ double Model::device_cost_of(const WorkerState& w, size_t k, size_t d) const {
   // Its own small jobs say less than large ones of others.
   const bool alike = w.chains[k].lanes[d].job >= 0.5 * std::min(pairs_[k][d].largest, 256.0);
   return mine.known() && !old && alike && mine.at_ns() > all.at_ns() - 100 * kMs ? mine.mean() : all.mean();
+}
+
+double Model::full_job(const WorkerState& w, size_t k) const {
+  const ChainState& chain = w.chains[k];
+  const double in_time = w.per_second * chain.part * 1e-6 * setup().chains[k].most_wait_us;
+  return std::min<double>(in_time + w.burst * chain.part, chain.job > 0 ? chain.job : setup().chains[k].most_job);
 }
 
 bool Model::is_conclusive(size_t k, size_t d) const {

@@ -16,6 +16,7 @@
 #include "offload/balance/BatchCost.hh"
 #include "offload/balance/Cost.hh"
 #include "offload/balance/DeviceTimes.hh"
+#include "offload/balance/JobOverhead.hh"
 #include "offload/balance/JobTimes.hh"
 #include "offload/balance/MoveJudge.hh"
 #include "offload/balance/Pause.hh"
@@ -39,10 +40,10 @@ class Model : public Balancer {
     Cost cost;
     double costed = 0;  ///< packets per job, of those whose cost is known
     double share = 0;
-    double full = 0;           ///< part of the packets for the device that found no place
-    bool full_places = false;  ///< all places were taken, by large jobs, and more often than for moments
-    double starved = 0;        ///< part of the looks that found no job
-    double paid = 0;           ///< for a probe that did not come back yet
+    double full = 0;             ///< part of the packets for the device that found no place
+    bool full_places = false;    ///< all places were taken, by large jobs, and more often than for moments
+    double starved = 0;          ///< part of the looks that found no job
+    double asked = 0, paid = 0;  ///< packets and cycles of a probe that has not come back yet
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
     bool queued = false;  ///< its jobs wait for others
@@ -100,6 +101,7 @@ class Model : public Balancer {
     bool known = false, saturated = false, on_devices = false;
     size_t group = 0;  ///< in the plan
     uint64_t decision = 0;
+    double burst = 0;        ///< packets of one
     double tokens = 0;       ///< cycles that it may spend on probes
     double lately = 0;       ///< cycles that probes cost of late: those of long ago count little
     size_t next = 0;         ///< the probe that is next, because it had to wait for those (probe_of())
@@ -125,6 +127,7 @@ class Model : public Balancer {
     bool in_use = false;   ///< some worker sends packets there
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
+    Pause in_a_row;                 ///< until it is tried again whether it is cheaper in several jobs in a row
     double cpu_when_probed = 0;
   };
 
@@ -141,6 +144,7 @@ class Model : public Balancer {
     bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
+    JobOverhead overhead;
     int few = 0;                ///< steps in which packets came back, but hardly any
     double ramp = 2;            ///< before it was ever busy: so many times what probes have shown is given to it
     double capacity = 0;        ///< packets a second, as seen when it was busy; 0: never yet
@@ -165,10 +169,11 @@ class Model : public Balancer {
   static constexpr double kCpuProbeNs = 40 * kMs, kRareCpuProbeNs = 2560 * kMs;
   static constexpr int kProbeJobs = kMostProbeJobs;
   static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
-  static constexpr double kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets
-  static constexpr double kNear = 0.25;                              // costs that differ by less must be known well
-  static constexpr double kCheaper = 0.75;                           // times a cost is another
-  static constexpr int kWellKnown = 8;                               // samples
+  static constexpr double kSmallProbeOfCpu = 8, kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets
+  static constexpr double kProbeCycles = 16e3;  // what a probe of the CPU may cost beside which cold caches cost little
+  static constexpr double kNear = 0.25;         // costs that differ by less must be known well
+  static constexpr double kCheaper = 0.75;      // times a cost is another
+  static constexpr int kWellKnown = 8;          // samples
   static constexpr int kFirstProbes = 3;
   static constexpr double kColdProbe = 1.25;  // times what it cost in a row
   static constexpr double kInARow = 0.1;      // of a chain's packets: more than probes
@@ -225,7 +230,8 @@ class Model : public Balancer {
   /// What the packets of the sample cost in all chains. `backlogged`: its bursts were full.
   double take_chains(const WorkerSample& s, WorkerState& w, bool old, double seconds, bool backlogged);
   /// Of jobs of `job` packets each, of the kind that `pair` is about.
-  void take_cost(PairState& pair, const DeviceSample& v, double job);
+  /// \param cycles of the timed packets
+  void take_cost(PairState& pair, const DeviceSample& v, double cycles, double job);
   void take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v, double job, int64_t stretch_ns);
   /// The longest that jobs of chain `k` may have to wait on the device for those of all workers, as far as is known. Not
   /// more than a tenth of a second: what takes longer is no help.
@@ -264,6 +270,8 @@ class Model : public Balancer {
   double cpu_cost_in_full(const WorkerState& w) const;
   /// What the device costs this worker, or others if it does not know. 0: nobody knows.
   double device_cost_of(const WorkerState& w, size_t k, size_t d) const;
+  /// Packets of a job if all of chain `k` go to one device.
+  double full_job(const WorkerState& w, size_t k) const;
   /// Whether the measured cost is that of jobs as large as they will be.
   bool is_conclusive(size_t k, size_t d) const;
 
@@ -277,6 +285,7 @@ class Model : public Balancer {
   /// What workers of one group have in common.
   struct Kind {
     size_t nearest = 0;  ///< device
+    size_t mostly = 0;   ///< the device that has most of its packets; behind the last: none
     bool hungry = false;
     std::vector<bool> refused;  ///< by device
     bool operator==(const Kind&) const = default;

@@ -32,7 +32,8 @@ struct SimulatedScore {
   int steady = 0;   ///< do not cycle by more than 2 %
   int held = 0;     ///< hold their bound in 98 % of the steps, or have none
 
-  void add(const SimulatedPhase& phase);
+  /// \returns true if this one is
+  bool add(const SimulatedPhase& phase);
 };
 
 }  // namespace headrace::balance

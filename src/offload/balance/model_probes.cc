@@ -67,12 +67,14 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   // A first probe leaves something for other chains and devices.
   const double n = known ? w.tokens / each : std::min(w.tokens / each, std::max(0.25 * bank() / each, 1.0));
   // Where the costs are near each other, only whole jobs tell which is less. The first of them finds caches cold: on a
-  // worker that needs to know, one after the other.
+  // worker that needs to know, several follow, if that costs little.
   const bool close = known && pair.cost.mean() < 2 * c;
-  const bool worse = known && !choice && setup().chains[k].p99_us > 0 && pair.cost.mean() > kGain * c &&
-                     pair.cost.mean() < kColdCost * c && is_hungry(w);
   const int most_job = setup().chains[k].most_job;
-  const double enough = worse ? kProbeJobs * most_job : settled && !close ? std::min(most_job, 128) : most_job;
+  if (doubtful) pair.in_a_row.cancel(now_);
+  const double in_a_row = std::min<double>(kProbeJobs * most_job, kProbesLately * hz() * kLately * 1e-9 / each);
+  const bool several = known && !choice && pair.cost.mean() > kGain * c && pair.cost.mean() < kColdCost * c &&
+                       is_hungry(w) && in_a_row >= 2 * most_job && pair.in_a_row.over(now_);
+  const double enough = several ? in_a_row : settled && !close ? std::min(most_job, 128) : most_job;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
   // Jobs of others wait for it.
   const double most_here = devices_[d].in_use && each_ns > 0 ? std::max(kProbeNs / each_ns, 1.0) : 1e9;
@@ -83,8 +85,10 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   if (!pay(w, probe_of(k, d), extra)) return;
   decision.workers[chosen][k].probe = packets;
   decision.workers[chosen][k].probe_device = static_cast<int>(d);
+  if (several) pair.in_a_row.begin(now_);
   w.tokens -= packets * each;
   w.chains[k].lanes[d].paid = packets * each;
+  w.chains[k].lanes[d].asked = packets;
   pair.probed_ns = now_;
   pair.cpu_when_probed = c;
   pair.interval_ns = std::min(pair.interval_ns * 2, most);
@@ -109,7 +113,8 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   const double c = std::max(small ? chain.probes.mean() : cpu_cost_of(w, k), 1.0);
   // Of few packets, most of the cost is that of cold caches. Where several chains or devices are to be compared, probes are
   // many, and must be small.
-  const double most = has_choice() ? kProbeOfCpu : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
+  const double most = has_choice() ? std::clamp(kProbeCycles / c, kSmallProbeOfCpu, kProbeOfCpu)
+                                   : std::clamp(0.1 * w.tokens / c, kProbeOfCpu, kLargeProbeOfCpu);
   const int packets = harmless(w, k, passed, std::min(most, w.tokens / c));
   if (packets <= 0 || !pay(w, probe_of_cpu(k), packets * c)) return;
   decision.workers[number][k].probe = packets;

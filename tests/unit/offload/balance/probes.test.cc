@@ -111,8 +111,8 @@ TEST(BalanceProbes, ADearOneIsNotPutOffForEver) {
   // To ask the CPU for the second chain costs nearly all that may be spent at a time. The first chain, which costs less,
   // must not be asked instead.
   Machine m = all_on_devices(2, 1);
-  m.chains[0].cpu = 2600;
-  m.chains[1].cpu = 3200;
+  m.chains[0].cpu = 10400;
+  m.chains[1].cpu = 12800;
   std::vector<int> on_cpu(m.chains.size(), 0);
   for (const Probe& probe : probes_of(m, 1))
     if (probe.at_s > 0.1) on_cpu[probe.chain] += probe.on_cpu;
