@@ -127,7 +127,7 @@ class Model : public Balancer {
     bool in_use = false;   ///< some worker sends packets there
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
-    Pause in_a_row;                 ///< until it is tried again whether it is cheaper in several jobs in a row
+    Pause long_probes;              ///< until it is tried again whether it is cheaper in several jobs in a row
     double cpu_when_probed = 0;
   };
 
@@ -206,6 +206,7 @@ class Model : public Balancer {
   static constexpr double kLittleOfDevice = 0.02, kMuchOfDevice = 0.1;  // of its time
   static constexpr double kWorthTryingLate = 1.03;                      // where nothing has changed for some time
   static constexpr double kFarther = 1.02;  // a device that is not nearest, or new, must be better by this
+  static constexpr double kStays = 0.985;   // of its cost counts for workers that have most of their packets there
   static constexpr double kOften = 2;       // jobs in the time after which a resident kernel leaves: it is worth while
   static constexpr double kRare = 0.5, kNotRare = 1;  // so few are rare, to begin and to end
   static constexpr double kLongestJob = 100 * kMs;    // to wait for
@@ -285,11 +286,14 @@ class Model : public Balancer {
   /// What workers of one group have in common.
   struct Kind {
     size_t nearest = 0;  ///< device
-    size_t mostly = 0;   ///< the device that has most of its packets; behind the last: none
+    size_t mostly = 0;   ///< most_used()
     bool hungry = false;
     std::vector<bool> refused;  ///< by device
     bool operator==(const Kind&) const = default;
   };
+
+  /// The device that has more than half of the worker's packets, behind the last if none has. With one device nobody asks.
+  size_t most_used(const WorkerState& w) const;
 
   /// What each worker and chain should have of each device, by all that is known.
   void make_plan();

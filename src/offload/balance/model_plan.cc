@@ -23,13 +23,7 @@ void Model::make_plan() {
       for (size_t d = 0; d < devices_.size(); ++d)
         if (w.chains[k].lanes[d].share > 0.02) pairs_[k][d].in_use = devices_[d].in_use = true;
     if (!w.known || !w.on_devices) continue;
-    size_t mostly = devices_.size();
-    for (size_t d = 0; d < devices_.size() && devices_.size() > 1; ++d) {
-      double share = 0;
-      for (size_t k = 0; k < chains; ++k) share += w.chains[k].part * w.chains[k].lanes[d].share;
-      if (share > 0.5) mostly = d;
-    }
-    Kind kind{first_device(setup(), i), mostly, is_hungry(w), std::vector<bool>(devices_.size())};
+    Kind kind{first_device(setup(), i), most_used(w), is_hungry(w), std::vector<bool>(devices_.size())};
     for (size_t d = 0; d < devices_.size(); ++d) kind.refused[d] = w.judge.refuses(d, now_);
     w.group = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
     if (w.group == groups.size()) {
@@ -56,6 +50,16 @@ void Model::make_plan() {
     }
   }
   solve(groups);
+}
+
+size_t Model::most_used(const WorkerState& w) const {
+  if (devices_.size() < 2) return devices_.size();
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    double share = 0;
+    for (const ChainState& chain : w.chains) share += chain.part * chain.lanes[d].share;
+    if (share > 0.5) return d;
+  }
+  return devices_.size();
 }
 
 void Model::add(const WorkerState& w, WorkerGroup& group, double weight) const {
@@ -88,7 +92,7 @@ void Model::finish(WorkerGroup& group, const Kind& kind) const {
         continue;
       }
       // Devices of one kind cost nearly the same: the nearest comes first, and who has packets keeps them.
-      cost *= (d == kind.nearest ? 1 : kFarther) * (in_use ? 1 : kFarther) * (d == kind.mostly ? 0.985 : 1);
+      cost *= (d == kind.nearest ? 1 : kFarther) * (in_use ? 1 : kFarther) * (d == kind.mostly ? kStays : 1);
       cost = std::min(cost, 0.999 * chain.cpu);
     }
   }

@@ -70,10 +70,10 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   // worker that needs to know, several follow, if that costs little.
   const bool close = known && pair.cost.mean() < 2 * c;
   const int most_job = setup().chains[k].most_job;
-  if (doubtful) pair.in_a_row.cancel(now_);
+  if (doubtful) pair.long_probes.cancel(now_);
   const double in_a_row = std::min<double>(kProbeJobs * most_job, kProbesLately * hz() * kLately * 1e-9 / each);
   const bool several = known && !choice && pair.cost.mean() > kGain * c && pair.cost.mean() < kColdCost * c &&
-                       is_hungry(w) && in_a_row >= 2 * most_job && pair.in_a_row.over(now_);
+                       is_hungry(w) && in_a_row >= 2 * most_job && pair.long_probes.over(now_);
   const double enough = several ? in_a_row : settled && !close ? std::min(most_job, 128) : most_job;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
   // Jobs of others wait for it.
@@ -85,7 +85,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   if (!pay(w, probe_of(k, d), extra)) return;
   decision.workers[chosen][k].probe = packets;
   decision.workers[chosen][k].probe_device = static_cast<int>(d);
-  if (several) pair.in_a_row.begin(now_);
+  if (several) pair.long_probes.begin(now_);
   w.tokens -= packets * each;
   w.chains[k].lanes[d].paid = packets * each;
   w.chains[k].lanes[d].asked = packets;
