@@ -170,7 +170,7 @@ class Model : public Balancer {
   static constexpr int kProbeJobs = kMostProbeJobs;
   static constexpr double kColdCost = 4;  // times that of the CPU: what is measured of a single job may be
   static constexpr double kSmallProbeOfCpu = 8, kProbeOfCpu = 32, kLargeProbeOfCpu = 256;  // packets
-  static constexpr double kProbeCycles = 16e3;  // what a probe of the CPU may cost beside which cold caches cost little
+  static constexpr double kProbeCycles = 16e3;  // of a probe of the CPU: one of a dear chain has fewer packets
   static constexpr double kNear = 0.25;         // costs that differ by less must be known well
   static constexpr double kCheaper = 0.75;      // times a cost is another
   static constexpr int kWellKnown = 8;          // samples
