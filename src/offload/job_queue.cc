@@ -547,6 +547,7 @@ void JobQueue::unpin(Job& job) {
 bool JobQueue::poll() {
   bool worked = false;
   if (--until_tick_ <= 0 && !releasing_) tick();
+  const bool any = !idle();
   if (!releasing_) {
     worked = release_done();
     if (quarantined_) worked |= look_at_quarantine();
@@ -556,6 +557,7 @@ bool JobQueue::poll() {
   }
   const bool quiet = !arrived_;
   arrived_ = false;
+  const bool rested = std::exchange(bursts_polled_, meter_.bursts().all) == meter_.bursts().all;
   int64_t now = 0;
   for (OfPlan& of_plan : of_plan_)
     for (Line& line : of_plan.lines) {
@@ -567,7 +569,7 @@ bool JobQueue::poll() {
         worked = true;
       }
     }
-  if (!worked && !idle()) meter_.wait();
+  if (any) meter_.look(quiet && rested && !worked);
   return worked;
 }
 

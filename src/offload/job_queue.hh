@@ -413,12 +413,14 @@ class JobQueue {
   BalanceLink& link_;
   const double cycles_per_us_;
   LoadMeter meter_;
-  int until_tick_ = 1;                         // batches and polls
-  uint64_t ticked_ = 0;                        // when
-  uint64_t span_began_ = 0;                    // of the present sample
-  uint64_t polled_ = 0, longest_stretch_ = 0;  // when jobs were last looked for; the longest time between
-  uint64_t look_cycles_ = 0;                   // about how long a packet is there before its source sees it
+  int until_tick_ = 1;                           // batches and polls
+  uint64_t ticked_ = 0;                          // when
+  uint64_t span_began_ = 0;                      // of the present sample
+  uint64_t polled_ = 0, longest_stretch_ = 0;    // when jobs were last looked for; the longest time between
+  double looks_cycles_ = 0, looks_packets_ = 0;  // of looks that are not in a sample yet: what they cost, and for whom
+  uint64_t look_cycles_ = 0;                     // about how long a packet is there before its source sees it
   Bursts bursts_before_;
+  uint64_t bursts_polled_ = 0;  // at the last poll
   uint64_t decision_ = 0;
   std::vector<int64_t> missing_;     // give_out_buckets(): by side, what it lacks
   std::vector<uint8_t> usable_now_;  // devices, of the packets that are being divided

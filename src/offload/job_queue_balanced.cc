@@ -403,6 +403,16 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
   sample.bursts = bursts.all - bursts_before_.all;
   sample.full_bursts = bursts.full - bursts_before_.full;
   bursts_before_ = bursts;
+  // What looks cost is a part of what devices cost. It comes with the next packets if none came back.
+  looks_cycles_ += static_cast<double>(of_timed(time.looks));
+  bool any_timed = false;
+  for (const OfPlan& of_plan : of_plan_)
+    for (const Measured& m : of_plan.balance.devices) {
+      looks_packets_ += static_cast<double>(m.packets);
+      any_timed |= m.timed > 0 && m.packed > 0;
+    }
+  const double look_cost = any_timed ? looks_cycles_ / looks_packets_ : 0;
+  if (any_timed) looks_cycles_ = looks_packets_ = 0;
   sample.stretch_ns = static_cast<int64_t>(static_cast<double>(longest_stretch_) * 1e3 / cycles_per_us_);
   for (size_t p = 0; p < of_plan_.size(); ++p) {
     Balance& balance = of_plan_[p].balance;
@@ -423,11 +433,12 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
       device.packets = m.packets;
       // A packet's cost has two parts, which were measured for different packets.
       device.timed = std::min(m.timed, m.packed);
-      device.cycles = device.timed == 0
-                          ? 0
-                          : static_cast<uint64_t>(static_cast<double>(device.timed) *
-                                                  (static_cast<double>(m.cycles) / static_cast<double>(m.timed) +
-                                                   static_cast<double>(m.pack_cycles) / static_cast<double>(m.packed)));
+      device.cycles =
+          device.timed == 0
+              ? 0
+              : static_cast<uint64_t>(static_cast<double>(device.timed) *
+                                      (look_cost + static_cast<double>(m.cycles) / static_cast<double>(m.timed) +
+                                       static_cast<double>(m.pack_cycles) / static_cast<double>(m.packed)));
       device_cycles += static_cast<double>(device.cycles);
       device_packets += static_cast<double>(device.timed);
       device.jobs = m.jobs;

@@ -57,7 +57,10 @@ class LoadMeter {
     timed_ = slow_ || ++runs_ % kEvery < kTimed;
     if (!before && !timed_) return false;
     const uint64_t t = now();
-    if (before) sum_.timed += t - began_;
+    if (before) {
+      sum_.timed += t - began_;
+      account(t - ended_);
+    }
     if (!timed_) return false;
     since_ = source && before && looked > t - kLongestLook ? looked : 0;
     looked = began_ = t;
@@ -67,22 +70,29 @@ class LoadMeter {
   }
   /// \param source it has worked if it has received packets
   void end_task(bool worked, bool source) {
-    const uint64_t took = now() - began_;
-    if (std::exchange(waited_, false)) {
-      sum_.waiting += took;
-    } else if (worked && (!source || bursts_.all != bursts_before_)) {
-      sum_.busy += took;
-      if (source && arrived_ > 0) sum_.outside.add(arrived_, took - std::min(took, inner_));
-    }
+    ended_ = now();
+    took_ = ended_ - began_;
+    const Run run = std::exchange(run_, Run::kOther);
+    if (run != Run::kOther)
+      ended_run_ = run;
+    else if (worked && source && bursts_.all != bursts_before_)
+      ended_run_ = Run::kSource;
+    else
+      ended_run_ = worked && !source ? Run::kOther : Run::kNothing;
     since_ = 0;
-    slow_ = took > kSlow;
+    slow_ = took_ > kSlow;
   }
-  /// The running task has found nothing to do, but waits for a device.
-  void wait() { waited_ = timed_; }
+  /// The running task is one that looks for finished jobs. What it does outside of parts is what looks cost.
+  /// \param waits it has found nothing, and no packets came since it ran last: the worker waits for a device
+  void look(bool waits) {
+    if (timed_) run_ = waits ? Run::kWait : Run::kLook;
+  }
   /// The worker has slept, which is time in which it was idle.
   void slept(uint64_t cycles) {
     sum_.slept += cycles;
-    if (timed_) began_ += cycles;
+    if (!timed_) return;
+    began_ += cycles;
+    ended_ += cycles;
   }
   /// When the running task, a source, looked for packets before: those that it has now came later. 0: unknown.
   uint64_t since() const { return since_; }
@@ -91,6 +101,7 @@ class LoadMeter {
     uint64_t timed = 0;    ///< cycles that were looked at, without sleep
     uint64_t busy = 0;     ///< of these, in tasks that had packets
     uint64_t waiting = 0;  ///< of these, in tasks that waited for devices
+    uint64_t looks = 0;    ///< of `busy`, those of looks for finished jobs
     uint64_t slept = 0;    ///< all
     BatchSums outside;     ///< of sources' runs: packets that arrived at chains, cycles outside of them
   };
@@ -100,13 +111,42 @@ class LoadMeter {
   Bursts& bursts() { return bursts_; }
 
  private:
+  /// What a run of a task was for.
+  enum class Run : uint8_t { kNothing, kOther, kSource, kLook, kWait };
   static constexpr unsigned kEvery = 32, kTimed = 4;
   static constexpr uint64_t kSlow = 50'000;
   static constexpr uint64_t kLongestLook = uint64_t{1} << 32;
+  /// Between two runs of tasks: what takes longer is no scheduling, but idle time, or another process.
+  static constexpr uint64_t kLongestBetween = 2'000;
 
-  bool timed_ = false, waited_ = false, slow_ = false;
+  /// Says what the last run's time went into, when it is known how long it took to come to the next.
+  void account(uint64_t between) {
+    const uint64_t all = took_ + (between <= kLongestBetween ? between : 0);
+    const uint64_t own = all - std::min(all, inner_);
+    switch (std::exchange(ended_run_, Run::kNothing)) {
+      case Run::kNothing:
+        return;
+      case Run::kWait:
+        sum_.waiting += all;
+        return;
+      case Run::kLook:
+        sum_.looks += own;
+        break;
+      case Run::kSource:
+        if (arrived_ > 0) sum_.outside.add(arrived_, own);
+        break;
+      case Run::kOther:
+        break;
+    }
+    sum_.busy += all;
+  }
+
+  bool timed_ = false, slow_ = false;
+  Run run_ = Run::kOther;          // what the running task has said
+  Run ended_run_ = Run::kNothing;  // the last run, if it is not accounted for
   unsigned runs_ = 0;
-  uint64_t began_ = 0, inner_ = 0, since_ = 0, bursts_before_ = 0, arrived_ = 0;
+  uint64_t began_ = 0, ended_ = 0, took_ = 0;
+  uint64_t inner_ = 0, since_ = 0, bursts_before_ = 0, arrived_ = 0;
   Sum sum_;
   Bursts bursts_;
 };

@@ -57,6 +57,7 @@ struct DeviceModel {
   double gbps = 0;           ///< link; 0: no limit
   double packet_cycles = 0;  ///< of the worker, for each packet: a half to pack it, a half to release it
   double job_cycles = 0;     ///< likewise for each job
+  double look_cycles = 10;   ///< likewise for each look whether a job is done
   uint64_t got = 0;          ///< packets
 };
 
@@ -78,8 +79,7 @@ class CostlyLane final : public offload::Lane {
     return lane_.submit(job, plan, slots, parameters);
   }
   State poll(int job) override {
-    constexpr double kLookCycles = 10;
-    time_.work(kLookCycles);
+    time_.work(model_.look_cycles);
     return lane_.poll(job);
   }
 
@@ -423,6 +423,18 @@ TEST_F(UnlikeDevices, ACpuThatBecomesCheaperIsSeenThoughProbesFindItCold) {
   run(300);
   run(100);
   EXPECT_LE(went(0), 0.02 * rate()) << engine()->balance()->describe();
+  finish();
+}
+
+/// A device that would be the cheaper side if there were no looks for its jobs.
+TEST_F(UnlikeDevices, LooksForJobsArePartOfWhatADeviceCosts) {
+  constexpr double kLow = 40, kPrice = 200, kLook = 600;
+  make(1, kLow, kPrice, {{.mpps = 100, .delay_us = 20, .packet_cycles = 170, .job_cycles = 50, .look_cycles = kLook}});
+  run(200);
+  run(100);
+  // Probes cost little where both sides are nearly the same.
+  EXPECT_LE(went(0), 0.1 * rate()) << engine()->balance()->describe();
+  EXPECT_GE(rate(), 0.98 * kGhz * 1e3 / (kLow + kPrice));
   finish();
 }
 
