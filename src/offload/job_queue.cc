@@ -445,7 +445,7 @@ JobQueue::Job* JobQueue::open_job(int plan, int device) {
   job->state = State::kOpen;
   job->plan = plan;
   job->size = 0;
-  job->probe = false;
+  job->probe = job->warms = false;
   job->sequence = line.released + line.size + 1;
   job->first_arrival = JobClock::ns();
   job->max_wait_us = INT_MAX;
@@ -492,6 +492,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
   }
   job.size += k;
   job.probe |= probing_;
+  job.warms |= probing_ && of_plan.balance.warming > 0;
   return k;
 }
 

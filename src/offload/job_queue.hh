@@ -201,6 +201,7 @@ class JobQueue {
     int generation = -1;
     bool pinned = false;  // see State
     bool probe = false;   // some of its packets are there to be measured
+    bool warms = false;   // or only to warm caches
     uint64_t sequence = 0;
     int64_t first_arrival = 0;
     int max_wait_us = 0;  // from first_arrival on
@@ -259,7 +260,7 @@ class JobQueue {
     std::vector<balance::Followed> followed;  // by device
     int all_to = kCpu;                        // the device that all packets go to, kCpu or kMixed
     int probe = 0;                            // packets that are still to be sent to the decision's probe_device
-    int warming = 0;                          // packets of a probe of the CPU that only warm its caches
+    int warming = 0;                          // packets of a probe that only warm caches
     std::vector<uint8_t> side;                // by bucket: 0: the CPU, else a device's number plus 1
     std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;

@@ -111,8 +111,9 @@ void JobQueue::release_measured(Job& job) {
   if (meter_.timed()) {
     const LoadMeter::Part part = meter_.begin();
     release(job);
-    measured.cycles += meter_.end(part);
-    measured.timed += static_cast<uint64_t>(job.size);
+    const uint64_t cycles = meter_.end(part);
+    measured.cycles += job.warms ? 0 : cycles;
+    measured.timed += job.warms ? 0 : static_cast<uint64_t>(job.size);
   } else {
     release(job);
   }

@@ -47,6 +47,8 @@ class BatchCost {
     const double spread = static_cast<double>(sums.squares) / count - packets * packets;
     if (sums.batches < kLeast || count * spread < kLeastSpread * packets * packets) return;
     const double together = static_cast<double>(sums.products) / count - packets * cycles;
+    // Larger batches that cost less were others: caches were cold for some of the small ones.
+    if (together <= 0) return;
     overhead_.add(cycles - packets * std::clamp(together / spread, 0.0, cycles / packets));
   }
   /// Nearly all batches have one packet: none had to wait for the one before it.

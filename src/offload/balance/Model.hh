@@ -128,6 +128,7 @@ class Model : public Balancer {
     double probed_ns = -1e18;
     double interval_ns = 50 * kMs;  ///< between probes
     Pause long_probes;              ///< until it is tried again whether it is cheaper in several jobs in a row
+    double long_probe_ns = -1e18;   ///< when that was tried
     double cpu_when_probed = 0;
   };
 

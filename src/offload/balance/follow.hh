@@ -41,6 +41,8 @@ inline int warming_packets(int probe) {
   constexpr int kFew = 64;
   return probe < kFew ? 0 : probe / 2;
 }
+/// Likewise of a probe of a device, in jobs of `job` packets: the first job, if there are others.
+inline int warming_packets(int probe, int job) { return probe < 2 * job ? 0 : job; }
 
 /// The part of a worker's time that it may wait for a device before it is worth while to divide packets among the sides.
 /// A worker that waits for the part w of its time spends t = (1 - w) f / R cycles on each of R packets a second. If each

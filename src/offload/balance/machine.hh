@@ -60,6 +60,7 @@ struct Machine {
   double late = 0.01;      ///< likewise; they come with the next step
   double pause_ms = 0;     ///< a worker stands still this long
   double pauses = 0;       ///< times in a second, by worker
+  double look_cycles = 0;  ///< that a look for finished jobs costs, and the way to it, while any are under way
   double cold_cycles = 0;  ///< that a chain costs once more on a side that it has not used for a millisecond
   double step_ms = 5;      ///< between decisions, as in BalanceLoop
 

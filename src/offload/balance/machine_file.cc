@@ -104,6 +104,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
   f.number("noise", m.noise, 0, 1);
   f.number("missing", m.missing, 0, 1);
   f.number("late", m.late, 0, 1);
+  f.number("look_cycles", m.look_cycles, 0, 1e6);
   f.number("cold_cycles", m.cold_cycles, 0, 1e7);
   f.number("pause_ms", m.pause_ms, 0, 1e4);
   f.number("pauses", m.pauses, 0, 1e4);

@@ -23,7 +23,8 @@ int Model::harmless(const WorkerState& w, size_t k, double passed, double packet
 void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double passed) {
   PairState& pair = pairs_[k][d];
   if (!devices_[d].pause.over(now_)) return;
-  // The worker that profits most, and can pay.
+  // The worker that profits most, and can pay. Jobs of one that has time left are small, and say little.
+  const auto purse = [this](const WorkerState& s) { return s.tokens * (!has_choice() && is_hungry(s) ? 2 : 1); };
   size_t chosen = workers_.size();
   for (size_t w = 0; w < workers_.size(); ++w) {
     const WorkerState& state = workers_[w];
@@ -31,7 +32,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
         state.judge.refuses(d, now_))
       continue;
     if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
-    if (chosen == workers_.size() || state.tokens > workers_[chosen].tokens) chosen = w;
+    if (chosen == workers_.size() || purse(state) > purse(workers_[chosen])) chosen = w;
   }
   if (chosen == workers_.size()) return;
   WorkerState& w = workers_[chosen];
@@ -70,7 +71,9 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   // worker that needs to know, several follow, if that costs little.
   const bool close = known && pair.cost.mean() < 2 * c;
   const int most_job = setup().chains[k].most_job;
-  if (doubtful) pair.long_probes.cancel(now_);
+  // A sample may be lost, and the answer with it.
+  const bool lost = pair.long_probe_ns > pair.cost.at_ns() && now_ - pair.long_probe_ns >= kProbeBackNs;
+  if (doubtful || lost) pair.long_probes.cancel(now_);
   const double in_a_row = std::min<double>(kProbeJobs * most_job, kProbesLately * hz() * kLately * 1e-9 / each);
   const bool several = known && !choice && pair.cost.mean() > kGain * c && pair.cost.mean() < kColdCost * c &&
                        is_hungry(w) && in_a_row >= 2 * most_job && pair.long_probes.over(now_);
@@ -85,7 +88,10 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   if (!pay(w, probe_of(k, d), extra)) return;
   decision.workers[chosen][k].probe = packets;
   decision.workers[chosen][k].probe_device = static_cast<int>(d);
-  if (several) pair.long_probes.begin(now_);
+  if (several) {
+    pair.long_probes.begin(now_);
+    pair.long_probe_ns = now_;
+  }
   w.tokens -= packets * each;
   w.chains[k].lanes[d].paid = packets * each;
   w.chains[k].lanes[d].asked = packets;

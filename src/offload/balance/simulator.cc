@@ -80,6 +80,7 @@ struct Lane {
   std::deque<Job> under_way;
   double share = 0;
   double carry = 0;  ///< parts of packets
+  int warming = 0;   ///< packets of a probe that are not measured
   DeviceSample sample;
   uint64_t ms_for = 0, ms_full = 0, ms_polls = 0, ms_starved = 0;
   double used = -1e18;  ///< when a packet went this way last
@@ -112,6 +113,8 @@ struct WorkerState {
   double since = 0;   ///< and the time before
   double polled = 0;
   bool look = false;  ///< for finished jobs, before anything else
+  unsigned looks = 0;
+  double looks_cycles = 0;  ///< what they cost, as far as no packets came back for which that is
   double next_ms = 1e6;
   double next_pause = 0;
   double sampled = 0;
@@ -245,8 +248,13 @@ class Simulation {
     const double cost = machine_->chains[k].device[d] * 0.5 * job.packets + work(w, mine);
     const uint64_t n = static_cast<uint64_t>(job.packets);
     lane.sample.packets += n;
-    lane.sample.timed += n;
-    lane.sample.cycles += static_cast<uint64_t>(cost * (1 + machine_->noise * (2 * dice_.roll() - 1)));
+    const uint64_t measured_cost = measured(cost);
+    if (lane.warming > 0) {
+      lane.warming -= job.packets;
+    } else {
+      lane.sample.timed += n;
+      lane.sample.cycles += measured_cost;
+    }
     ++lane.sample.jobs;
     lane.sample.job_ns += static_cast<uint64_t>(w.now - job.submitted);
     if (job.stream) {
@@ -267,9 +275,34 @@ class Simulation {
     return static_cast<int>(lane.under_way.size()) < decision_.workers[index(w)][k].places && machine_->devices[d].well;
   }
 
+  /// A few are measured, as LoadMeter does.
+  void cost_of_look(WorkerState& w) {
+    constexpr unsigned kEvery = 16, kTimed = 2;
+    if (machine_->look_cycles <= 0) return;
+    const bool any = std::any_of(w.chains.begin(), w.chains.end(), [](const ChainState& chain) {
+      return std::any_of(chain.lanes.begin(), chain.lanes.end(), [](const Lane& l) { return !l.under_way.empty(); });
+    });
+    if (!any) return;
+    const double cycles = work(w, machine_->look_cycles);
+    if (++w.looks % kEvery < kTimed) w.looks_cycles += cycles * kEvery / kTimed;
+  }
+
+  /// What looks cost is a part of what devices cost.
+  static void charge_looks(WorkerState& w) {
+    double packets = 0;
+    for (const ChainState& chain : w.chains)
+      for (const Lane& lane : chain.lanes) packets += static_cast<double>(lane.sample.timed);
+    if (packets <= 0) return;
+    const double each = std::exchange(w.looks_cycles, 0.0) / packets;
+    for (ChainState& chain : w.chains)
+      for (Lane& lane : chain.lanes)
+        lane.sample.cycles += static_cast<uint64_t>(each * static_cast<double>(lane.sample.timed));
+  }
+
   void poll(WorkerState& w) {
     w.sample.stretch_ns = std::max(w.sample.stretch_ns, static_cast<int64_t>(w.now - w.polled));
     w.polled = w.now;
+    cost_of_look(w);
     for (size_t k = 0; k < w.chains.size(); ++k)
       for (size_t d = 0; d < w.chains[k].lanes.size(); ++d) {
         Lane& lane = w.chains[k].lanes[d];
@@ -502,6 +535,7 @@ class Simulation {
       seen.mpps += rate(w) * 1e-6;
       w.sampled = w.now;
       busy += static_cast<double>(s.busy);
+      charge_looks(w);
       for (size_t k = 0; k < w.chains.size(); ++k) {
         ChainState& chain = w.chains[k];
         for (size_t d = 0; d < chain.lanes.size(); ++d) {
@@ -538,8 +572,12 @@ class Simulation {
     decision_ = std::move(decision);
     for (WorkerState& w : workers_)
       for (size_t k = 0; k < w.chains.size(); ++k)
-        if (const ChainDecision& chain = decision_.workers[index(w)][k]; chain.probe > 0)
+        if (const ChainDecision& chain = decision_.workers[index(w)][k]; chain.probe > 0) {
           w.chains[k].warming = chain.probe_device < 0 ? warming_packets(chain.probe) : 0;
+          if (chain.probe_device >= 0)
+            w.chains[k].lanes[static_cast<size_t>(chain.probe_device)].warming =
+                warming_packets(chain.probe, chain.job);
+        }
     ++number_;
     for (size_t i = 0; i < workers_.size(); ++i)
       for (size_t k = 0; k < setup_.chains.size(); ++k)

@@ -237,6 +237,29 @@ TEST(BalanceSimulator, ADeviceIsNotAsDearAsColdProbesOfIt) {
   }
 }
 
+/// The same where looks for jobs are a part of what the device costs, which makes both sides nearer to each other.
+TEST(BalanceSimulator, ADeviceWithDearLooksIsNotAsDearAsColdProbesOfIt) {
+  Machine m = beside_quick_devices(15, 1, 60000);
+  m.ghz = 2.1;
+  m.outside = 29;
+  m.burst = 128;
+  m.look_cycles = 1200;
+  Machine::Chain& chain = m.chains[0];
+  chain.cpu = 72;
+  chain.device = {41};
+  chain.mpps = {480};
+  chain.most_job = 1024;
+  const Machine::Device& device = m.devices[0];
+  const double most = m.workers * m.ghz * 1e3 /
+                      (m.outside + chain.device[0] + device.job_cycles / chain.most_job + m.look_cycles / m.burst);
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    const auto model = balancer_of("Model");
+    const SimulatedPhase p = simulate({{0, m}}, *model, 2, noise).phases[0];
+    EXPECT_GE(p.mpps, 0.95 * most) << "noise " << noise << ": " << p.why;
+    EXPECT_GE(p.share, 0.9) << p.why;
+  }
+}
+
 /// Where many workers begin to send packets to a device, each has few, and its jobs hardly any. How much more the device
 /// takes is found out all the same, also if jobs take long.
 TEST(BalanceSimulator, ManyWorkersBeginToUseADeviceWithLongJobs) {
