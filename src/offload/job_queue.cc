@@ -492,7 +492,7 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
   }
   job.size += k;
   job.probe |= probing_;
-  job.warms |= probing_ && of_plan.balance.warming > 0;
+  job.warms |= probing_ && of_plan.balance.warming_there > 0;
   return k;
 }
 

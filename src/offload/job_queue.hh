@@ -260,7 +260,8 @@ class JobQueue {
     std::vector<balance::Followed> followed;  // by device
     int all_to = kCpu;                        // the device that all packets go to, kCpu or kMixed
     int probe = 0;                            // packets that are still to be sent to the decision's probe_device
-    int warming = 0;                          // packets of a probe that only warm caches
+    int warming = 0;                          // packets of a probe of the CPU that only warm its caches
+    int warming_there = 0;                    // likewise of a probe of a device
     std::vector<uint8_t> side;                // by bucket: 0: the CPU, else a device's number plus 1
     std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;

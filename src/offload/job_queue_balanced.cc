@@ -206,8 +206,8 @@ void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
   }
   if (side >= 0 && k > 0) to_device(entry, side, go, buckets, k);
   const uint64_t cycles = meter_.end(part);
-  if (side >= 0 && k > 0 && of_plan.balance.warming > 0) {
-    of_plan.balance.warming -= k;
+  if (side >= 0 && k > 0 && of_plan.balance.warming_there > 0) {
+    of_plan.balance.warming_there -= k;
   } else if (side >= 0 && k > 0) {
     Measured& measured = of_plan.balance.devices[static_cast<size_t>(side)];
     measured.packed += static_cast<uint64_t>(k);
@@ -491,9 +491,11 @@ void JobQueue::take(const BalanceLink::Decision& decision) {
     balance.decision.stream = next.stream;
     balance.decision.probe_device = next.probe_device;
     balance.probe = next.probe;
-    if (next.probe > 0)
-      balance.warming =
-          next.probe_device < 0 ? balance::warming_packets(next.probe) : balance::warming_packets(next.probe, next.job);
+    if (next.probe > 0) {
+      const bool of_cpu = next.probe_device < 0;
+      balance.warming = of_cpu ? balance::warming_packets(next.probe) : 0;
+      balance.warming_there = of_cpu ? 0 : balance::warming_packets(next.probe, next.job);
+    }
     balance.tuning.job = next.job;
     balance.tuning.max_wait_us = next.max_wait_us;
     balance.tuning.places = next.places;
