@@ -49,7 +49,7 @@ class BatchCost {
     const double together = static_cast<double>(sums.products) / count - packets * cycles;
     // Larger batches that cost less were others: caches were cold for some of the small ones.
     if (together <= 0) return;
-    overhead_.add(cycles - packets * std::clamp(together / spread, 0.0, cycles / packets));
+    overhead_.add(cycles - packets * std::min(together / spread, cycles / packets));
   }
   /// Nearly all batches have one packet: none had to wait for the one before it.
   bool single() const { return batches_ > 0 && packets_ < kSingle * batches_; }

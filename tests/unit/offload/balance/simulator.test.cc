@@ -242,7 +242,6 @@ TEST(BalanceSimulator, ADeviceWithDearLooksIsNotAsDearAsColdProbesOfIt) {
   Machine m = beside_quick_devices(15, 1, 60000);
   m.ghz = 2.1;
   m.outside = 29;
-  m.burst = 128;
   m.look_cycles = 1200;
   Machine::Chain& chain = m.chains[0];
   chain.cpu = 72;
