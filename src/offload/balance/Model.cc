@@ -146,6 +146,10 @@ void Model::take(const WorkerSample& s) {
   // A worker that waits for its device does not take all that comes, either.
   w.saturated = backlogged && busy + static_cast<double>(s.waiting) > 0.9 * static_cast<double>(s.cycles);
   if (w.saturated) w.saturated_ns = now_;
+  // What it could not do on the CPU, and what is left over from then, says nothing of jobs.
+  const bool there = std::any_of(w.chains.begin(), w.chains.end(),
+                                 [this](const ChainState& c) { return c.on_device && now_ - c.began_ns > kStay; });
+  if (w.saturated && there) w.full_ns = now_;
   w.load = w.per_second * cpu_cost_in_full(w) / hz();
   // What a packet costs in a large burst does not show in bursts of one. But nothing waits, so the CPU has time left.
   const bool alone = std::none_of(w.chains.begin(), w.chains.end(), [](const ChainState& c) { return c.on_device; });
@@ -317,61 +321,6 @@ void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v
   const BalanceSetup::Chain& most = setup().chains[k];
   lane.waits = t >= kWaits * pair.times.at_least(job) + 0.5 * w.stretch_ns;
   lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job && !lane.waits;
-}
-
-void Model::see_delay(size_t k, WorkerState& w, double p99) {
-  ChainState& chain = w.chains[k];
-  const double bound = setup().chains[k].p99_us * 1e3;
-  if (bound <= 0) return;
-  chain.delays.add(p99);
-  chain.p99_ns = chain.delays.median();
-  const bool over = chain.p99_ns > bound;
-  chain.over = over ? chain.over + 1 : 0;
-  chain.late = over && (chain.late || chain.over >= 3);
-  chain.broken &= over;
-  judge_size(w, chain);
-  double share = 0;
-  bool scarce = false;
-  for (const LaneState& lane : chain.lanes) {
-    share += lane.share;
-    scarce |= lane.scarce && lane.full > 0.01;
-  }
-  // That packets wait long for places says nothing about others: more places are what helps them.
-  if (scarce && p99 > chain.foretold + chain.extra_ns) return;
-  // Nor does it that they wait because the worker is full, which larger jobs may help.
-  if (is_hungry(w) && p99 > chain.foretold + chain.extra_ns) {
-    chain.extra_ns *= 0.98;
-    return;
-  }
-  if (chain.foretold <= 0 || share < 0.05) {
-    // What was seen long ago says less and less.
-    chain.extra_ns *= 0.98;
-    return;
-  }
-  // Too long soon, too short slowly.
-  chain.extra.add(std::clamp(p99 - chain.foretold, -0.5 * bound, 2 * bound));
-  const double extra = chain.extra.median();
-  chain.extra_ns += (extra > chain.extra_ns ? 0.3 : 0.1) * (extra - chain.extra_ns);
-}
-
-void Model::judge_size(const WorkerState& w, ChainState& chain) const {
-  // The first samples are of jobs of the size before, too.
-  if (!chain.on_device || chain.job <= 0 || now_ - chain.resized_ns < kStay) return;
-  const double per_second = w.per_second * chain.part;
-  ChainState::Size& size = chain.size(chain.job);
-  if (chain.over == 0) {
-    size.held_ns = now_;
-    size.held_at = per_second;
-  } else if (chain.late && has_time(w)) {
-    // What is foretold of a size may be wrong, and is foretold again when what was seen is forgotten. Where nothing smaller
-    // has held the bound, the device may be full, which large jobs help.
-    bool held = false;
-    for (int job = chain.job / 2; job >= 1; job /= 2) {
-      const ChainState::Size& smaller = chain.size(job);
-      held |= now_ - smaller.held_ns < kHolds && std::abs(smaller.held_at - per_second) < kOtherLoad * per_second;
-    }
-    if (held) size.pause.begin(now_);
-  }
 }
 
 void Model::look_at_device(size_t d) {

@@ -64,6 +64,7 @@ class Model : public Balancer {
     double asked = 0, paid = 0;            ///< packets and cycles of a probe of the CPU that has not come back yet
     double probed_after_ns = kCpuProbeNs;  ///< time between two probes of the CPU
     bool on_device = false;
+    double began_ns = 0;   ///< when it began to use devices
     bool follows = false;  ///< the worker finds out its share itself, since the last decision
     std::vector<LaneState> lanes;
     double extra_ns = 0;  ///< p99 seen less p99 foretold, as is usual
@@ -71,6 +72,9 @@ class Model : public Balancer {
     Usual delays;         ///< p99 of the last samples
     double foretold = 0;
     int job = 0, places = 0;    ///< that it has on devices, because of a bound
+    size_t device = 0;          ///< the one that these are for
+    bool tries = false;         ///< whether larger jobs hold the bound, for workers of like load
+    double most_share = 1;      ///< of its packets: what finds places
     double resized_ns = -1e18;  ///< when it last got jobs of another size
     /// Jobs of one size.
     struct Size {
@@ -78,9 +82,13 @@ class Model : public Balancer {
       double held_at = 0;      ///< packets a second then
       Pause pause;             ///< they were not, and smaller jobs were
     };
-    std::array<Size, 18> sizes;  ///< by the logarithm
-    Size& size(int job) {
-      return sizes[std::min<size_t>(std::bit_width(static_cast<unsigned>(job)), sizes.size() - 1)];
+    std::array<Size, 36> sizes;  ///< two for each doubling
+    Size& size(int job) { return sizes[size_index(job)]; }
+    const Size& size(int job) const { return sizes[size_index(job)]; }
+    static size_t size_index(int job) {
+      const unsigned n = static_cast<unsigned>(job);
+      const size_t half = (n & (std::bit_floor(n) >> 1)) != 0;
+      return std::min<size_t>(2 * static_cast<size_t>(std::bit_width(n)) + half, 35);
     }
     int over = 0;         ///< samples in a row with p99 over the bound
     bool late = false;    ///< p99 is over the bound, and was for some time
@@ -98,6 +106,7 @@ class Model : public Balancer {
     double sampled_ns = 0;        ///< when its last sample came
     double sample_s = 0;          ///< how long it was
     double saturated_ns = -1e18;  ///< when it was saturated last
+    double full_ns = -1e18;       ///< the same, with jobs on devices
     bool known = false, saturated = false, on_devices = false;
     size_t group = 0;  ///< in the plan
     uint64_t decision = 0;
@@ -184,21 +193,27 @@ class Model : public Balancer {
   static constexpr double kGain = 0.97, kLoss = 1.03;  // d by c, to begin and to end
   static constexpr int kLeastJob = 16;
   static constexpr int kFewJobs = 4;
-  static constexpr int kTooLittle = 3;               // steps with hardly any packets for a device
-  static constexpr double kLarge = 0.5;              // of the packets that a job may have
-  static constexpr double kMostAtOnce = 0.25;        // of a time, where more workers have more places
-  static constexpr double kLarger = 1.2;             // times as large: a job that says more than others
-  static constexpr double kWaits = 1.25;             // times the shortest time: jobs that take longer wait for others
-  static constexpr double kAlmostAll = 0.99;         // of a chain's packets
-  static constexpr double kManyWithoutPlace = 0.1;   // of a chain's packets for a device
-  static constexpr double kFell = 0.8;               // of what workers did in the sample before
-  static constexpr double kCarried = 0.95;           // of the packets: not less than this is less
-  static constexpr double kStay = 20 * kMs;          // with a size of jobs
-  static constexpr double kFullBefore = 300 * kMs;   // a worker that has been full may be so again
-  static constexpr double kHolds = 2000 * kMs;       // jobs that held a bound do so again for this long
-  static constexpr double kOtherLoad = 0.2;          // but not with more or fewer packets by this part
-  static constexpr double kHeld = 0.9, kRoom = 0.8;  // of the bound, to stay on a device and to begin
-  static constexpr double kMoved = 0.1;              // shares that changed by more are others
+  static constexpr int kTooLittle = 3;              // steps with hardly any packets for a device
+  static constexpr double kLarge = 0.5;             // of the packets that a job may have
+  static constexpr double kMostAtOnce = 0.25;       // of a time, where more workers have more places
+  static constexpr double kLarger = 1.2;            // times as large: a job that says more than others
+  static constexpr double kWaits = 1.25;            // times the shortest time: jobs that take longer wait for others
+  static constexpr double kAlmostAll = 0.99;        // of a chain's packets
+  static constexpr double kManyWithoutPlace = 0.1;  // of a chain's packets for a device
+  static constexpr double kFell = 0.8;              // of what workers did in the sample before
+  static constexpr double kCarried = 0.95;          // of the packets: not less than this is less
+  static constexpr double kStay = 20 * kMs;         // with a size of jobs
+  static constexpr double kTried = 50 * kMs;        // in which another one sees whether larger jobs hold the bound
+  static constexpr double kAmple = 1.15;            // places for so many times what arrives
+  static constexpr double kFindsPlaces = 0.9;  // of what places let through: where they are few, no more goes there
+  static constexpr double kForTheRest = 0.85;  // of a worker's cycles
+  static constexpr double kMoreComes = 1.25;   // times what a full worker receives
+  static constexpr double kLongStretch = 0.2;  // of a job's time
+  static constexpr double kFullBefore = 300 * kMs;          // a worker that has been full may be so again
+  static constexpr double kHolds = 2000 * kMs;              // jobs that held a bound do so again for this long
+  static constexpr double kOtherLoad = 0.2;                 // but not with more or fewer packets by this part
+  static constexpr double kHeld = 0.9, kRoom = 0.8;         // of the bound, to stay on a device and to begin
+  static constexpr double kMoved = 0.1;                     // shares that changed by more are others
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
   static constexpr double kMuch = 0.005;                    // of the packets: more than the plan has
   static constexpr double kPartOfJob = 0.29;                // the standard deviation of where in a job a sample ends
@@ -240,7 +255,7 @@ class Model : public Balancer {
   double longest_queue_s(size_t k, size_t d) const;
   void see_delay(size_t k, WorkerState& w, double p99);
   /// Notes whether jobs of the present size hold the bound.
-  void judge_size(const WorkerState& w, ChainState& chain) const;
+  void judge_size(size_t k, WorkerState& w, double p99);
 
   /// Learns from what came back from the device how much of its time packets take.
   void look_at_device(size_t d);
@@ -279,9 +294,9 @@ class Model : public Balancer {
 
   // --- Decisions ----------------------------------------------------------------------------------------------------
 
+  /// It was not full for some time, with jobs on devices. Larger ones help one that is.
+  bool has_time(const WorkerState& w) const { return now_ - w.full_ns > kFullBefore; }
   /// A worker that takes all that comes needs no more.
-  /// It was not full for some time. Larger jobs help one that is.
-  bool has_time(const WorkerState& w) const { return now_ - w.saturated_ns > kFullBefore; }
   bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
 
   /// What workers of one group have in common.
@@ -326,6 +341,36 @@ class Model : public Balancer {
 
   /// The packets a second that a device does for one of the workers that use it; 0: not known.
   double capacity_for(const WorkerState& w, size_t d) const;
+
+  // --- Bounds on delay ----------------------------------------------------------------------------------------------
+
+  /// The next smaller size of jobs: powers of two, and those in the middle between them.
+  static int smaller(int job) {
+    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(job)));
+    if (job > power + power / 2) return power + power / 2;
+    return job > power ? power : std::max(power * 3 / 4, 1);
+  }
+  /// The chain's packets come as often to both workers, and go to the same device.
+  static bool alike(const WorkerState& a, const WorkerState& b, size_t k) {
+    const double mine = a.per_second * a.chains[k].part;
+    return a.chains[k].device == b.chains[k].device &&
+           std::abs(b.per_second * b.chains[k].part - mine) < kOtherLoad * mine;
+  }
+  /// Jobs of this size do not hold the bound, and would not on workers that are alike.
+  void avoid(const WorkerState& w, size_t k, int job);
+  /// Whether to send larger jobs. Where they may break the bound, one of the workers that are alike tries, and the others
+  /// wait for what it sees.
+  bool may_use(const WorkerState& w, size_t k, int job) const;
+  /// Its packets wait because all places are taken, though the device could do more.
+  bool is_scarce(const WorkerState& w, size_t k) const;
+  /// The part of what arrives for the device that places let through. More than that, if it is more than 1.
+  double finds_places(const WorkerState& w, size_t k, const DevicePath& path) const;
+  /// The share to give to a device then: what waits for places is late, so the CPU gets some more than does not find any.
+  static double share_of(double finds_places) { return kFindsPlaces * std::min(finds_places, 1.0); }
+  /// It does all that arrives with `part` of what the plan has for devices, and the rest on the CPU.
+  bool has_time_for_rest(const WorkerState& w, size_t k, double part) const;
+  /// All that arrives gets through with such jobs.
+  bool carries_all(const WorkerState& w, size_t k, const DevicePath& path) const;
 
   /// The largest job whose packets stay below the bound. False if none does.
   bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);

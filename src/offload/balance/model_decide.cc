@@ -1,4 +1,4 @@
-// What Model says to each worker: shares, jobs and slices, with regard to bounds on delay.
+// What Model says to each worker: shares and slices.
 
 #include <utility>
 
@@ -21,7 +21,7 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
       continue;
     }
     set_shares(w, k, devices, decision);
-    chain.on_device = true;
+    if (!std::exchange(chain.on_device, true)) chain.began_ns = now_;
     decision.slice = slice(w, k, decision);
   }
   std::vector<bool> used(devices_.size(), false);
@@ -75,10 +75,15 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
     had += lane.share;
     if (lane.share > 0.01) no_place = std::max(no_place, lane.full);
   }
-  // A chain that begins to use a device finds the jobs of other chains there. Its packets must not wait for places behind
-  // these, and with them all that the worker receives: as long as there are no places, they take the CPU, as before.
-  if (!alone && sum > kAlmostAll && (had < kAlmostAll || no_place > kManyWithoutPlace))
+  if (chain.most_share < 1 && sum > chain.most_share) {
+    // Packets must not wait for places while there is time on the CPU.
+    for (const size_t d : devices) decision.shares[d] *= chain.most_share / sum;
+    decision.follow = chain.follows = false;
+  } else if (!alone && sum > kAlmostAll && (had < kAlmostAll || no_place > kManyWithoutPlace)) {
+    // A chain that begins to use a device finds the jobs of other chains there. Its packets must not wait for places behind
+    // these, and with them all that the worker receives: as long as there are no places, they take the CPU, as before.
     for (const size_t d : devices) decision.shares[d] *= kAlmostAll / sum;
+  }
   near &= had < seen + 0.01;
   if (decision.follow && near && seen <= 1 && sum < 0.999)
     for (const size_t d : devices) decision.shares[d] = chain.lanes[d].share;
@@ -99,83 +104,6 @@ int Model::slice(const WorkerState& w, size_t k, const ChainDecision& decision) 
   int n = 256;
   while (n > 16 && n > packets) n /= 2;
   return n;
-}
-
-double Model::capacity_for(const WorkerState& w, size_t d) const {
-  int users = 0;
-  for (const WorkerState& other : workers_) {
-    double share = 0;
-    for (const ChainState& chain : other.chains) share += chain.lanes[d].share;
-    users += share > 0 || &other == &w;
-  }
-  return devices_[d].capacity / users;
-}
-
-bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
-  const BalanceSetup::Chain& chain = setup().chains[k];
-  ChainState& state = w.chains[k];
-  const double bound = chain.p99_us * 1e3;
-  if (bound <= 0) return true;
-  // A worker that has more to do than the CPU can needs the device, whatever that makes of the bound: what it could not do
-  // would wait longer. Near the limit of the CPU it does not go back and forth.
-  const bool choice = w.load < (state.on_device ? kUse : 1) && !state.broken;
-  if (state.over >= 5 && choice) {
-    if (state.on_device) {
-      state.bound_pause.begin(now_);
-    } else if (!state.bound_pause.over(now_)) {
-      // Without the device it is no better.
-      state.broken = true;
-    }
-    state.over = 0;
-  }
-  if (!state.bound_pause.over(now_) && choice) return false;
-  const PairState& pair = pairs_[k][devices[0]];
-  double share = 0;
-  for (const size_t d : devices) share += plan_.shares[w.group][k][d];
-  DevicePath path;
-  path.arrivals = w.per_second * state.part * std::min(share, 1.0);
-  path.capacity = capacity_for(w, devices[0]);
-  // Without a device there are no short slices.
-  path.stretch_ns = state.on_device ? w.stretch_ns : std::min(w.stretch_ns, bound / 8);
-  path.max_wait_ns = std::min<double>(chain.most_wait_us * 1e3, bound / 4);
-  decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
-  const double limit = (state.on_device ? kHeld : kRoom) * bound;
-  // The largest jobs that hold the bound, and of these as many as do. What others take is known after some samples.
-  const bool stays = state.on_device && state.job > 0 && state.over == 0 && now_ - state.resized_ns < kStay;
-  DevicePath best;
-  double least = 0, most_carried = 0;
-  bool held = false;
-  for (int job = stays ? state.job : chain.most_job; !held; job = std::max(job / 2, 1)) {
-    if (job > kLeastJob && state.on_device && has_time(w) && !state.size(job).pause.over(now_)) continue;
-    path.job = job;
-    path.job_ns = pair.times.of(job);
-    // As many as the packets that the device takes while one is under way, and one to fill. Some more, because jobs do not
-    // come back one by one.
-    const double taken = path.capacity > 0 ? std::min(path.arrivals, path.capacity) : path.arrivals;
-    const double under_way = taken * 1e-9 * (path.job_ns + path.stretch_ns) / job;
-    const int needed = std::min(chain.most_places, 1 + static_cast<int>(std::ceil(std::min(under_way, 1e6))));
-    path.places = std::min(chain.most_places, 2 + static_cast<int>(std::ceil(std::min(1.5 * under_way, 1e6))));
-    for (; !held && path.places >= needed; --path.places) {
-      const double foretold = foretold_p99_ns(path);
-      held = foretold + state.extra_ns < limit;
-      // If none does: what arrives is to be carried, and soon.
-      const double carries = std::min(path.places / (under_way + 1), kCarried);
-      if (held || best.job_ns <= 0 || carries > most_carried || (carries == most_carried && foretold < least)) {
-        best = path;
-        least = foretold;
-        most_carried = carries;
-      }
-    }
-    if (stays || job <= kLeastJob) break;
-  }
-  state.foretold = least;
-  if (best.job != state.job) {
-    if (state.on_device && best.job < state.job && has_time(w)) state.size(state.job).pause.begin(now_);
-    state.resized_ns = now_;
-  }
-  decision.job = state.job = best.job;
-  decision.places = state.places = std::max(best.places, 1);
-  return held || stays || !choice;
 }
 
 }  // namespace headrace::balance

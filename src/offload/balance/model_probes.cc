@@ -111,6 +111,8 @@ void Model::probe_cpu(size_t number, size_t k, BalanceDecision& decision, double
   WorkerState& w = workers_[number];
   ChainState& chain = w.chains[k];
   if (!setup().chains[k].balanced || !chain.on_device || decision.workers[number][k].probe != 0) return;
+  // It gets packets anyway.
+  if (chain.most_share < 1) return;
   // What a probe says may come a step late. Until then another one would cost as much, and say the same.
   const bool doubtful = chain.probed_ns < changed_ns_[k] || chain.cpu.suspect();
   const double wait = doubtful ? 5 * kMs : chain.probed_after_ns;
