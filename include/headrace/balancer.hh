@@ -220,9 +220,9 @@ std::vector<BalancerInfo> all_balancers();
 std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& error);
 
 /// Put it behind the class, in a source file.
-#define HEADRACE_BALANCER(Name, about)                            \
-  [[maybe_unused]] static const bool registered_balancer_##Name = \
-      ::headrace::register_balancer({#Name, about, [] { return std::unique_ptr<::headrace::Balancer>(new Name); }});
+#define HEADRACE_BALANCER(Name, about)                                                           \
+  [[maybe_unused]] static const bool registered_balancer_##Name = ::headrace::register_balancer( \
+      {#Name, about, []() -> std::unique_ptr<::headrace::Balancer> { return std::make_unique<Name>(); }});
 
 inline BalanceDecision Balancer::everything_on_cpu() const {
   BalanceDecision d;

@@ -18,7 +18,7 @@ class JobTimes {
   /// Jobs of `packets` on average took `ns` on average.
   void add(double packets, double ns) {
     if (!(packets >= 1) || !(ns > 0)) return;
-    const size_t i = std::min(static_cast<size_t>(std::log2(packets) * kPerDoubling + 0.5), kSizes - 1);
+    const size_t i = std::min(static_cast<size_t>(std::lround(std::log2(packets) * kPerDoubling)), kSizes - 1);
     Size& size = sizes_[i];
     size.seen = true;
     if (size.ns > 0 && ns >= size.ns && size.doubt >= 1) return;

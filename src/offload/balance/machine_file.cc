@@ -20,13 +20,12 @@ class MachineFields {
       : json_(json), path_(std::move(path)), error_(error) {
     if (!json_.is_object()) fail(path_, "an object");
   }
-  ~MachineFields() {
+  /// No more fields are read: others are mistakes.
+  void done() {
     if (!error_.empty() || !json_.is_object()) return;
     for (const auto& [name, value] : json_.items())
       if (known_.count(name) == 0) fail(path_, fmt::format("no field '{}'", name));
   }
-  MachineFields(const MachineFields&) = delete;
-  MachineFields& operator=(const MachineFields&) = delete;
 
   const MachineJson* find(const char* name) {
     known_.insert(name);
@@ -129,6 +128,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.number("stream_us", d.stream_us, 0, 1e6);
     g.number("stream_job_cycles", d.stream_job_cycles, 0, 1e7);
     g.number("stays", d.stays, 0, 1);
+    g.done();
   });
   f.list("chains", [&](const MachineJson& j, const std::string& path) {
     Machine::Chain& c = m.chains.emplace_back();
@@ -150,11 +150,13 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     if (c.mpps.size() == 1) c.mpps.resize(m.devices.size(), c.mpps[0]);
     if (c.device.size() != m.devices.size()) g.fail(g.at("device"), "a number for each device");
     if (c.mpps.size() != m.devices.size()) g.fail(g.at("mpps"), "a number for each device");
+    g.done();
   });
   if (m.chains.empty()) f.fail("chains", "at least one");
   double parts = 0;
   for (const Machine::Chain& c : m.chains) parts += c.part;
   if (!(parts > 0.999 && parts < 1.001)) f.fail("chains", "parts that add up to 1");
+  f.done();
   return m;
 }
 
@@ -174,12 +176,10 @@ std::vector<Phase> read_machine(std::string_view text, std::string& error) {
   if (!steps.is_array()) error = "steps: expected a list";
   for (size_t i = 0; i < steps.size() && error.empty(); ++i) {
     double at = 0;
-    const MachineJson* change = nullptr;
-    {
-      MachineFields f(steps[i], fmt::format("steps[{}]", i), error);
-      f.number("at_s", at, 0, 1e6);
-      change = f.find("change");
-    }
+    MachineFields f(steps[i], fmt::format("steps[{}]", i), error);
+    f.number("at_s", at, 0, 1e6);
+    const MachineJson* const change = f.find("change");
+    f.done();
     if (!error.empty()) break;
     if (!change || !change->is_object() || at <= phases.back().at_s) {
       error = fmt::format("steps[{}]: expected at_s, later than the step before, and change", i);

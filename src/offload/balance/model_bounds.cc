@@ -12,7 +12,7 @@ void Model::see_delay(size_t k, WorkerState& w, double p99) {
   chain.p99_ns = chain.delays.median();
   const bool over = chain.p99_ns > bound;
   // A try ends with the first packets that are late.
-  if (chain.tries && p99 > bound) {
+  if (chain.tries && chain.on_device && p99 > bound) {
     avoid(w, k, chain.job);
     chain.resized_ns = -1e18;
   }
@@ -126,7 +126,7 @@ bool Model::may_use(const WorkerState& w, size_t k, int job) const {
   const ChainState& mine = w.chains[k];
   if (job <= kLeastJob || !mine.on_device) return true;
   // Fine steps are for few places: a full device, or worker, would go back and forth between sizes near each other.
-  const bool fine = !std::has_single_bit(static_cast<unsigned>(job));
+  const bool fine = !std::has_single_bit(static_cast<unsigned>(job)) && job != setup().chains[k].most_job;
   if (fine && (is_hungry(w) || mine.places < setup().chains[k].most_places)) return false;
   // Larger jobs than those that do not hold the bound do so even less.
   for (int size = job; size > kLeastJob && has_time(w); size = smaller(size))

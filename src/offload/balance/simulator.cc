@@ -614,7 +614,7 @@ class Simulation {
     }
     if (end <= first) return;
     const auto window = [&](double ms) {
-      return std::clamp<size_t>(static_cast<size_t>(ms / m.step_ms + 0.5), 1, end - first);
+      return std::clamp<size_t>(static_cast<size_t>(std::lround(ms / m.step_ms)), 1, end - first);
     };
     const auto since = [&](double part) {
       const size_t n = window(30);

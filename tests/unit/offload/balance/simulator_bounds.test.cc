@@ -217,6 +217,29 @@ TEST(BalanceSimulator, OneWorkerTriesLargerJobsForAll) {
   EXPECT_EQ(last, phases[0].machine.workers);
 }
 
+TEST(BalanceSimulator, TheLargestJobsAreUsedThatHoldABoundWhateverTheirSize) {
+  std::vector<Phase> phases = first_phase_of("h100-bound");
+  Machine& m = phases[0].machine;
+  m.chains[0].p99_us = 200;
+  m.chains[0].most_job = 96;
+  m.mpps = {0.6 * most_mpps(m) / m.workers};
+  const auto model = balancer_of("Model");
+  const Simulated r = simulate(phases, *model, 0.3, 1, "Model");
+  TraceReader reader;
+  std::vector<int> jobs;
+  for (const std::string& text : r.trace) {
+    TraceLine line;
+    ASSERT_TRUE(reader.read(text, line)) << reader.error();
+    const auto* const decision = std::get_if<BalanceDecision>(&line);
+    if (!decision) continue;
+    jobs.clear();
+    for (const auto& worker : decision->workers)
+      if (worker.at(0).shares.at(0) > 0.5) jobs.push_back(worker[0].job);
+  }
+  ASSERT_FALSE(jobs.empty());
+  EXPECT_EQ(*std::min_element(jobs.begin(), jobs.end()), 96);
+}
+
 TEST(BalanceSimulator, ABoundOutOfReachIsSaid) {
   std::vector<Phase> phases = first_phase_of("h100-bound");
   phases[0].machine.chains[0].p99_us = 1;
