@@ -82,13 +82,14 @@ class Model : public Balancer {
       double held_at = 0;      ///< packets a second then
       Pause pause;             ///< they were not, and smaller jobs were
     };
-    std::array<Size, 36> sizes;  ///< two for each doubling
+    static constexpr size_t kSizes = 36;  // two for each doubling
+    std::array<Size, kSizes> sizes;
     Size& size(int job) { return sizes[size_index(job)]; }
     const Size& size(int job) const { return sizes[size_index(job)]; }
     static size_t size_index(int job) {
       const unsigned n = static_cast<unsigned>(job);
       const size_t half = (n & (std::bit_floor(n) >> 1)) != 0;
-      return std::min<size_t>(2 * static_cast<size_t>(std::bit_width(n)) + half, 35);
+      return std::min(2 * static_cast<size_t>(std::bit_width(n)) + half, kSizes - 1);
     }
     int over = 0;         ///< samples in a row with p99 over the bound
     bool late = false;    ///< p99 is over the bound, and was for some time
@@ -208,7 +209,6 @@ class Model : public Balancer {
   static constexpr double kFindsPlaces = 0.9;  // of what places let through: where they are few, no more goes there
   static constexpr double kForTheRest = 0.85;  // of a worker's cycles
   static constexpr double kMoreComes = 1.25;   // times what a full worker receives
-  static constexpr double kLongStretch = 0.2;  // of a job's time
   static constexpr double kFullBefore = 300 * kMs;          // a worker that has been full may be so again
   static constexpr double kHolds = 2000 * kMs;              // jobs that held a bound do so again for this long
   static constexpr double kOtherLoad = 0.2;                 // but not with more or fewer packets by this part
