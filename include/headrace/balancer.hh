@@ -31,13 +31,14 @@ namespace headrace {
 /// devices everywhere below.
 struct BalanceSetup {
   struct Chain {
-    std::string name;       ///< its first elements, for people
-    bool balanced = true;   ///< false: a user chose the side; decisions about it are ignored
-    bool payload = false;   ///< it reads or rewrites payloads, which the device reads over the link
-    int bytes_there = 0;    ///< of a row that travels to the device
-    int bytes_back = 0;     ///< of a row that travels back
-    int most_job = 1024;    ///< the most packets of a job; decisions beyond it are cut off
-    int most_places = 8;    ///< the most jobs that a worker may have on a device; likewise
+    std::string name;      ///< its first elements, for people
+    bool balanced = true;  ///< false: a user chose the side; decisions about it are ignored
+    bool payload = false;  ///< it reads or rewrites payloads, which the device reads over the link
+    int bytes_there = 0;   ///< of a row that travels to the device
+    int bytes_back = 0;    ///< of a row that travels back
+    int most_job = 1024;   ///< the most packets of a job; decisions beyond it are cut off
+    int job_bytes = 0;    ///< a job of 64 packets or more is full with so many bytes of packets; 0: bytes do not matter
+    int most_places = 8;  ///< the most jobs that a worker may have on a device; likewise
     int most_wait_us = 20;  ///< the most time that a packet may wait for others; likewise
     double p99_us = 0;      ///< the user's bound on the time in the router; 0: none
   };

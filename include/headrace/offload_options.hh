@@ -41,6 +41,7 @@ struct OffloadOptions {
   std::string backend = "auto";  ///< "auto": cuda if there is a device, else the CPU; "reference", "cuda"
   Run run = Run::kAuto;
   int job = 0;                     ///< maximum packets per job; 0: see job_size()
+  int job_bytes = 0;               ///< of packets, that fill a job of 64 packets or more; 0: see bytes_of_job()
   int jobs = 0;                    ///< jobs that a worker may have in flight; 0: see job_count()
   int max_wait_us = 20;            ///< a job is submitted when its first packet has waited this long
   int deadline_ms = 0;             ///< a job that takes longer runs again on the CPU; 0: the device's default
@@ -54,7 +55,9 @@ struct OffloadOptions {
 
   /// `job`, or a suitable default. A resident kernel scans the payloads of a job one after the other, so small jobs
   /// keep more of it busy; headers, and jobs that need a launch each, are best sent in bulk.
-  int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && run != Run::kStream ? 64 : 1024; }
+  int job_size(bool scans_payload) const { return job > 0 ? job : scans_payload && run != Run::kStream ? 256 : 1024; }
+  /// A suitable `job_bytes`: of payloads, what counts are bytes. 0 if the user chose `job`.
+  int bytes_of_job(bool scans_payload) const { return job == 0 && scans_payload && run != Run::kStream ? 32 << 10 : 0; }
   /// `jobs`, or a suitable default: more where jobs are small and each takes long.
   int job_count(bool scans_payload) const { return jobs > 0 ? jobs : scans_payload && run != Run::kStream ? 16 : 8; }
   /// Accepts "auto", "cpu", "device" and "fixed=0.4"; returns false for any other text.

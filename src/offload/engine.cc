@@ -120,7 +120,9 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   for (ChainEntry* entry : engine->entries_) {
     OffloadOptions& here = entry->in_effect();
     here.run = engine->options_.run;
-    here.job = here.job_size(engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads());
+    const bool payloads = engine->plans_[static_cast<size_t>(entry->plan())].reads_payloads();
+    here.job_bytes = here.bytes_of_job(payloads);
+    here.job = here.job_size(payloads);
     engine->options_.job = std::max(engine->options_.job, here.job);
   }
   engine->options_.jobs = engine->options_.job_count(std::any_of(
@@ -205,6 +207,7 @@ BalanceSetup Engine::balance_setup() const {
     if (!chain.balanced) continue;
     const OffloadOptions& here = (*entry)->in_effect();
     chain.most_job = here.job;
+    chain.job_bytes = here.job_bytes;
     chain.most_wait_us = here.max_wait_us;
     chain.p99_us = here.p99_us;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headrace/packet_pool.hh"
+#include "offload/balance/formulas.hh"
 #include "offload/job_clock.hh"
 
 namespace headrace::offload {
@@ -265,14 +266,27 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
     // The entries of a chain may have different options.
     const int most = std::clamp(std::min(options.job, tuning.job), 1, options_.job);
     job->max_wait_us = std::min({job->max_wait_us, options.max_wait_us, tuning.max_wait_us});
-    if (job->size < most) {
-      const int k = append(*job, entry.step(), packets, buckets, std::min(n, most - job->size));
+    const int fit = count_fitting(*job, packets, std::min(n, most - job->size), options);
+    if (fit > 0) {
+      const int k = append(*job, entry.step(), packets, buckets, fit);
       packets += k;
       if (buckets) buckets += k;
       n -= k;
     }
-    if (job->size >= most) submit(*job);
+    if (job->size >= most || has_enough_bytes(job->size, job->bytes, options)) submit(*job);
   }
+}
+
+bool JobQueue::has_enough_bytes(int packets, int bytes, const OffloadOptions& options) {
+  return options.job_bytes > 0 && packets >= balance::kLeastFullJob && bytes >= options.job_bytes;
+}
+
+int JobQueue::count_fitting(Job& job, Packet* const* packets, int n, const OffloadOptions& options) {
+  if (options.job_bytes == 0) return n;
+  int fit = 0;
+  for (; fit < n && !has_enough_bytes(job.size + fit, job.bytes, options); ++fit)
+    job.bytes += static_cast<int>(packets[fit]->length());
+  return fit;
 }
 
 void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
@@ -444,7 +458,7 @@ JobQueue::Job* JobQueue::open_job(int plan, int device) {
   Line& line = of_plan_[static_cast<size_t>(plan)].line(device);
   job->state = State::kOpen;
   job->plan = plan;
-  job->size = 0;
+  job->size = job->bytes = 0;
   job->probe = job->warms = false;
   job->sequence = line.released + line.size + 1;
   job->first_arrival = JobClock::ns();

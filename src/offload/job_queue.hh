@@ -198,6 +198,7 @@ class JobQueue {
     Lane* lane = nullptr;  // of this kind
     int plan = 0;
     int size = 0;
+    int bytes = 0;  // of its packets, if they count: see OffloadOptions::job_bytes
     int generation = -1;
     bool pinned = false;  // see State
     bool probe = false;   // some of its packets are there to be measured
@@ -329,6 +330,10 @@ class JobQueue {
   void process_warming(int plan, uint16_t step, Batch& batch);
   /// Gets buffers for what a device makes of the slots [first, first + n).
   void provide_outputs(Job& job, int first, int n);
+  /// Whether a job is full with so many packets because of their bytes.
+  static bool has_enough_bytes(int packets, int bytes, const OffloadOptions& options);
+  /// How many of these packets a job takes before its bytes fill it. Counts their bytes.
+  static int count_fitting(Job& job, Packet* const* packets, int n, const OffloadOptions& options);
   int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
   Job* free_job(int plan, int device);

@@ -36,6 +36,8 @@ void Model::start() {
   pairs_.assign(chains, std::vector<PairState>(devices));
   cpu_.assign(chains, Cost());
   changed_ns_.assign(chains, -1e18);
+  lengths_.assign(chains, Lengths());
+  for (size_t k = 0; k < chains; ++k) lengths_[k].most_job = largest_job(setup().chains[k], 0);
   DeviceState device;
   device.times = DeviceTimes(chains);
   device.overhead = JobOverhead(chains);
@@ -56,6 +58,7 @@ BalanceDecision Model::step(const BalanceSample& sample) {
   for (auto& by_device : pairs_)
     for (PairState& pair : by_device) pair.times.pass(passed * 1e-9);
   for (const WorkerSample& w : sample.workers) take(w);
+  look_at_lengths(passed);
   double last = 0, before = 0;
   for (const WorkerState& w : workers_) {
     if (w.sampled_ns < now_ || w.before <= 0) continue;
@@ -118,6 +121,23 @@ void Model::learn(std::string_view text) {
     }
 }
 
+void Model::look_at_lengths(double passed) {
+  const double fades = std::exp(-passed / kLengthsLast);
+  for (size_t k = 0; k < lengths_.size(); ++k) {
+    Lengths& seen = lengths_[k];
+    if (setup().chains[k].job_bytes == 0 || !(seen.packets > 0)) continue;
+    const int largest = largest_job(setup().chains[k], seen.bytes / seen.packets);
+    seen.packets *= fades;
+    seen.bytes *= fades;
+    // Lengths near those at which it changes would change it each time.
+    if (largest >= 0.9 * seen.most_job && largest < 2.2 * seen.most_job) continue;
+    seen.most_job = static_cast<int>(std::bit_floor(static_cast<unsigned>(largest)));
+    // What is known of larger jobs is of other packets.
+    for (PairState& pair : pairs_[k])
+      for (double* job : {&pair.largest, &pair.usual, &pair.costed}) *job = std::min<double>(*job, seen.most_job);
+  }
+}
+
 void Model::take(const WorkerSample& s) {
   if (s.worker < 0 || static_cast<size_t>(s.worker) >= workers_.size() || s.ns <= 0 || s.cycles == 0) return;
   WorkerState& w = workers_[static_cast<size_t>(s.worker)];
@@ -168,6 +188,8 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
   for (size_t k = 0; k < std::min(s.chains.size(), w.chains.size()); ++k) {
     const ChainSample& c = s.chains[k];
     ChainState& chain = w.chains[k];
+    lengths_[k].packets += static_cast<double>(c.arrived);
+    lengths_[k].bytes += static_cast<double>(c.bytes);
     if (c.cpu.timed != 0) {
       const double cycles = static_cast<double>(c.cpu.cycles), timed = static_cast<double>(c.cpu.timed);
       chain.cpu.add(cycles, timed, now_);
@@ -256,13 +278,12 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       // Packets that wait for a job to be full are no sign.
       lane.owed = packets == 0 ? lane.owed + lane.share * static_cast<double>(c.arrived) : 0;
       lane.silent = lane.owed > 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
-      if (lane.silent >= 3 && lane.silent * seconds > longest_queue_s(k, d) &&
-          lane.owed > 3.0 * setup().chains[k].most_job)
+      if (lane.silent >= 3 && lane.silent * seconds > longest_queue_s(k, d) && lane.owed > 3.0 * most_job(k))
         devices_[d].pause.begin(now_);
       // Places that were all taken for a moment, while the device had nothing to do at others, are no sign; nor are those
       // that small jobs take: of a full device they would grow. With a bound there are few places.
       const double few = setup().chains[k].p99_us > 0 ? 0.01 : 0.001;
-      const int most = chain.job > 0 ? chain.job : setup().chains[k].most_job;
+      const int most = chain.job > 0 ? std::min(chain.job, most_job(k)) : most_job(k);
       const bool large = lane.job >= kLarge * most;
       lane.full_places = lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && large && !lane.scarce;
       if (lane.full_places && (lane.waits || has_choice())) devices_[d].bound_ns = now_;
@@ -291,8 +312,7 @@ double Model::longest_queue_s(size_t k, size_t d) const {
   double sum = 0;
   for (size_t j = 0; j < pairs_.size(); ++j) {
     if (j != k && !pairs_[j][d].in_use) continue;
-    const BalanceSetup::Chain& chain = setup().chains[j];
-    sum += devices_[d].times.most_seconds(j) * chain.most_job * chain.most_places;
+    sum += devices_[d].times.most_seconds(j) * most_job(j) * setup().chains[j].most_places;
   }
   return std::min(sum * static_cast<double>(workers_.size()), kMost);
 }
@@ -318,9 +338,9 @@ void Model::take_times(size_t k, size_t d, WorkerState& w, const DeviceSample& v
     pair.own_job = job;
   }
   // With few places, or small jobs, all may be taken, and the device have time for more.
-  const BalanceSetup::Chain& most = setup().chains[k];
   lane.waits = t >= kWaits * pair.times.at_least(job) + 0.5 * w.stretch_ns;
-  lane.scarce = chain.places > 0 && chain.places * chain.job < most.most_places * most.most_job && !lane.waits;
+  const int most = setup().chains[k].most_places * most_job(k);
+  lane.scarce = chain.places > 0 && chain.places * chain.job < most && !lane.waits;
 }
 
 void Model::look_at_device(size_t d) {
@@ -450,11 +470,12 @@ double Model::device_cost_of(const WorkerState& w, size_t k, size_t d) const {
 double Model::full_job(const WorkerState& w, size_t k) const {
   const ChainState& chain = w.chains[k];
   const double in_time = w.per_second * chain.part * 1e-6 * setup().chains[k].most_wait_us;
-  return std::min<double>(in_time + w.burst * chain.part, chain.job > 0 ? chain.job : setup().chains[k].most_job);
+  return std::min<double>(in_time + w.burst * chain.part,
+                          chain.job > 0 ? std::min(chain.job, most_job(k)) : most_job(k));
 }
 
 bool Model::is_conclusive(size_t k, size_t d) const {
-  return pairs_[k][d].largest >= 0.5 * std::min(setup().chains[k].most_job, 1024);
+  return pairs_[k][d].largest >= 0.5 * std::min(most_job(k), 1024);
 }
 
 HEADRACE_BALANCER(Model, "the default: measures what each side costs, and computes the best")

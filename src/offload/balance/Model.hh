@@ -121,6 +121,12 @@ class Model : public Balancer {
     std::vector<ChainState> chains;
   };
 
+  /// The packets of one chain, over all workers. What was seen long ago counts little.
+  struct Lengths {
+    double packets = 0, bytes = 0;
+    int most_job = 0;
+  };
+
   /// One chain on one device, over all workers.
   struct PairState {
     Cost cost;
@@ -167,7 +173,8 @@ class Model : public Balancer {
     bool end_known = false;     ///< `times` know where the last samples ended, and of all workers that use it
   };
 
-  static constexpr double kProbePart = 0.003;      // of the worker's cycles
+  static constexpr double kProbePart = 0.003;  // of the worker's cycles
+  static constexpr double kLengthsLast = 10 * kMs;
   static constexpr double kLately = 30 * kMs;      // in which probes that come together show in the rate
   static constexpr double kProbesLately = 0.01;    // of the worker's cycles
   static constexpr double kProbesSettled = 0.005;  // the same of many, where nothing has changed for some time
@@ -372,6 +379,11 @@ class Model : public Balancer {
   /// All that arrives gets through with such jobs.
   bool carries_all(const WorkerState& w, size_t k, const DevicePath& path) const;
 
+  /// How long packets are decides how many fill a job.
+  void look_at_lengths(double passed);
+  /// The packets of the largest job that a chain may have, of packets as long as they are: a power of two where that
+  /// depends on their length, so that it seldom changes.
+  int most_job(size_t k) const { return lengths_[k].most_job; }
   /// The largest job whose packets stay below the bound. False if none does.
   bool fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);
 
@@ -427,10 +439,11 @@ class Model : public Balancer {
   std::vector<Cost> cpu_;                      // by chain
   std::vector<double> changed_ns_;             // by chain: when a cost was last far from what was known
   std::vector<DeviceState> devices_;
-  std::vector<double> arrives_;  // by chain: packets a second
-  Assignment plan_;              // by group of workers
-  std::vector<bool> shared_;     // by device: chains compete for it
-  double now_ = 0, last_ = 0;    ///< this step, and the one before it
+  std::vector<double> arrives_;   // by chain: packets a second
+  std::vector<Lengths> lengths_;  // by chain
+  Assignment plan_;               // by group of workers
+  std::vector<bool> shared_;      // by device: chains compete for it
+  double now_ = 0, last_ = 0;     ///< this step, and the one before it
   double optimum_ = 0;
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less

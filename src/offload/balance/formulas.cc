@@ -10,6 +10,13 @@ size_t first_device(const BalanceSetup& setup, size_t worker) {
   return device < 0 || static_cast<size_t>(device) >= setup.devices.size() ? 0 : static_cast<size_t>(device);
 }
 
+int largest_job(const BalanceSetup::Chain& chain, double bytes) {
+  if (chain.job_bytes == 0) return chain.most_job;
+  const int least = std::min(kLeastFullJob, chain.most_job);
+  if (!(bytes > 0)) return least;
+  return static_cast<int>(std::clamp<double>(std::ceil(chain.job_bytes / bytes), least, chain.most_job));
+}
+
 ChainDecision chain_on_cpu(const BalanceSetup& setup, size_t chain) {
   ChainDecision decision;
   decision.shares.assign(setup.devices.size(), 0.0);

@@ -16,11 +16,17 @@ namespace headrace::balance {
 /// The most packets of a probe, in full jobs.
 inline constexpr int kMostProbeJobs = 4;
 
+/// A job of fewer packets is not full, however many bytes they have.
+inline constexpr int kLeastFullJob = 64;
+
 /// a / b; 0 if b is 0.
 inline double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 
 /// The device that is nearest to a worker, one that exists (0 if the setup does not say).
 size_t first_device(const BalanceSetup& setup, size_t worker);
+
+/// The packets of a full job of a chain, if they have `bytes` each; 0: not known.
+int largest_job(const BalanceSetup::Chain& chain, double bytes);
 
 /// The decision that sends nothing of a chain to devices.
 ChainDecision chain_on_cpu(const BalanceSetup& setup, size_t chain);

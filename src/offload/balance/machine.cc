@@ -22,6 +22,7 @@ double Machine::arrivals(size_t worker) const {
 }
 
 double Machine::optimum() const {
+  const BalanceSetup all = setup();
   Shop shop;
   shop.devices = devices.size();
   for (size_t w = 0; w < static_cast<size_t>(workers); ++w) {
@@ -36,8 +37,8 @@ double Machine::optimum() const {
       for (size_t d = 0; d < devices.size(); ++d) {
         // Each burst has a look at each device in use: at the least, if all of the chain's packets go to one.
         const double looks = chains[k].part > 0 ? kLook / (burst * chains[k].part) : 0;
-        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / chains[k].most_job +
-                             devices[d].steal_cycles + looks);
+        const int job = largest_job(all.chains[k], chains[k].link_bytes);
+        use.device.push_back(chains[k].device[d] + devices[d].job_cycles / job + devices[d].steal_cycles + looks);
         use.device_ns.push_back(devices[d].well ? device_ns(k, d) : 1e12);
       }
     }
@@ -57,6 +58,7 @@ BalanceSetup Machine::setup() const {
     chain.payload = c.payload;
     chain.bytes_there = chain.bytes_back = c.link_bytes / 2;
     chain.most_job = c.most_job;
+    chain.job_bytes = c.job_bytes;
     chain.most_places = c.most_places;
     chain.most_wait_us = c.most_wait_us;
     chain.p99_us = c.p99_us;

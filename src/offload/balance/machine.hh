@@ -23,6 +23,7 @@ struct Machine {
     int link_bytes = 64;         ///< of a packet, over the link
     bool payload = false;
     int most_job = 1024;
+    int job_bytes = 0;  ///< of packets with link_bytes each
     int most_places = 8;
     int most_wait_us = 20;
     double p99_us = 0;

@@ -142,6 +142,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.number("link_bytes", c.link_bytes, 0, 1 << 20);
     g.flag("payload", c.payload);
     g.number("most_job", c.most_job, 1, 1 << 16);
+    g.number("job_bytes", c.job_bytes, 0, 1 << 24);
     g.number("most_places", c.most_places, 1, 1 << 12);
     g.number("most_wait_us", c.most_wait_us, 0, 1000000);
     g.number("p99_us", c.p99_us, 0, 1e7);

@@ -126,7 +126,7 @@ bool Model::may_use(const WorkerState& w, size_t k, int job) const {
   const ChainState& mine = w.chains[k];
   if (job <= kLeastJob || !mine.on_device) return true;
   // Fine steps are for few places: a full device, or worker, would go back and forth between sizes near each other.
-  const bool fine = !std::has_single_bit(static_cast<unsigned>(job)) && job != setup().chains[k].most_job;
+  const bool fine = !std::has_single_bit(static_cast<unsigned>(job)) && job != most_job(k);
   if (fine && (is_hungry(w) || mine.places < setup().chains[k].most_places)) return false;
   // Larger jobs than those that do not hold the bound do so even less.
   for (int size = job; size > kLeastJob && has_time(w); size = smaller(size))
@@ -185,7 +185,7 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   DevicePath best;
   double least = 0, most_carried = 0;
   bool held = false;
-  for (int job = stays ? state.job : chain.most_job; !held; job = smaller(job)) {
+  for (int job = stays ? std::min(state.job, most_job(k)) : most_job(k); !held; job = smaller(job)) {
     if (!may_use(w, k, job)) continue;
     path.job = job;
     path.job_ns = pair.times.of(job);

@@ -146,7 +146,7 @@ double Model::planned_s(size_t k, size_t d) const {
   if (has_choice()) return 0;
   const PairState& pair = pairs_[k][d];
   if (!(pair.packets_per_job > 0)) return 0;
-  const double most = setup().chains[k].most_job;
+  const double most = most_job(k);
   return 1e-9 * pair.job_ns * (0.4 + 0.6 * std::min(most / pair.packets_per_job, 4.0)) / most / device.ramp;
 }
 

@@ -13,7 +13,7 @@ void Model::probe(BalanceDecision& decision, double passed) {
 
 int Model::harmless(const WorkerState& w, size_t k, double passed, double packets) const {
   const BalanceSetup::Chain& chain = setup().chains[k];
-  packets = std::min<double>(packets, kProbeJobs * chain.most_job);
+  packets = std::min<double>(packets, kProbeJobs * most_job(k));
   // Of a worker that cannot do what arrives, all packets are late.
   if (chain.p99_us > 0 && !is_hungry(w))
     packets = std::min(packets, 0.003 * w.per_second * w.chains[k].part * passed * 1e-9);
@@ -70,14 +70,14 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   // Where the costs are near each other, only whole jobs tell which is less. The first of them finds caches cold: on a
   // worker that needs to know, several follow, if that costs little.
   const bool close = known && pair.cost.mean() < 2 * c;
-  const int most_job = setup().chains[k].most_job;
+  const int in_full = most_job(k);
   // A sample may be lost, and the answer with it.
   const bool lost = pair.long_probe_ns > pair.cost.at_ns() && now_ - pair.long_probe_ns >= kProbeBackNs;
   if (doubtful || lost) pair.long_probes.cancel(now_);
-  const double in_a_row = std::min<double>(kProbeJobs * most_job, kProbesLately * hz() * kLately * 1e-9 / each);
+  const double in_a_row = std::min<double>(kProbeJobs * in_full, kProbesLately * hz() * kLately * 1e-9 / each);
   const bool several = known && !choice && pair.cost.mean() > kGain * c && pair.cost.mean() < kColdCost * c &&
-                       is_hungry(w) && in_a_row >= 2 * most_job && pair.long_probes.over(now_);
-  const double enough = several ? in_a_row : settled && !close ? std::min(most_job, 128) : most_job;
+                       is_hungry(w) && in_a_row >= 2 * in_full && pair.long_probes.over(now_);
+  const double enough = several ? in_a_row : settled && !close ? std::min(in_full, 128) : in_full;
   if (n < (settled ? enough : 1) && w.tokens < 0.99 * bank()) return;
   // Jobs of others wait for it.
   const double most_here = devices_[d].in_use && each_ns > 0 ? std::max(kProbeNs / each_ns, 1.0) : 1e9;

@@ -321,7 +321,7 @@ class Simulation {
         if (lane.open.packets == 0) continue;
         const ChainDecision& decision = decision_.workers[index(w)][k];
         const bool waited = w.now - lane.open.opened >= decision.max_wait_us * 1e3;
-        if ((lane.open.packets >= decision.job || waited) && has_place(w, k, d)) submit(w, k, d);
+        if ((lane.open.packets >= full_job(k, decision) || waited) && has_place(w, k, d)) submit(w, k, d);
       }
     w.look = false;
   }
@@ -416,9 +416,15 @@ class Simulation {
     }
   }
 
+  int full_job(size_t k, const ChainDecision& decision) const {
+    const Machine::Chain& chain = machine_->chains[k];
+    if (chain.job_bytes == 0) return decision.job;
+    return std::min(decision.job, largest_job(setup_.chains[k], chain.link_bytes));
+  }
+
   void append(WorkerState& w, size_t k, size_t d) {
     Lane& lane = w.chains[k].lanes[d];
-    const int job = decision_.workers[index(w)][k].job;
+    const int job = full_job(k, decision_.workers[index(w)][k]);
     if (lane.open.packets >= job && has_place(w, k, d)) submit(w, k, d);
     if (lane.open.packets >= job) {
       const bool waits = is_everything(lane.share) && machine_->devices[d].well;

@@ -59,6 +59,7 @@ void fields(F& f, BalanceSetup::Chain& v) {
   f("bytes_there", v.bytes_there);
   f("bytes_back", v.bytes_back);
   f("most_job", v.most_job);
+  f.unless(0, "job_bytes", v.job_bytes);
   f("most_places", v.most_places);
   f("most_wait_us", v.most_wait_us);
   f("p99_us", v.p99_us);
@@ -280,9 +281,10 @@ std::string wrong_with(const BalanceSetup& setup) {
   if (setup.cycles_per_second <= 0) return "setup.cycles_per_second: expected more than 0";
   for (size_t k = 0; k < setup.chains.size(); ++k) {
     const BalanceSetup::Chain& chain = setup.chains[k];
-    if (chain.most_job < 1 || chain.most_places < 1 || chain.most_wait_us < 0 || chain.p99_us < 0)
-      return fmt::format("setup.chains[{}]: expected most_job and most_places from 1, most_wait_us and p99_us from 0",
-                         k);
+    if (chain.most_job < 1 || chain.job_bytes < 0 || chain.most_places < 1 || chain.most_wait_us < 0 ||
+        chain.p99_us < 0)
+      return fmt::format(
+          "setup.chains[{}]: expected most_job and most_places from 1, job_bytes, most_wait_us and p99_us from 0", k);
   }
   return {};
 }

@@ -55,6 +55,52 @@ TEST_F(OffloadQueue, EveryKindOfMoveKeepsOrder) {
   }
 }
 
+TEST_F(OffloadQueue, BytesFillJobsOfPayloads) {
+  const char* const scan = "Idle -> first :: OffloadScan(0x41) -> cap :: Capture; first[1] -> [1] cap;";
+  struct Case {
+    uint32_t length;
+    uint64_t packets;  // of a full job
+  };
+  for (const Case c : {Case{64, 256}, Case{200, 164}, Case{512, 64}, Case{1500, 64}}) {
+    SCOPED_TRACE(c.length);
+    make(scan, options(Mode::kDevice, 0, 16));
+    for (int i = 0; i < 16; ++i) send(1, 32, "first", c.length);
+    r().router().drain();
+    expect_all_in_order();
+    EXPECT_EQ(count(offload::kJobs), (512 + c.packets - 1) / c.packets);
+    router_.reset();
+    next_.clear();
+  }
+  // Short packets and long ones: 100 of 64 bytes, and 27 of 1,000 fill a job.
+  for (const int n : {27, 28}) {
+    SCOPED_TRACE(n);
+    make(scan, options(Mode::kDevice, 0, 16));
+    send(1, 100);
+    send(1, n, "first", 1000);
+    r().router().drain();
+    expect_all_in_order();
+    EXPECT_EQ(count(offload::kJobs), static_cast<uint64_t>(n - 26));
+    router_.reset();
+    next_.clear();
+  }
+}
+
+TEST_F(OffloadQueue, BytesDoNotFillJobsThatAUserChose) {
+  make("Idle -> first :: OffloadScan(0x41) -> cap :: Capture; first[1] -> [1] cap;", options(Mode::kDevice, 200, 16));
+  for (int i = 0; i < 16; ++i) send(1, 25, "first", 512);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kJobs), 2u);
+}
+
+TEST_F(OffloadQueue, BytesDoNotFillJobsOfHeaders) {
+  make(kChain, options(Mode::kDevice, 0, 16));
+  for (int i = 0; i < 16; ++i) send(1, 64, "first", 512);
+  r().router().drain();
+  expect_all_in_order();
+  EXPECT_EQ(count(offload::kJobs), 1u);
+}
+
 TEST_F(OffloadQueue, ManyPacketsBehindAnOpenJob) {
   make(kChain, options(Mode::kDevice, 8));
   send(1, 1);  // stays in an open job

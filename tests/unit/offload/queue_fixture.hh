@@ -54,10 +54,11 @@ class OffloadQueue : public ::testing::Test {
   DeviceControls& device(int d = 0) { return (*devices_)[d]; }
   uint64_t count(offload::Event e) { return event(*router_, e); }
 
-  /// Sends `n` packets of `flow`, each with its number.
-  void send(uint32_t flow, int n, const std::string& element = "first") {
+  /// Sends `n` packets of `flow` with `length` bytes, each with its number.
+  void send(uint32_t flow, int n, const std::string& element = "first", uint32_t length = 64) {
     std::vector<Packet*> packets;
-    for (int i = 0; i < n; ++i) packets.push_back(marked(udp_frame(0x0a000000 + flow, 1), flow, next_[flow]++));
+    for (int i = 0; i < n; ++i)
+      packets.push_back(marked(udp_frame(0x0a000000 + flow, 1, 64, length), flow, next_[flow]++));
     inject(*router_, element, packets);
   }
   const Capture& capture() { return dynamic_cast<const Capture&>(*router_->router().find("cap")); }

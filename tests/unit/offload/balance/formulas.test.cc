@@ -32,6 +32,21 @@ TEST(BalanceFormulas, TheBestShareIsThatOfTrying) {
   }
 }
 
+TEST(BalanceFormulas, TheLargestJobByBytes) {
+  BalanceSetup::Chain chain;
+  chain.most_job = 256;
+  EXPECT_EQ(largest_job(chain, 1500), 256);
+  chain.job_bytes = 32768;
+  EXPECT_EQ(largest_job(chain, 0), 64);
+  EXPECT_EQ(largest_job(chain, 64), 256);
+  EXPECT_EQ(largest_job(chain, 128), 256);
+  EXPECT_EQ(largest_job(chain, 200), 164);
+  EXPECT_EQ(largest_job(chain, 512), 64);
+  EXPECT_EQ(largest_job(chain, 9000), 64);
+  chain.most_job = 16;
+  EXPECT_EQ(largest_job(chain, 64), 16);
+}
+
 TEST(BalanceFormulas, TheMeasuredMachine) {
   // Matcher, 512 bytes, 15 workers: ../shared/reference has 0.716 and 116 Mpps.
   const Sides s{31.5e9, 60, 427, 125, 83.3e6};

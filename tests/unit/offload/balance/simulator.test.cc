@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "offload/balance/formulas.hh"
 #include "offload/balance/trace.hh"
 #include "support/source_dir.hh"
 #include "unit/offload/balance/random_machines.hh"
@@ -366,9 +367,9 @@ std::vector<Phase> rare_chain(bool stream) {
   return phases;
 }
 
-/// The jobs of chain `k` that came back in [from_s, to_s): all, and those by stream.
-std::pair<uint64_t, uint64_t> jobs_of(const Simulated& r, size_t k, double from_s, double to_s) {
-  uint64_t all = 0, stream = 0;
+/// What chain `k` had of device 0 in [from_s, to_s).
+DeviceSample on_device(const Simulated& r, size_t k, double from_s, double to_s) {
+  DeviceSample all;
   TraceReader reader;
   TraceLine line;
   for (const std::string& text : r.trace) {
@@ -378,11 +379,19 @@ std::pair<uint64_t, uint64_t> jobs_of(const Simulated& r, size_t k, double from_
         static_cast<double>(sample->at_ns) >= to_s * 1e9)
       continue;
     for (const WorkerSample& w : sample->workers) {
-      all += w.chains[k].devices[0].jobs;
-      stream += w.chains[k].devices[0].stream_jobs;
+      const DeviceSample& d = w.chains[k].devices[0];
+      all.packets += d.packets;
+      all.jobs += d.jobs;
+      all.stream_jobs += d.stream_jobs;
     }
   }
-  return {all, stream};
+  return all;
+}
+
+/// The jobs of chain `k` that came back in [from_s, to_s): all, and those by stream.
+std::pair<uint64_t, uint64_t> jobs_of(const Simulated& r, size_t k, double from_s, double to_s) {
+  const DeviceSample all = on_device(r, k, from_s, to_s);
+  return {all.jobs, all.stream_jobs};
 }
 
 TEST(BalanceSimulator, AChainWithFewJobsGoesByStream) {
@@ -405,6 +414,57 @@ TEST(BalanceSimulator, AChainWithFewJobsGoesByStream) {
     EXPECT_GE(share_of_optimum(r.phases[0]), 0.98);
     // Now both kernels are there all the time.
     EXPECT_GE(r.phases[1].mpps, 0.99 * resident.phases[1].mpps);
+  }
+}
+
+/// Payloads of 64, 512 and 200 bytes, a second each. Small jobs cost much, and so do few places that large jobs of long
+/// packets wait for.
+std::vector<Phase> lengths() {
+  std::string error;
+  std::vector<Phase> phases = read_machine(R"({
+    "name": "lengths", "workers": 4, "ghz": 2.1, "outside": 60, "mpps": 0,
+    "devices": [{"name": "H100", "link_gb": 50, "job_us": 6, "packet_ns": 26, "job_cycles": 3000}],
+    "chains": [{"name": "payloads", "cpu": 200, "device": 70, "mpps": 80, "link_bytes": 64, "payload": true,
+                "most_job": 256, "job_bytes": 32768, "most_places": 16}],
+    "steps": [{"at_s": 1, "change": {
+      "chains": [{"name": "payloads", "cpu": 1200, "device": 110, "mpps": 20, "link_bytes": 512, "payload": true,
+                  "most_job": 256, "job_bytes": 32768, "most_places": 16}]}},
+              {"at_s": 2, "change": {
+      "chains": [{"name": "payloads", "cpu": 500, "device": 80, "mpps": 50, "link_bytes": 200, "payload": true,
+                  "most_job": 256, "job_bytes": 32768, "most_places": 16}]}}]
+  })",
+                                           error);
+  EXPECT_FALSE(phases.empty()) << error;
+  return phases;
+}
+
+TEST(BalanceSimulator, JobsOfPayloadsFollowTheirLengths) {
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    SCOPED_TRACE(noise);
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(lengths(), *model, 3, noise, "Model");
+    EXPECT_EQ(r.complaints, 0u);
+    for (const SimulatedPhase& p : r.phases) EXPECT_GE(share_of_optimum(p), 0.98) << p.at_s;
+  }
+}
+
+TEST(BalanceSimulator, ABoundLeavesJobsOfShortPayloadsLarge) {
+  std::vector<Phase> phases = lengths();
+  for (Phase& phase : phases) {
+    phase.machine.chains[0].p99_us = 400;
+    phase.machine.mpps = {12};
+  }
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    SCOPED_TRACE(noise);
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(phases, *model, 3, noise, "Model");
+    const auto packets_per_job = [&r](double from_s) {
+      const DeviceSample all = on_device(r, 0, from_s, from_s + 0.5);
+      return ratio(all.packets, all.jobs);
+    };
+    EXPECT_GT(packets_per_job(0.5), 100);
+    EXPECT_GT(packets_per_job(1.5), 40);
+    EXPECT_LE(packets_per_job(1.5), 65);
   }
 }
 
