@@ -59,6 +59,7 @@ BalanceDecision Model::step(const BalanceSample& sample) {
     for (PairState& pair : by_device) pair.times.pass(passed * 1e-9);
   for (const WorkerSample& w : sample.workers) take(w);
   look_at_lengths(passed);
+  judge_total(passed);
   double last = 0, before = 0;
   for (const WorkerState& w : workers_) {
     if (w.sampled_ns < now_ || w.before <= 0) continue;
@@ -136,6 +137,22 @@ void Model::look_at_lengths(double passed) {
     for (PairState& pair : pairs_[k])
       for (double* job : {&pair.largest, &pair.usual, &pair.costed}) *job = std::min<double>(*job, seen.most_job);
   }
+}
+
+void Model::judge_total(double passed) {
+  double rate = 0, on_devices = 0, on_cpu = 0;
+  bool backlogged = true;
+  for (const WorkerState& w : workers_) {
+    if (!w.known) continue;
+    // Of a worker whose sample is late, nothing is known.
+    if (w.sampled_ns < now_) return;
+    backlogged &= w.saturated;
+    rate += w.last;
+    on_cpu += hz() / std::max(cpu_cost_in_full(w), 1.0);
+    for (const ChainState& chain : w.chains)
+      for (const LaneState& lane : chain.lanes) on_devices += lane.per_second;
+  }
+  if (rate > 0) judge_.see(rate, passed, now_, backlogged, on_devices / rate, on_cpu);
 }
 
 void Model::take(const WorkerSample& s) {

@@ -20,6 +20,7 @@
 #include "offload/balance/JobTimes.hh"
 #include "offload/balance/MoveJudge.hh"
 #include "offload/balance/Pause.hh"
+#include "offload/balance/TotalJudge.hh"
 #include "offload/balance/assignment.hh"
 #include "offload/balance/formulas.hh"
 
@@ -304,6 +305,9 @@ class Model : public Balancer {
   /// It was not full for some time, with jobs on devices. Larger ones help one that is.
   bool has_time(const WorkerState& w) const { return now_ - w.full_ns > kFullBefore; }
   /// A worker that takes all that comes needs no more.
+  /// It was tried, and lowered the rate.
+  bool refuses(const WorkerState& w, size_t d) const { return w.judge.refuses(d, now_) || judge_.refuses(now_); }
+  void judge_total(double passed);
   bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
 
   /// What workers of one group have in common.
@@ -441,9 +445,10 @@ class Model : public Balancer {
   std::vector<DeviceState> devices_;
   std::vector<double> arrives_;   // by chain: packets a second
   std::vector<Lengths> lengths_;  // by chain
-  Assignment plan_;               // by group of workers
-  std::vector<bool> shared_;      // by device: chains compete for it
-  double now_ = 0, last_ = 0;     ///< this step, and the one before it
+  TotalJudge judge_;
+  Assignment plan_;            // by group of workers
+  std::vector<bool> shared_;   // by device: chains compete for it
+  double now_ = 0, last_ = 0;  ///< this step, and the one before it
   double optimum_ = 0;
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less

@@ -21,7 +21,9 @@ double Machine::arrivals(size_t worker) const {
   return mine > 0 ? mine * 1e6 : kAll;
 }
 
-double Machine::optimum() const {
+double Machine::optimum() const { return std::max(optimum(true), optimum(false)); }
+
+double Machine::optimum(bool with_devices) const {
   const BalanceSetup all = setup();
   Shop shop;
   shop.devices = devices.size();
@@ -33,13 +35,14 @@ double Machine::optimum() const {
     for (size_t k = 0; k < chains.size(); ++k) {
       Shop::Use& use = worker.chains.emplace_back();
       use.packets = chains[k].part;
-      use.cpu = chains[k].cpu + (chains[k].part > 0 ? chains[k].batch_cycles / (burst * chains[k].part) : 0);
+      use.cpu = (with_devices && chains[k].cpu_beside > 0 ? chains[k].cpu_beside : chains[k].cpu) +
+                (chains[k].part > 0 ? chains[k].batch_cycles / (burst * chains[k].part) : 0);
       for (size_t d = 0; d < devices.size(); ++d) {
         // Each burst has a look at each device in use: at the least, if all of the chain's packets go to one.
         const double looks = chains[k].part > 0 ? kLook / (burst * chains[k].part) : 0;
         const int job = largest_job(all.chains[k], chains[k].link_bytes);
         use.device.push_back(chains[k].device[d] + devices[d].job_cycles / job + devices[d].steal_cycles + looks);
-        use.device_ns.push_back(devices[d].well ? device_ns(k, d) : 1e12);
+        use.device_ns.push_back(with_devices && devices[d].well ? device_ns(k, d) : 1e12);
       }
     }
   }

@@ -17,6 +17,7 @@ struct Machine {
     std::string name = "chain";
     double part = 1;             ///< of a worker's packets; the parts of all chains add up to 1
     double cpu = 500;            ///< c
+    double cpu_beside = 0;       ///< c, while many packets go to devices; 0: the same
     double batch_cycles = 0;     ///< of the CPU for a batch of any size
     std::vector<double> device;  ///< d by device, for full jobs and without what a job costs
     std::vector<double> mpps;    ///< by device: what the device itself can do
@@ -75,6 +76,9 @@ struct Machine {
   /// The most packets a second, of all workers.
   double optimum() const;
   BalanceSetup setup() const;
+
+ private:
+  double optimum(bool with_devices) const;
 };
 
 /// A machine that changes: the first phase begins at 0.

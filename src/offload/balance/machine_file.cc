@@ -136,6 +136,7 @@ Machine machine_of(const MachineJson& json, std::string& error) {
     g.text("name", c.name);
     g.number("part", c.part, 0, 1);
     g.number("cpu", c.cpu, 0, 1e7);
+    g.number("cpu_beside", c.cpu_beside, 0, 1e7);
     g.number("batch_cycles", c.batch_cycles, 0, 1e7);
     g.numbers("device", c.device, 0, 1e7);
     g.numbers("mpps", c.mpps, 0, 1e5);

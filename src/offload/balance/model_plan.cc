@@ -24,7 +24,7 @@ void Model::make_plan() {
         if (w.chains[k].lanes[d].share > 0.02) pairs_[k][d].in_use = devices_[d].in_use = true;
     if (!w.known || !w.on_devices) continue;
     Kind kind{first_device(setup(), i), most_used(w), is_hungry(w), std::vector<bool>(devices_.size())};
-    for (size_t d = 0; d < devices_.size(); ++d) kind.refused[d] = w.judge.refuses(d, now_);
+    for (size_t d = 0; d < devices_.size(); ++d) kind.refused[d] = refuses(w, d);
     w.group = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
     if (w.group == groups.size()) {
       kinds.push_back(kind);

@@ -29,7 +29,7 @@ void Model::probe_device(size_t k, size_t d, BalanceDecision& decision, double p
   for (size_t w = 0; w < workers_.size(); ++w) {
     const WorkerState& state = workers_[w];
     if (!state.known || state.load <= kCurious || !(state.chains[k].part > 0) || decision.workers[w][k].probe != 0 ||
-        state.judge.refuses(d, now_))
+        refuses(state, d))
       continue;
     if (state.chains[k].lanes[d].share > 0.01) return;  // it is measured as it is
     if (chosen == workers_.size() || purse(state) > purse(workers_[chosen])) chosen = w;

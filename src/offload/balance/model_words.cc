@@ -73,6 +73,9 @@ std::string Model::why() const {
                : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);
   } else if (!hottest->on_devices) {
     text = fmt::format("CPU suffices (load {:.2f})", hottest->load);
+  } else if (judge_.refuses(now_)) {
+    text = fmt::format("devices lowered the rate ({:.2f} to {:.2f} Mpps): CPU for now", judge_.before() * 1e-6,
+                       judge_.after() * 1e-6);
   } else if (refused) {
     text = fmt::format("device lowered the rate ({:.2f} to {:.2f} Mpps): CPU for now", hottest->judge.before() * 1e-6,
                        hottest->judge.after() * 1e-6);

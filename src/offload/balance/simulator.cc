@@ -459,6 +459,11 @@ class Simulation {
     if (lane.open.packets >= job && has_place(w, k, d)) submit(w, k, d);
   }
 
+  /// Of a packet.
+  double cpu_cost(const Machine::Chain& chain) const {
+    return chain.cpu_beside > 0 ? chain.cpu + beside_ * (chain.cpu_beside - chain.cpu) : chain.cpu;
+  }
+
   void slice(WorkerState& w, size_t k) {
     ChainState& chain = w.chains[k];
     int n = std::min(chain.on_cpu, decision_.workers[index(w)][k].slice);
@@ -467,7 +472,7 @@ class Simulation {
     if (const int warming = std::min(chain.warming, n); warming > 0) {
       // Not measured; the rest of the batch is, as another one.
       chain.warming -= warming;
-      (void)work(w, of_chain.batch_cycles + of_chain.cpu * warming + cold(w, chain.cpu_used));
+      (void)work(w, of_chain.batch_cycles + cpu_cost(of_chain) * warming + cold(w, chain.cpu_used));
       chain.sample.cpu.packets += static_cast<uint64_t>(warming);
       chain.delays.add(w.now - w.since, static_cast<uint64_t>(warming));
       done_ += warming;
@@ -475,7 +480,7 @@ class Simulation {
       w.look = true;
       if (n == 0) return;
     }
-    const uint64_t cycles = measured(work(w, of_chain.batch_cycles + of_chain.cpu * n + cold(w, chain.cpu_used)));
+    const uint64_t cycles = measured(work(w, of_chain.batch_cycles + cpu_cost(of_chain) * n + cold(w, chain.cpu_used)));
     const uint64_t packets = static_cast<uint64_t>(n);
     chain.sample.cpu.packets += packets;
     chain.sample.cpu.timed += packets;
@@ -592,6 +597,7 @@ class Simulation {
 
     const double seconds = (at - last_at_) * 1e-9;
     last_at_ = at;
+    beside_ += 0.3 * (std::min(4 * (done_ > 0 ? done_on_devices_ / done_ : 0), 1.0) - beside_);
     seen.at_s = at * 1e-9;
     seen.share = done_ > 0 ? done_on_devices_ / done_ : 0;
     seen.p99_us = all.quantile(0.99) * 1e-3;
@@ -684,6 +690,7 @@ class Simulation {
   std::vector<std::array<double, 2>> leaves_;  ///< by device and class of chains: when the resident kernel leaves
   std::vector<WorkerSample> late_;
   double done_ = 0, done_on_devices_ = 0, last_at_ = 0, spent_us_ = 0;
+  double beside_ = 0;  ///< how much what goes to devices makes the CPU dearer, of the most that it does
   Simulated result_;
 };
 

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "offload/balance/TotalJudge.hh"
+#include "offload/balance/simulator.hh"
+#include "unit/offload/balance/simulations.hh"
+
+namespace headrace::balance {
+namespace {
+
+/// Steps of 5 ms in which all workers have more to do than they can.
+class BalanceTotalJudge : public ::testing::Test {
+ protected:
+  /// `ms` at a rate, with a part of the packets on devices; `on_cpu`: what the CPU would do by the costs seen there.
+  void pass(int ms, double rate, double share, double on_cpu, bool backlogged = true) {
+    for (; ms > 0; ms -= 5) {
+      now_ += 5e6;
+      judge_.see(rate, 5e6, now_, backlogged, share, on_cpu);
+    }
+  }
+  bool refuses() const { return judge_.refuses(now_); }
+
+  TotalJudge judge_;
+  double now_ = 5e9;
+};
+
+TEST_F(BalanceTotalJudge, LeavesDevicesThatLoweredTheRate) {
+  pass(200, 114, 0, 114);
+  pass(500, 92, 0.8, 84);
+  EXPECT_FALSE(refuses());
+  pass(45, 92, 0.8, 84);
+  ASSERT_TRUE(refuses());
+  EXPECT_NEAR(judge_.before(), 114, 0.1);
+  EXPECT_NEAR(judge_.after(), 92, 0.1);
+  pass(20, 95, 0, 114);
+  pass(60, 113, 0, 114);
+  EXPECT_TRUE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, KeepsDevicesThatRaisedIt) {
+  pass(200, 80, 0, 80);
+  pass(1200, 92, 0.8, 84);
+  EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, OtherPacketsAreNoFaultOfDevices) {
+  // So dear on the CPU that it is no use to try.
+  pass(200, 114, 0, 114);
+  pass(1200, 92, 0.8, 50);
+  EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, ATryThatFailsIsShortAndTheLast) {
+  pass(200, 114, 0, 114);
+  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+  ASSERT_TRUE(refuses());
+  double tried = 0;
+  for (; refuses() && tried < 1000; tried += 5) pass(5, 84, 0, 84);
+  EXPECT_LE(tried, 75);
+  pass(900, 92, 0.8, 84);
+  EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, ATryThatFailsByFarEndsAtOnce) {
+  pass(200, 114, 0, 114);
+  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+  ASSERT_TRUE(refuses());
+  pass(20, 50, 0, 50);
+  EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, PacketsThatBecomeDearerNeedDevicesAgain) {
+  pass(200, 114, 0, 114);
+  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+  pass(90, 113, 0, 113);
+  ASSERT_TRUE(refuses());
+  // A pause that has become long.
+  for (int i = 0; i < 3; ++i) {
+    while (refuses()) pass(5, 113, 0, 113);
+    for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+    pass(90, 113, 0, 113);
+    ASSERT_TRUE(refuses());
+  }
+  pass(60, 70, 0, 70);
+  EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, AWorkerWithTimeLeftSaysNothing) {
+  pass(200, 114, 0, 114);
+  pass(1200, 92, 0.8, 84, false);
+  EXPECT_FALSE(refuses());
+}
+
+/// IDS rules on 64 bytes, with costs as beside an H200: what goes to the device makes packets on the CPU dearer, so that
+/// it saves cycles once it is used. For 60 ms all is dearer, and it seems to do so from the beginning.
+TEST(BalanceSimulator, CostsBesideDevicesDoNotKeepThem) {
+  const auto chain = [](int cpu, int beside) {
+    return fmt::format(R"("chains": [{{"name": "ids", "cpu": {}, "cpu_beside": {}, "device": 285, "mpps": 75,
+                           "link_bytes": 128, "payload": true, "most_job": 256, "most_places": 16}}])",
+                       cpu, beside);
+  };
+  const std::string text = fmt::format(R"({{
+    "name": "beside", "workers": 15, "ghz": 2.1, "outside": 28, "mpps": 0, "cold_cycles": 300,
+    "devices": [{{"name": "H200", "link_gb": 50, "job_us": 30, "packet_ns": 60, "job_cycles": 2000}}],
+    {},
+    "steps": [{{"at_s": 0.3, "change": {{{}}}}}, {{"at_s": 0.36, "change": {{{}}}}}, {{"at_s": 1.1, "change": {{{}}}}}]
+  }})",
+                                       chain(262, 355), chain(350, 380), chain(262, 355), chain(262, 355));
+  std::string error;
+  const std::vector<Phase> phases = read_machine(text, error);
+  ASSERT_FALSE(phases.empty()) << error;
+  for (const uint64_t noise : {1u, 2u, 3u}) {
+    SCOPED_TRACE(noise);
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(phases, *model, 1.5, noise);
+    EXPECT_GE(share_of_optimum(r.phases[0]), 0.98);
+    EXPECT_GT(r.phases[2].share, 0.5) << "it does not meet what this is about";
+    EXPECT_GE(share_of_optimum(r.phases[3]), 0.98);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::balance
