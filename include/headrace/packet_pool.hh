@@ -57,6 +57,9 @@ class PacketPool {
   void release_bulk(Packet* const* p, uint32_t n);
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
+  /// Puts the running thread's free buffers into the order in which they lie, which their pages' translations and the
+  /// CPU's prefetchers like. Takes some 50 ns a buffer.
+  void sort();
   /// Says that a worker will use so many buffers. Call before workers run; the most counts.
   void expect(uint32_t buffers) { expected_ = std::max(expected_.get(), buffers); }
   /// Makes the kernel provide the memory of as many buffers as a worker is expected to use, so that page faults come before

@@ -312,6 +312,9 @@ class JobQueue {
   void process_in_slices(int plan, uint16_t step, Batch& batch);
   /// Moves shares and talks to the balancer, if it is time.
   void tick();
+  /// Packets that went both ways leave the buffers in the order in which they came back. Once all stay on the CPU, it
+  /// puts them in order. \returns whether it did
+  bool tidy(uint64_t now);
   void follow(OfPlan& of_plan, double ms);
   /// Gives buckets to sides as the shares say, moving as few as possible.
   void give_out_buckets(OfPlan& of_plan);
@@ -420,6 +423,8 @@ class JobQueue {
   BalanceLink& link_;
   const double cycles_per_us_;
   LoadMeter meter_;
+  bool untidy_ = false;                          // see tidy()
+  uint64_t alone_since_ = 0;                     // since when all packets stay on the CPU, in cycles
   int until_tick_ = 1;                           // batches and polls
   uint64_t ticked_ = 0;                          // when
   uint64_t span_began_ = 0;                      // of the present sample

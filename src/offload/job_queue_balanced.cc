@@ -17,6 +17,7 @@ constexpr int kBatchesPerLook = 16;
 constexpr double kTickUs = 1000;
 /// A sample is at least so long, unless a decision ends it.
 constexpr double kSpanUs = 5000;
+constexpr double kAloneUs = 20000;  // after which what is on the CPU stays there
 /// Shares that differ by no more are the same: a decision repeats what the last sample told.
 constexpr double kSame = 0.02;
 /// Shares move by so much before buckets do.
@@ -301,12 +302,28 @@ void JobQueue::tick() {
   } else if (!decision) {
     return;  // the last one has not been read: this one goes on
   }
-  start_span(now);
+  // Not in the time of any sample.
+  start_span(tidy(now) ? LoadMeter::now() : now);
   if (decision) {
     take(*decision);
     link_.decision_taken();
   }
   for (int p = 0; p < static_cast<int>(of_plan_.size()); ++p) update_gate(p);
+}
+
+bool JobQueue::tidy(uint64_t now) {
+  bool alone = true;
+  for (const OfPlan& of_plan : of_plan_) {
+    alone &= of_plan.balance.all_to == Balance::kCpu;
+    untidy_ |= of_plan.balance.all_to == Balance::kMixed;
+    // It would take longer than many bounds.
+    if (of_plan.entry && of_plan.entry->in_effect().p99_us > 0) return false;
+  }
+  if (!alone || !untidy_) alone_since_ = now;
+  if (static_cast<double>(now - alone_since_) < kAloneUs * cycles_per_us_ || !idle()) return false;
+  PacketPool::instance().sort();
+  untidy_ = false;
+  return true;
 }
 
 void JobQueue::follow(OfPlan& of_plan, double ms) {

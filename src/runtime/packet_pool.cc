@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 
 #include "headrace/batch.hh"
@@ -228,6 +229,18 @@ uint32_t PacketPool::reserve(uint32_t n) {
   c->keep = std::max(c->keep, n);
   if (c->size() < n) refill(*c, n - c->size());
   return c->size();
+}
+
+void PacketPool::sort() {
+  Cache* const c = cache();
+  if (!c) return;
+  Packet** const slots = c->slots;
+  Packet** const first = slots + c->head % Cache::kSlots;
+  Packet** const end = slots + Cache::kSlots;
+  // In one piece, and back to where it was.
+  std::rotate(slots, first, end);
+  std::sort(slots, slots + c->size(), std::less<>());
+  std::rotate(slots, end - (first - slots), end);
 }
 
 Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {

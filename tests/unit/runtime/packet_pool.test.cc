@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -18,6 +20,31 @@ std::vector<Packet*> take(PacketPool& pool, int worker, uint32_t n) {
     packets.resize(pool.allocate_shared(packets.data(), n));
   }).join();
   return packets;
+}
+
+TEST(PacketPool, SortPutsFreeBuffersInOrder) {
+  PacketPool pool;
+  pool.set_buffers(8192);
+  std::thread([&pool] {
+    detail::t_thread_id = 0;
+    pool.sort();  // none yet
+    ASSERT_GE(pool.reserve(3000), 3000u);
+    std::mt19937_64 random(1);
+    std::vector<Packet*> some(3000);
+    // The cache's slots are used in a circle.
+    for (int round = 0; round < 40; ++round) {
+      SCOPED_TRACE(round);
+      ASSERT_EQ(pool.allocate_bulk(some.data(), 3000), 3000u);
+      std::shuffle(some.begin(), some.end(), random);
+      pool.release_bulk(some.data(), 3000);
+      pool.sort();
+      ASSERT_EQ(pool.allocate_bulk(some.data(), 3000), 3000u);
+      ASSERT_EQ(std::set<Packet*>(some.begin(), some.end()).size(), 3000u);
+      ASSERT_TRUE(std::is_sorted(some.begin(), some.end(), std::less<>()));
+      pool.release_bulk(some.data(), 3000);
+    }
+  }).join();
+  EXPECT_EQ(pool.in_use(), 0u);
 }
 
 TEST(PacketPool, WorkersGetBuffersOfTheirNode) {
