@@ -1,9 +1,12 @@
 // A worker's jobs where a balancer decides.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <random>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "headrace/balancer.hh"
@@ -34,6 +37,46 @@ class OffloadBalanced : public OffloadQueue {
     EXPECT_TRUE(done());
   }
 };
+
+/// Half of the packets to the first device for 50 ms or so, then none.
+class HalfThenNone : public Balancer {
+ public:
+  BalanceDecision step(const BalanceSample&) override {
+    BalanceDecision decision = everything_on_cpu();
+    for (auto& worker : decision.workers)
+      for (ChainDecision& chain : worker)
+        if (steps_ < 10 && !chain.shares.empty()) chain.shares[0] = 0.5;
+    ++steps_;
+    return decision;
+  }
+
+ private:
+  int steps_ = 0;
+};
+HEADRACE_BALANCER(HalfThenNone, "for tests: leaves the device after some steps")
+
+TEST_F(OffloadBalanced, BuffersAreInOrderOnceAllStaysOnTheCpu) {
+  const int id = std::exchange(detail::t_thread_id, 0);  // so that it has a cache of free buffers
+  PacketPool& pool = PacketPool::instance();
+  const auto in_order = [&pool] {
+    Packet* some[500];
+    const uint32_t n = pool.allocate_bulk(some, 500);
+    int falls = 0;
+    for (uint32_t i = 1; i < n; ++i) falls += some[i] < some[i - 1];
+    pool.release_bulk(some, n);
+    return n == 500 && falls <= 1;
+  };
+  make("Idle -> first :: Strip(14) -> Counter -> Discard;", balanced("HalfThenNone", 64, 16));
+  std::vector<Packet*> all(pool.reserve(2048));
+  all.resize(pool.allocate_bulk(all.data(), static_cast<uint32_t>(all.size())));
+  std::shuffle(all.begin(), all.end(), std::mt19937_64(1));
+  pool.release_bulk(all.data(), static_cast<uint32_t>(all.size()));
+  EXPECT_FALSE(in_order());
+  send_until([&] { return count(offload::kJobPackets) > 0; });
+  send_until(in_order);
+  r().router().drain();
+  detail::t_thread_id = id;
+}
 
 TEST_F(OffloadBalanced, TheCpuAlone) {
   make(kChain, balanced("CPUOnly"));
