@@ -15,7 +15,8 @@ namespace headrace {
 ///
 /// MODE: `cpu`; `device`: all packets; sources wait while the device is busy; `fixed`: FRACTION of the flows on the
 /// device; the rest, and packets that find no free job, on the CPU; `auto` (default): where the balancer says.
-/// FRACTION: 0 to 1, default 0.5. JOB: maximum number of packets in a job. Default 1024. MAXWAIT: maximum time that a
+/// FRACTION: 0 to 1, default 0.5. JOB: maximum number of packets in a job. Default 1024; if the chain scans payloads 256, or
+/// 32 KiB of packets if these are 64 or more. MAXWAIT: maximum time that a
 /// packet waits for others. Default 20us. RUN: `resident`, a program that stays on the device, for low latency;
 /// `stream`, a copy and a launch for each job; `auto` (default): resident, and stream where a balancer says so. P99: for
 /// MODE `auto`, the time in the router that 99 % of the packets are to stay below; 0 (default): no bound. BALANCER: for

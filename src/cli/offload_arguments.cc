@@ -51,10 +51,12 @@ void add_offload_arguments(CLI::App& app, OffloadOptions& options) {
                 "resident, and stream where a balancer says so")
              ->check(CLI::IsMember({"auto", "resident", "stream"})),
          "HOW");
-  device(app.add_option("--job", options.job,
-                        "Most packets of a job; default: 1024, or 64 where a resident chain scans payloads")
-             ->check(CLI::Range(1, 65536)),
-         "N");
+  device(
+      app.add_option("--job", options.job,
+                     "Most packets of a job; default: 1024, or where a resident chain scans payloads 256, and 32 KiB "
+                     "of packets if these are 64 or more")
+          ->check(CLI::Range(1, 65536)),
+      "N");
   device(
       app.add_option("--jobs", options.jobs,
                      "Jobs that a worker may have under way; default: 8, or 16 where a resident chain scans payloads")

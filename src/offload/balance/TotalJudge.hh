@@ -97,7 +97,7 @@ class TotalJudge {
   double left_ns_ = 0;   ///< when devices were used last
   Trial moved_;          ///< to devices
   Trial back_;           ///< from devices that lowered the rate
-  Pause pause_;
+  Pause pause_{1e9};     // longer than a trial takes
   double before_ = 0, after_ = 0, trusted_until_ = 0;
 };
 

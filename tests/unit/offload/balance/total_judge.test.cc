@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "offload/balance/TotalJudge.hh"
 #include "offload/balance/simulator.hh"
 #include "unit/offload/balance/simulations.hh"
@@ -83,6 +85,18 @@ TEST_F(BalanceTotalJudge, PacketsThatBecomeDearerNeedDevicesAgain) {
   }
   pass(60, 70, 0, 70);
   EXPECT_FALSE(refuses());
+}
+
+TEST_F(BalanceTotalJudge, PausesAreLongerThanTrialsAndGrow) {
+  pass(200, 114, 0, 114);
+  double last = 0;
+  for (int i = 0; i < 3; ++i) {
+    for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+    double refused = 0;
+    for (; refuses(); refused += 5) pass(5, 113, 0, 113);
+    EXPECT_GE(refused, std::max(1000.0, 1.9 * last));
+    last = refused;
+  }
 }
 
 TEST_F(BalanceTotalJudge, AWorkerWithTimeLeftSaysNothing) {
