@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "headrace/packet_pool.hh"
 #include "offload/job_clock.hh"
 #include "offload/job_queue.hh"
 
