@@ -216,6 +216,8 @@ class Model : public Balancer {
   static constexpr double kAmple = 1.15;            // places for so many times what arrives
   static constexpr double kFindsPlaces = 0.9;  // of what places let through: where they are few, no more goes there
   static constexpr double kForTheRest = 0.85;  // of a worker's cycles
+  static constexpr double kBelowFull = 0.96;   // of what a device can do, where jobs must not wait
+  static constexpr double kAlmostBusy = 0.99;  // of a worker's cycles: the share stays as it is
   static constexpr double kMoreComes = 1.25;   // times what a full worker receives
   static constexpr double kFullBefore = 300 * kMs;          // a worker that has been full may be so again
   static constexpr double kHolds = 2000 * kMs;              // jobs that held a bound do so again for this long
@@ -377,9 +379,12 @@ class Model : public Balancer {
   /// The part of what arrives for the device that places let through. More than that, if it is more than 1.
   double finds_places(const WorkerState& w, size_t k, const DevicePath& path) const;
   /// The share to give to a device then: what waits for places is late, so the CPU gets some more than does not find any.
+  /// What a worker may give to a full device so that its jobs do not wait for others there, if the worker has time for the
+  /// rest; else 1. \param share what is planned
+  double below_full(const WorkerState& w, size_t k, double share) const;
   static double share_of(double finds_places) { return kFindsPlaces * std::min(finds_places, 1.0); }
   /// It does all that arrives with `part` of what the plan has for devices, and the rest on the CPU.
-  bool has_time_for_rest(const WorkerState& w, size_t k, double part) const;
+  bool has_time_for_rest(const WorkerState& w, size_t k, double part, double cycles = kForTheRest) const;
   /// All that arrives gets through with such jobs.
   bool carries_all(const WorkerState& w, size_t k, const DevicePath& path) const;
 

@@ -95,7 +95,17 @@ double Model::finds_places(const WorkerState& w, size_t k, const DevicePath& pat
   return let_through / std::max(arrives, 1.0);
 }
 
-bool Model::has_time_for_rest(const WorkerState& w, size_t k, double part) const {
+double Model::below_full(const WorkerState& w, size_t k, double share) const {
+  const DeviceState& device = devices_[w.chains[k].device];
+  if (has_choice() || is_hungry(w) || !(device.capacity > 0) || !(share > 0)) return 1;
+  double arrives = 0;
+  for (const WorkerState& other : workers_)
+    if (other.chains[k].on_device) arrives += other.per_second * other.chains[k].part;
+  const double part = kBelowFull * device.capacity / std::max(arrives, 1.0) / share;
+  return part < 1 && has_time_for_rest(w, k, part, kAlmostBusy) ? part * share : 1;
+}
+
+bool Model::has_time_for_rest(const WorkerState& w, size_t k, double part, double cycles) const {
   double cost = w.outside.mean();
   for (size_t j = 0; j < w.chains.size(); ++j) {
     const double on_cpu = cpu_cost_of(w, j);
@@ -105,7 +115,7 @@ bool Model::has_time_for_rest(const WorkerState& w, size_t k, double part) const
         saved += share * (on_cpu - device_cost_of(w, j, d));
     cost += w.chains[j].part * (on_cpu - (j == k ? part : 1) * saved);
   }
-  return w.per_second * cost < kForTheRest * hz();
+  return w.per_second * cost < cycles * hz();
 }
 
 bool Model::carries_all(const WorkerState& w, size_t k, const DevicePath& path) const {
@@ -223,6 +233,7 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   decision.places = state.places = std::max(best.places, 1);
   const double part = finds_places(w, k, best);
   if (scarce && part < kAmple && has_time_for_rest(w, k, share_of(part))) state.most_share = share_of(part);
+  if (!scarce) state.most_share = below_full(w, k, share);
   return held || stays || !choice;
 }
 
