@@ -174,11 +174,11 @@ class Model : public Balancer {
     bool end_known = false;     ///< `times` know where the last samples ended, and of all workers that use it
   };
 
-  static constexpr double kProbePart = 0.003;  // of the worker's cycles
-  static constexpr double kLengthsLast = 10 * kMs;
-  static constexpr double kLately = 30 * kMs;      // in which probes that come together show in the rate
-  static constexpr double kProbesLately = 0.01;    // of the worker's cycles
-  static constexpr double kProbesSettled = 0.005;  // the same of many, where nothing has changed for some time
+  static constexpr double kProbePart = 0.003;       // of the worker's cycles
+  static constexpr double kLengthsLast = 10 * kMs;  // in which lengths of packets count
+  static constexpr double kLately = 30 * kMs;       // in which probes that come together show in the rate
+  static constexpr double kProbesLately = 0.01;     // of the worker's cycles
+  static constexpr double kProbesSettled = 0.005;   // the same of many, where nothing has changed for some time
   static constexpr double kSettled = 100 * kMs;
   static constexpr double kDearProbe = 0.9;      // of those: it comes alone
   static constexpr double kProbeNs = 0.2 * kMs;  // of the time of a device that others use
@@ -306,10 +306,10 @@ class Model : public Balancer {
 
   /// It was not full for some time, with jobs on devices. Larger ones help one that is.
   bool has_time(const WorkerState& w) const { return now_ - w.full_ns > kFullBefore; }
-  /// A worker that takes all that comes needs no more.
-  /// It was tried, and lowered the rate.
+  /// The device was tried, and lowered the rate of this worker, or of all.
   bool refuses(const WorkerState& w, size_t d) const { return w.judge.refuses(d, now_) || judge_.refuses(now_); }
   void judge_total(double passed);
+  /// A worker that takes all that comes needs no more.
   bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }
 
   /// What workers of one group have in common.
@@ -450,10 +450,10 @@ class Model : public Balancer {
   std::vector<DeviceState> devices_;
   std::vector<double> arrives_;   // by chain: packets a second
   std::vector<Lengths> lengths_;  // by chain
-  TotalJudge judge_;
-  Assignment plan_;            // by group of workers
-  std::vector<bool> shared_;   // by device: chains compete for it
-  double now_ = 0, last_ = 0;  ///< this step, and the one before it
+  TotalJudge judge_;              // of all workers
+  Assignment plan_;               // by group of workers
+  std::vector<bool> shared_;      // by device: chains compete for it
+  double now_ = 0, last_ = 0;     ///< this step, and the one before it
   double optimum_ = 0;
   int step_ = 0;
   size_t supposed_ = 0;  // the pair of chain and device whose time was supposed to be less

@@ -1,8 +1,8 @@
 #pragma once
 /// \file
 /// Whether a move of all workers to devices was right, judged by the rate of all. Costs cannot tell: packets that go to
-/// devices may make those on the CPU dearer, for they share memory and caches, and CPU-only would be cheaper than what is
-/// seen beside devices. One worker's rate cannot tell, either: what it does alone changes little of that.
+/// devices may make those on the CPU dearer, for they share memory and caches, and without devices they would cost less than is
+/// seen beside them. One worker's rate cannot tell, either: what it does alone changes little of that.
 
 #include <algorithm>
 #include <utility>
@@ -30,8 +30,10 @@ class TotalJudge {
       return;
     }
     if (!uses) {
-      if (now >= left_ns_ + kSettle) alone_.add(rate, ns, kHold);
-      if (now >= left_ns_ + kSettle) alone_ns_ = now;
+      if (now >= left_ns_ + kSettle) {
+        alone_.add(rate, ns, kHold);
+        alone_ns_ = now;
+      }
       see_alone(rate, ns, now);
       return;
     }
@@ -40,7 +42,7 @@ class TotalJudge {
     moved_.seen.add(rate, ns, kWindow);
     const bool known = alone_.ns >= kWindow && alone_ns_ > moved_.since - kTrial;
     if (!known || moved_.seen.ns < kWindow || now < trusted_until_ || moved_.seen.rate >= kLow * alone_.rate) return;
-    // Much dearer than that they are because they are other ones.
+    // Packets that are much dearer on the CPU than devices can make them are other packets.
     if (on_cpu < kDearer * moved_.seen.rate) return;
     before_ = alone_.rate;
     after_ = moved_.seen.rate;
@@ -58,7 +60,8 @@ class TotalJudge {
   static constexpr double kUses = 0.01, kLow = 0.96;
   static constexpr double kSettle = 15e6, kCold = 30e6, kConverge = 500e6, kWindow = 40e6, kHold = 150e6,
                           kTrial = 1000e6, kTrust = 1e9;
-  /// What devices do costs packets on the CPU at most so much more.
+  /// Of the rate with devices: what the CPU would do at least by the costs seen beside them, if devices are what made these
+  /// so high.
   static constexpr double kDearer = 0.85;
   /// Less than this part of the rate before: other packets arrive.
   static constexpr double kOther = 0.8;
