@@ -287,7 +287,7 @@ class SlowSink final : public Element {
     for (const auto& e : router().elements())
       if (auto* source = dynamic_cast<FeedingSource*>(e.get())) sources_.push_back(source);
     give_up_.initialize();
-    give_up_.schedule_after(Timestamp::from_ms(20000));
+    give_up_.schedule_after(Timestamp::from_ms(60000));
     return {};
   }
   void run_timer(Timer&) override { router().request_stop(); }

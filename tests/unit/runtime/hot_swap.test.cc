@@ -126,7 +126,7 @@ TEST_F(HotSwap, JobsOnADeviceComeBackFirst) {
 }
 
 TEST_F(HotSwap, FlowsAreWholeWhileEverythingChanges) {
-  const testing::HangGuard guard(120);
+  const testing::HangGuard guard(300);
   OffloadOptions offload;
   offload.backend = "reference";
   offload.mode = OffloadOptions::Mode::kDevice;

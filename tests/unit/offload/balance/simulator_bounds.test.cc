@@ -109,10 +109,10 @@ TEST(BalanceSimulator, ADeviceIsNotFullWhereJobsMustNotWait) {
   const double all = most_mpps(m);
   m.chains[0].p99_us = 200;
   for (const double load : {0.85, 0.9})
-    for (const uint64_t noise : {1u, 2u, 3u}) {
+    for (const uint64_t noise : {1u, 2u}) {
       m.mpps = {load * all / m.workers};
       const auto model = balancer_of("Model");
-      EXPECT_TRUE(holds(simulate(phases, *model, 0.6, noise), 0.1, 200, load * all)) << load << ", noise " << noise;
+      EXPECT_TRUE(holds(simulate(phases, *model, 0.4, noise), 0.1, 200, load * all)) << load << ", noise " << noise;
     }
 }
 
