@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "offload/balance/Pause.hh"
+#include "offload/balance/RateMean.hh"
 
 namespace headrace::balance {
 
@@ -55,15 +56,6 @@ class MoveJudge {
   double after() const { return after_; }
 
  private:
-  /// A mean in which what is older than `window` counts little.
-  struct Mean {
-    double rate = 0, ns = 0;
-    void add(double r, double span, double window) {
-      const double old = std::min(ns, window);
-      rate = (rate * old + r * span) / (old + span);
-      ns += span;
-    }
-  };
   static constexpr double kHold = 50e6, kSettle = 15e6, kLearn = 100e6, kWindow = 20e6, kTrial = 300e6, kTrust = 1e9;
   static constexpr double kLow = 0.8;
 
@@ -72,7 +64,7 @@ class MoveJudge {
     std::vector<bool> devices{};
     bool on = false;
     double since = 0;
-    Mean seen{};
+    RateMean seen{};
     void begin(double now) {
       on = true;
       since = now;
@@ -118,7 +110,7 @@ class MoveJudge {
   Trial moved_;                ///< to devices
   Trial back_;                 ///< from those that lowered the rate, to the CPU or to others
   std::vector<Pause> pauses_;  ///< by device
-  Mean held_;                  ///< the rate
+  RateMean held_;              ///< the rate
   double last_ = 0, wanted_ = 0, before_ = 0, after_ = 0, trusted_until_ = 0;
 };
 

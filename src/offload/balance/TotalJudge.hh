@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "offload/balance/Pause.hh"
+#include "offload/balance/RateMean.hh"
 
 namespace headrace::balance {
 
@@ -66,19 +67,10 @@ class TotalJudge {
   /// Less than this part of the rate before: other packets arrive.
   static constexpr double kOther = 0.8;
 
-  /// A mean in which what is older than `window` counts little.
-  struct Mean {
-    double rate = 0, ns = 0;
-    void add(double r, double span, double window) {
-      const double old = std::min(ns, window);
-      rate = (rate * old + r * span) / (old + span);
-      ns += span;
-    }
-  };
   struct Trial {
     bool on = false;
     double since = 0;
-    Mean seen{};
+    RateMean seen{};
     void begin(double now) { *this = {.on = true, .since = now}; }
   };
 
@@ -95,7 +87,7 @@ class TotalJudge {
   }
 
   bool uses_ = false;
-  Mean alone_;           ///< the rate without devices
+  RateMean alone_;       ///< the rate without devices
   double alone_ns_ = 0;  ///< when that was seen last
   double left_ns_ = 0;   ///< when devices were used last
   Trial moved_;          ///< to devices

@@ -417,9 +417,7 @@ class Simulation {
   }
 
   int full_job(size_t k, const ChainDecision& decision) const {
-    const Machine::Chain& chain = machine_->chains[k];
-    if (chain.job_bytes == 0) return decision.job;
-    return std::min(decision.job, largest_job(setup_.chains[k], chain.link_bytes));
+    return std::min(decision.job, largest_job(setup_.chains[k], machine_->chains[k].link_bytes));
   }
 
   void append(WorkerState& w, size_t k, size_t d) {

@@ -417,8 +417,7 @@ TEST(BalanceSimulator, AChainWithFewJobsGoesByStream) {
   }
 }
 
-/// Payloads of 64, 512 and 200 bytes, a second each. Small jobs cost much, and so do few places that large jobs of long
-/// packets wait for.
+/// Payloads of 64, 512 and 200 bytes, a second each. A job costs much by itself.
 std::vector<Phase> lengths() {
   std::string error;
   std::vector<Phase> phases = read_machine(R"({

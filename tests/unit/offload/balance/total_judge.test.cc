@@ -21,6 +21,11 @@ class BalanceTotalJudge : public ::testing::Test {
     }
   }
   bool refuses() const { return judge_.refuses(now_); }
+  /// Devices that lower the rate, until they are refused.
+  void lower() {
+    for (int ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+    ASSERT_TRUE(refuses());
+  }
 
   TotalJudge judge_;
   double now_ = 5e9;
@@ -54,8 +59,7 @@ TEST_F(BalanceTotalJudge, OtherPacketsAreNoFaultOfDevices) {
 
 TEST_F(BalanceTotalJudge, ATryThatFailsIsShortAndTheLast) {
   pass(200, 114, 0, 114);
-  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
-  ASSERT_TRUE(refuses());
+  lower();
   double tried = 0;
   for (; refuses() && tried < 1000; tried += 5) pass(5, 84, 0, 84);
   EXPECT_LE(tried, 75);
@@ -65,21 +69,20 @@ TEST_F(BalanceTotalJudge, ATryThatFailsIsShortAndTheLast) {
 
 TEST_F(BalanceTotalJudge, ATryThatFailsByFarEndsAtOnce) {
   pass(200, 114, 0, 114);
-  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
-  ASSERT_TRUE(refuses());
+  lower();
   pass(20, 50, 0, 50);
   EXPECT_FALSE(refuses());
 }
 
 TEST_F(BalanceTotalJudge, PacketsThatBecomeDearerNeedDevicesAgain) {
   pass(200, 114, 0, 114);
-  for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+  lower();
   pass(90, 113, 0, 113);
   ASSERT_TRUE(refuses());
   // A pause that has become long.
   for (int i = 0; i < 3; ++i) {
     while (refuses()) pass(5, 113, 0, 113);
-    for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+    lower();
     pass(90, 113, 0, 113);
     ASSERT_TRUE(refuses());
   }
@@ -91,7 +94,7 @@ TEST_F(BalanceTotalJudge, PausesAreLongerThanTrialsAndGrow) {
   pass(200, 114, 0, 114);
   double last = 0;
   for (int i = 0; i < 3; ++i) {
-    for (double ms = 0; !refuses() && ms < 1000; ms += 5) pass(5, 92, 0.8, 84);
+    lower();
     double refused = 0;
     for (; refuses(); refused += 5) pass(5, 113, 0, 113);
     EXPECT_GE(refused, std::max(1000.0, 1.9 * last));
