@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-namespace headrace {
+#include "headrace/packet.hh"
 
-class Packet;
+namespace headrace {
 
 /// The Toeplitz hash of receive-side scaling over source and destination address and ports, with the default key of
 /// Microsoft's specification. All arguments in host order.
@@ -25,8 +25,13 @@ inline int rss_worker(uint32_t hash, int workers) {
   return static_cast<int>((hash & 127) % static_cast<uint32_t>(workers));
 }
 
-/// A number for the flow that a packet belongs to: its receive-side-scaling hash if it has one, else a hash of the
-/// headers that find_transport() finds; 0 if the packet is not IP.
-uint32_t flow_bucket(const Packet& p);
+/// A hash of the headers that find_transport() finds; 0 if the packet is not IP.
+uint32_t hash_of_headers(const Packet& p);
+/// A number for the flow that a packet belongs to: its receive-side-scaling hash if it has one, else
+/// hash_of_headers().
+inline uint32_t flow_bucket(const Packet& p) {
+  const uint32_t hash = p.rx_hash();
+  return hash != 0 ? hash : hash_of_headers(p);
+}
 
 }  // namespace headrace

@@ -121,8 +121,7 @@ uint32_t toeplitz_frame(const uint8_t* frame, uint32_t length) {
   return toeplitz(flow_key(bytes, find_transport_in_frame(bytes)));
 }
 
-uint32_t flow_bucket(const Packet& p) {
-  if (const uint32_t hash = p.rx_hash()) return hash;
+uint32_t hash_of_headers(const Packet& p) {
   const PacketBytes bytes{p.data(), p.length(),
                           p.has_network_header() ? p.network_header_offset() : PacketBytes::kNone};
   const FlowKey key = flow_key(bytes, find_transport(bytes));

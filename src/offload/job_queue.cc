@@ -242,7 +242,8 @@ void JobQueue::send_behind(const ChainEntry& entry, Packet* packet, uint16_t buc
     to_cpu(entry.plan(), entry.step(), &packet, &bucket, 1);
 }
 
-void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
+void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
+                         uint32_t given) {
   const int plan = entry.plan();
   const OffloadOptions& options = entry.in_effect();
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
@@ -252,7 +253,7 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
     Job* job = line.open ? line.open : open_job(plan, device);
     if (!job) {
       if (options.mode == OffloadOptions::Mode::kAuto) {
-        overflow(entry, device, packets, buckets, n);
+        overflow(entry, device, packets, buckets, n, given);
         return;
       }
       if (options.mode == OffloadOptions::Mode::kDevice && usable_device(tuning.device) >= 0) {
@@ -268,7 +269,7 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
     job->max_wait_us = std::min({job->max_wait_us, options.max_wait_us, tuning.max_wait_us});
     const int fit = count_fitting(*job, packets, std::min(n, most - job->size), options);
     if (fit > 0) {
-      const int k = append(*job, entry.step(), packets, buckets, fit);
+      const int k = append(*job, entry.step(), packets, buckets, fit, given);
       packets += k;
       if (buckets) buckets += k;
       n -= k;
@@ -289,8 +290,13 @@ int JobQueue::count_fitting(Job& job, Packet* const* packets, int n, const Offlo
   return fit;
 }
 
-void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
+void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
+                    uint32_t given) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  if (given != of_plan.division) {
+    of_plan.settled = false;
+    of_plan.parked_strayed = true;
+  }
   Line& line = of_plan.line(device);
   if (line.parked.empty()) {
     line.shunned_for = -1;
@@ -373,6 +379,7 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
   events_[kCpuPackets] += static_cast<uint64_t>(n);
   const bool any = std::any_of(of_plan.lines.begin(), of_plan.lines.end(), [](const Line& l) { return !l.empty(); });
   Batch batch;
+  int free = 0;
   for (int i = 0; i < n; ++i) {
     Packet* p = packets[i];
     if (any) {
@@ -393,9 +400,10 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
         continue;
       }
     }
-    batch.push_back(p);
+    batch[free++] = p;
   }
-  if (batch.empty()) return;
+  if (free == 0) return;
+  batch.resize(free);
   process_in_slices(plan, step, batch);
 }
 
@@ -485,7 +493,7 @@ void JobQueue::provide_outputs(Job& job, int first, int n) {
   }
 }
 
-int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n) {
+int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint32_t given) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const int k = std::min(n, options_.job - job.size);
   if (plan.rewrites()) provide_outputs(job, job.size, k);
@@ -503,6 +511,10 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
     }
   } else {
     of_plan.line(job.device).untracked = job.sequence;
+  }
+  if (given != of_plan.division) {
+    of_plan.settled = false;
+    of_plan.line(job.device).strayed = job.sequence;
   }
   job.size += k;
   job.probe |= probing_;
@@ -573,7 +585,7 @@ bool JobQueue::poll() {
   const bool quiet = !arrived_;
   arrived_ = false;
   const bool rested = std::exchange(bursts_polled_, meter_.bursts().all) == meter_.bursts().all;
-  int64_t now = 0;
+  int64_t now = releasing_ ? 0 : looked_ns_;
   for (OfPlan& of_plan : of_plan_)
     for (Line& line : of_plan.lines) {
       if (!line.open) continue;

@@ -220,6 +220,7 @@ class JobQueue {
     Job* open = nullptr;     // the last job, while it fills
     uint64_t released = 0;   // all jobs up to this sequence number are released
     uint64_t untracked = 0;  // the last job whose packets' buckets were not recorded
+    uint64_t strayed = 0;    // the last job that may have packets of buckets that are given to others, see settled
     Held parked;             // packets with the ids of their entries; what arrives later goes behind them
     size_t behind = 0;       // packets that wait behind its jobs
     int shunned_for = -1;  // the device that the parked packets could not go to, because of others of their flows here
@@ -280,7 +281,12 @@ class JobQueue {
     Tuning tuning;
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
-    int all_on = -1;                    // the device that all buckets were last on; -1: they differ
+    int all_on = -1;  // the device that all buckets were last on; -1: they differ
+    /// All packets that are on devices, or parked, are where the balancer wants their buckets: those of other buckets need
+    /// not look whether they may overtake.
+    bool settled = false;
+    bool parked_strayed = false;        // of those that are parked, some may be of buckets that are given to others
+    uint32_t division = 1;              // counts moves of buckets
     std::vector<ChainEntry*> entry_at;  // by step; null where no packets enter
     Histogram doorbell_latency, arrival_latency;
     const ChainEntry* entry = nullptr;  // the first one
@@ -305,7 +311,26 @@ class JobQueue {
   bool arrive_balanced(ChainEntry& entry, Batch& batch);
   /// Packets for a device that has no place. Those of flows that are there must wait; of the others, a slice goes to the
   /// CPU, and the rest may find a place by then.
-  void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
+  void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint32_t given);
+  /// Packets of one entry, divided among the sides.
+  struct Divided {
+    Batch here;
+    Packet* there[Batch::kCapacity];
+    uint16_t buckets_there[Batch::kCapacity];
+    uint8_t device_of[Batch::kCapacity];
+    int go = 0;
+    bool one = true;     // all that go have the same device
+    uint32_t given = 0;  // the division by which they go where the balancer wants them, or 0
+  };
+  /// Divides packets of a plan that is settled.
+  static void divide(OfPlan& of_plan, Packet** packets, int n, Divided& to);
+  /// The same for any plan: packets whose flows have others elsewhere are sent behind them.
+  void divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, Divided& to);
+  static bool none_parked(const OfPlan& of_plan);
+  /// Buckets have moved, or packets went where their buckets are not.
+  void unsettle(OfPlan& of_plan) const;
+  /// Sets `settled` once what was elsewhere is done.
+  static void settle(OfPlan& of_plan);
   /// True if packets of a bucket are on a device.
   static bool in_flight(OfPlan& of_plan, const Bucket& bucket);
   /// Runs packets on the CPU, and looks for finished jobs now and then.
@@ -325,7 +350,9 @@ class JobQueue {
   /// Sends a packet of a bucket of which others are parked, or on a device other than `device`, behind these.
   void send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device);
   /// \param buckets the packets' buckets; null: they are not recorded
-  void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
+  /// \param given the division that has given all of their buckets to this device, 0 if there is none
+  void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
+                 uint32_t given = 0);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// Runs packets that enter at `step` on the CPU, and measures what they cost; not for the first half of a probe.
@@ -337,11 +364,11 @@ class JobQueue {
   static bool has_enough_bytes(int packets, int bytes, const OffloadOptions& options);
   /// How many of these packets a job takes before its bytes fill it. Counts their bytes.
   static int count_fitting(Job& job, Packet* const* packets, int n, const OffloadOptions& options);
-  int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
+  int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint32_t given);
   /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
   Job* free_job(int plan, int device);
   Job* open_job(int plan, int device);
-  void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n);
+  void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint32_t given = 0);
   bool unpark(int plan, int device);
   /// True if no packet of the plan is parked or in a job.
   static bool rests(const OfPlan& of_plan);
@@ -415,6 +442,7 @@ class JobQueue {
   uint64_t closed_gates_ = 0;
   int quarantined_ = 0;     // places, on all devices
   bool arrived_ = false;    // packets, since the last poll
+  int64_t looked_ns_ = 0;   // when release_done() last found a job not done, if it has released none since; else 0
   bool releasing_ = false;  // pushing a job's packets: packets that arrive must not release other jobs
   std::array<SingleWriter<uint64_t>, kEvents> events_{};
   std::vector<uint64_t> counts_;

@@ -81,6 +81,31 @@ bool JobQueue::in_flight(OfPlan& of_plan, const Bucket& bucket) {
   return std::max(line.untracked, bucket.sequence) > line.released;
 }
 
+bool JobQueue::none_parked(const OfPlan& of_plan) {
+  return std::all_of(of_plan.lines.begin(), of_plan.lines.end(), [](const Line& line) { return line.parked.empty(); });
+}
+
+void JobQueue::unsettle(OfPlan& of_plan) const {
+  of_plan.settled = false;
+  ++of_plan.division;
+  // While packets are unparked, the others are in no line.
+  of_plan.parked_strayed |= unparking_;
+  for (Line& line : of_plan.lines) {
+    line.strayed = line.released + line.size;
+    of_plan.parked_strayed |= !line.parked.empty();
+  }
+}
+
+void JobQueue::settle(OfPlan& of_plan) {
+  bool parked = false;
+  for (const Line& line : of_plan.lines) {
+    if (line.strayed > line.released) return;
+    parked |= !line.parked.empty();
+  }
+  if (!parked) of_plan.parked_strayed = false;
+  of_plan.settled = !of_plan.parked_strayed;
+}
+
 bool JobQueue::takes_all(OfPlan& of_plan, int device) {
   for (const Line& line : of_plan.lines)
     if (!line.parked.empty()) return false;
@@ -124,65 +149,115 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
   }
   LoadMeter::Part part{};
   if (meter_.timed()) part = meter_.begin();
-  Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
-  uint16_t buckets[Batch::kCapacity], buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
-  int16_t sides[Batch::kCapacity];
-  uint8_t device_of[Batch::kCapacity];
-  int stay = 0, go = 0;
-  bool one = true;  // all that go have the same device
-  // All of a flow to one side: other threads may find meanwhile that a device is well or not, and packets that are sent
-  // behind others may bring in the next decision.
-  for (int d = 0; d < devices; ++d) usable_now_[static_cast<size_t>(d)] = only == d || usable(d);
-  for (int i = 0; i < n; ++i) {
-    const uint16_t bucket = buckets[i] = bucket_of(*packets[i]);
-    balance.weight[bucket] += only < 0;
-    const int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
-    sides[i] = static_cast<int16_t>(side >= 0 && usable_now_[static_cast<size_t>(side)] ? side : -1);
+  // All of a flow to one side: other threads may find meanwhile that a device is well or not.
+  bool all_usable = true;
+  for (int d = 0; d < devices; ++d) {
+    usable_now_[static_cast<size_t>(d)] = only == d || usable(d);
+    all_usable &= usable_now_[static_cast<size_t>(d)] || balance.shares[static_cast<size_t>(d)] <= 0;
   }
-  for (int i = 0; i < n; ++i) {
-    Packet* const p = packets[i];
-    const uint16_t bucket = buckets[i];
-    const Bucket& of_bucket = of_plan.buckets[bucket];
-    const int side = sides[i];
-    if (only < 0 && (of_bucket.parked > 0 || (side >= 0 && static_cast<int>(of_bucket.device) != side &&
-                                              in_flight(of_plan, of_bucket)))) [[unlikely]] {
-      send_behind(entry, p, bucket, side);
-      continue;
-    }
-    here[stay] = p;
-    buckets_here[stay] = bucket;
-    there[go] = p;
-    buckets_there[go] = bucket;
-    device_of[go] = static_cast<uint8_t>(side);
-    one &= side < 0 || device_of[0] == side;
-    go += side >= 0;
-    stay += side < 0;
-  }
-  if (go > 0 && one) {
-    to_device(entry, device_of[0], there, buckets_there, go);
+  Divided divided;
+  if (only < 0 && all_usable && of_plan.settled && none_parked(of_plan)) [[likely]]
+    divide(of_plan, packets, n, divided);
+  else
+    divide_looking(entry, packets, n, only, divided);
+  const int go = divided.go, stay = divided.here.size();
+  if (go > 0 && divided.one) {
+    to_device(entry, divided.device_of[0], divided.there, divided.buckets_there, go, divided.given);
   } else if (go > 0) {
     Packet* of_one[Batch::kCapacity];
     uint16_t buckets_of_one[Batch::kCapacity];
     for (int d = 0; d < devices; ++d) {
       int k = 0;
       for (int i = 0; i < go; ++i) {
-        if (device_of[i] != d) continue;
-        of_one[k] = there[i];
-        buckets_of_one[k++] = buckets_there[i];
+        if (divided.device_of[i] != d) continue;
+        of_one[k] = divided.there[i];
+        buckets_of_one[k++] = divided.buckets_there[i];
       }
-      if (k > 0) to_device(entry, d, of_one, buckets_of_one, k);
+      if (k > 0) to_device(entry, d, of_one, buckets_of_one, k, divided.given);
     }
   }
   if (meter_.timed()) {
     // What dividing costs is part of what devices cost: without them nothing is divided.
     const uint64_t cycles = meter_.end(part);
+    const uint8_t* const device_of = divided.device_of;
     for (int d = 0; d < devices && go > 0; ++d) {
       const auto k = static_cast<uint64_t>(std::count(device_of, device_of + go, static_cast<uint8_t>(d)));
       balance.devices[static_cast<size_t>(d)].packed += k;
       balance.devices[static_cast<size_t>(d)].pack_cycles += cycles * k / static_cast<uint64_t>(go);
     }
   }
-  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+  if (stay == 0) return;
+  if (divided.given == of_plan.division && of_plan.settled) {
+    events_[kCpuPackets] += static_cast<uint64_t>(stay);
+    process_in_slices(entry.plan(), entry.step(), divided.here);
+  } else {
+    to_cpu(entry.plan(), entry.step(), divided.here.begin(), nullptr, stay);
+  }
+}
+
+void JobQueue::divide(OfPlan& of_plan, Packet** packets, int n, Divided& to) {
+  const uint8_t* const side_of = of_plan.balance.side.data();
+  uint32_t* const weight = of_plan.balance.weight.data();
+  Packet** const here = to.here.begin();
+  // No branch depends on a side: nothing predicts them.
+  int go = 0;
+  uint8_t some = 0, every = UINT8_MAX;
+  for (int i = 0; i < n; ++i) {
+    Packet* const p = packets[i];
+    const uint16_t bucket = bucket_of(*p);
+    const uint8_t side = side_of[bucket];
+    const bool goes = side != 0;
+    ++weight[bucket];
+    here[i - go] = to.there[go] = p;
+    to.buckets_there[go] = bucket;
+    to.device_of[go] = static_cast<uint8_t>(side - 1);
+    some |= side;
+    every &= static_cast<uint8_t>(side | (int{goes} - 1));
+    go += int{goes};
+  }
+  to.here.resize(n - go);
+  to.given = of_plan.division;
+  to.go = go;
+  to.one = some == every;
+}
+
+void JobQueue::divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, Divided& to) {
+  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  Balance& balance = of_plan.balance;
+  uint16_t buckets[Batch::kCapacity];
+  int16_t sides[Batch::kCapacity];
+  bool given = only < 0 || !of_plan.parked_strayed;
+  // First all sides: packets that are sent behind others may bring in the next decision.
+  for (int i = 0; i < n; ++i) {
+    const uint16_t bucket = buckets[i] = bucket_of(*packets[i]);
+    balance.weight[bucket] += only < 0;
+    const int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
+    const bool lost = side >= 0 && !usable_now_[static_cast<size_t>(side)];
+    given &= !lost;
+    sides[i] = static_cast<int16_t>(lost ? -1 : side);
+  }
+  to.given = given ? of_plan.division : 0;
+  int stay = 0, go = 0;
+  for (int i = 0; i < n; ++i) {
+    Packet* const p = packets[i];
+    const uint16_t bucket = buckets[i];
+    const Bucket& of_bucket = of_plan.buckets[bucket];
+    const int side = sides[i];
+    const bool goes = side >= 0, moved = goes & (static_cast<int>(of_bucket.device) != side);
+    if (only < 0 && ((of_bucket.parked > 0) | moved) && (of_bucket.parked > 0 || in_flight(of_plan, of_bucket)))
+        [[unlikely]] {
+      send_behind(entry, p, bucket, side);
+      continue;
+    }
+    to.here[stay] = to.there[go] = p;
+    to.buckets_there[go] = bucket;
+    to.device_of[go] = static_cast<uint8_t>(side);
+    to.one &= !goes | (to.device_of[0] == side);
+    go += int{goes};
+    stay += int{!goes};
+  }
+  to.here.resize(stay);
+  to.go = go;
 }
 
 void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
@@ -220,7 +295,8 @@ void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
   meter_.restore(timed_before);
 }
 
-void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n) {
+void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
+                        uint32_t given) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   const auto count = [&](int k) {
     if (unparking_) return;
@@ -230,7 +306,7 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
   // Those that were parked before, and all whose buckets are not known, wait for a place.
   if (!buckets || unparking_ || of_plan.balance.all_to != Balance::kMixed) {
     count(n);
-    park(entry, device, packets, buckets, n);
+    park(entry, device, packets, buckets, n, given);
     return;
   }
   Packet *here[Batch::kCapacity], *waiting[Batch::kCapacity];
@@ -246,7 +322,7 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
     stay += !waits;
   }
   count(k);
-  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait);
+  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait, given);
   if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
   if (k == n) return;
   release_done();
@@ -260,8 +336,8 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
     wait += waits;
     stay += !waits;
   }
-  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait);
-  if (stay > 0) to_device(entry, device, here, buckets_here, stay);
+  if (wait > 0) park(entry, device, waiting, buckets_waiting, wait, given);
+  if (stay > 0) to_device(entry, device, here, buckets_here, stay, given);
 }
 
 void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
@@ -293,8 +369,10 @@ void JobQueue::tick() {
   if (ticked_ != 0 && us < kTickUs) return;
   if (ticked_ == 0) start_span(now);
   const bool first = std::exchange(ticked_, now) == 0;
-  for (OfPlan& of_plan : of_plan_)
+  for (OfPlan& of_plan : of_plan_) {
     if (of_plan.balance.decision.follow && !first) follow(of_plan, us / 1e3);
+    if (!of_plan.settled && of_plan.balance.all_to == Balance::kMixed) settle(of_plan);
+  }
   const BalanceLink::Decision* const decision = link_.decision();
   if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
   if (WorkerSample* const sample = link_.sample_place()) {
@@ -361,7 +439,7 @@ void JobQueue::follow(OfPlan& of_plan, double ms) {
 void JobQueue::give_out_buckets(OfPlan& of_plan) {
   Balance& balance = of_plan.balance;
   std::copy(balance.shares.begin(), balance.shares.end(), balance.given.begin());
-  balance.all_to = Balance::kCpu;
+  const int was = std::exchange(balance.all_to, Balance::kCpu);
   for (size_t d = 0; d < devices_.size(); ++d) {
     if (balance.shares[d] > balance::kNothing) balance.all_to = Balance::kMixed;
     if (balance::is_everything(balance.shares[d])) {
@@ -370,6 +448,7 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
     }
   }
   if (balance.all_to != Balance::kMixed) {
+    unsettle(of_plan);
     std::fill(balance.side.begin(), balance.side.end(), static_cast<uint8_t>(balance.all_to + 1));
     return;
   }
@@ -389,6 +468,11 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
     missing[d + 1] += static_cast<int64_t>(balance.shares[d] * static_cast<double>(all));
   }
   missing[0] += static_cast<int64_t>((1 - to_devices) * static_cast<double>(all));
+  const auto worth = static_cast<int64_t>(kWorthMoving * static_cast<double>(all));
+  if (was == Balance::kMixed &&
+      std::all_of(missing.begin(), missing.end(), [&](int64_t m) { return std::abs(m) < worth; }))
+    return;
+  unsettle(of_plan);
   for (size_t i = 0; i < kBuckets; ++i) {
     const size_t b = (next_bucket_ + i * kBucketStep) % kBuckets;
     const int64_t weight = weight_of(b);

@@ -21,6 +21,7 @@ constexpr int kMostBatches = 8;
 
 bool JobQueue::release_done() {
   bool worked = false;
+  looked_ns_ = 0;
   if (meter_.timed()) {
     const uint64_t now = LoadMeter::now();
     // Longer ones are sleep.
@@ -37,10 +38,12 @@ bool JobQueue::release_done() {
         if (job.state == State::kOpen) break;
         Lane::State state = job.pinned ? lane(job).poll(job.place) : Lane::State::kFailed;
         if (state == Lane::State::kPending) {
-          if (JobClock::ns() - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
+          if (looked_ns_ == 0) looked_ns_ = JobClock::ns();
+          if (looked_ns_ - job.submitted < int64_t{options_.deadline_ms} * 1'000'000) break;
         }
         finish_front(static_cast<int>(plan), static_cast<int>(d), state);
         worked = true;
+        looked_ns_ = 0;
       }
       Measured& measured = of_plan_[plan].balance.devices[d];
       measured.polls += 1;

@@ -151,6 +151,37 @@ TEST_F(OffloadBalanced, BadDecisionsCostNoPacket) {
   }
 }
 
+TEST_F(OffloadBalanced, FlowsThatStayedForAWhileMoveInOrder) {
+  using Health = offload::Device::Health;
+  std::mt19937 random(7);
+  for (const int devices : {1, 2}) {
+    SCOPED_TRACE(devices);
+    make(kChain, balanced("MovesAtTimes", 8, 16), devices);
+    send_until([&] { return count(offload::kJobPackets) > 0; });
+    // Jobs are under way for as long as the balancer takes some steps.
+    for (int round = 0; round < 40; ++round) {
+      for (int d = 0; d < devices; ++d) device(d).hold = random() % 2 == 0;
+      offload::Device& ill = r().router().engine()->device(static_cast<int>(random() % 2) % devices);
+      const bool falls_ill = random() % 8 == 0;
+      for (int i = 0; i < 8; ++i) {
+        if (falls_ill && i == 4) ill.move(Health::kWell, Health::kHung);
+        for (uint32_t flow = 1; flow <= 24; ++flow)
+          if (random() % 2 == 0) send(flow, 1);
+        queue().poll();
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+      if (falls_ill) ill.move(Health::kHung, Health::kWell);
+      for (int d = 0; d < devices; ++d) device(d).hold = false;
+      const int64_t end = now_ns() + 10'000'000;
+      while (now_ns() < end) queue().poll();
+    }
+    r().router().drain();
+    expect_all_in_order();
+    next_.clear();
+    router_.reset();
+  }
+}
+
 TEST_F(OffloadBalanced, KindsOfLanesTakeTurns) {
   make(kChain, balanced("FlipsRun", 8, 4), 2);
   send_until([&] {
