@@ -327,7 +327,7 @@ class JobQueue {
   /// The same for any plan: packets whose flows have others elsewhere are sent behind them.
   void divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, Divided& to);
   static bool none_parked(const OfPlan& of_plan);
-  /// Buckets have moved, or packets went where their buckets are not.
+  /// Buckets move: what was sent before may be elsewhere.
   void unsettle(OfPlan& of_plan) const;
   /// Sets `settled` once what was elsewhere is done.
   static void settle(OfPlan& of_plan);

@@ -6,7 +6,6 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "headrace/balancer.hh"
 
@@ -44,35 +43,6 @@ class FlipsAll : public Balancer {
   std::minstd_rand random_;
 };
 HEADRACE_BALANCER(FlipsAll, "for tests: decides differently each time")
-
-/// Other shares at every fourth step, so that all flows are where they belong meanwhile, and probes now and then.
-class MovesAtTimes : public Balancer {
- public:
-  BalanceDecision step(const BalanceSample&) override {
-    BalanceDecision decision = everything_on_cpu();
-    const bool moves = steps_++ % 4 == 0, probes = random_() % 3 == 0;
-    for (auto& worker : decision.workers)
-      for (ChainDecision& chain : worker) {
-        const size_t n = chain.shares.size();
-        if (n == 0) continue;
-        if (moves) {
-          shares_.assign(n, 0);
-          for (int tenths = 9; tenths > 0; tenths -= 3) shares_[random_() % n] += random_() % 4 == 0 ? 0 : 0.3;
-        }
-        chain.shares = shares_;
-        chain.follow = false;
-        chain.probe = probes ? chain.job : 0;
-        chain.probe_device = static_cast<int>(random_() % (n + 1)) - 1;
-      }
-    return decision;
-  }
-
- private:
-  unsigned steps_ = 0;
-  std::vector<double> shares_;
-  std::minstd_rand random_;
-};
-HEADRACE_BALANCER(MovesAtTimes, "for tests: moves flows after they have stayed for some steps")
 
 /// Everything to devices, by stream and to the resident kernel in turn, whether there is both or not.
 class FlipsRun : public Balancer {
