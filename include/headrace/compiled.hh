@@ -47,12 +47,39 @@ struct CompiledChain {
 
 /// What a program exports by the name `headrace_compiled`.
 struct CompiledProgram {
-  const char* hash;             ///< of the source and all headers that it includes
-  const CompiledChain* chains;  ///< by plan, made for what shaders hold when the router starts
-  const CompiledChain* open;    ///< the same, where what handlers may change is read from ChainRun::images
+  const char* hash;              ///< of the source and all headers that it includes
+  const CompiledChain* chains;   ///< by plan, made for what shaders hold when the router starts
+  const CompiledChain* open;     ///< the same, where what handlers may change is read from ChainRun::images
+  const char* instruction_sets;  ///< compiled::kInstructionSets
 };
 
 namespace compiled {
+
+// A macro that the compiler does not know stands for itself.
+#define HEADRACE_TEXT_OF(x) #x
+#define HEADRACE_MAY_USE(flag, macro) flag "=" HEADRACE_TEXT_OF(macro) " "
+/// What instructions the compiler of this program may use beyond those that all processors have: "avx2=1" if it may use
+/// those that Linux knows by the flag avx2.
+inline constexpr char kInstructionSets[] = HEADRACE_MAY_USE("pni", __SSE3__) HEADRACE_MAY_USE("ssse3", __SSSE3__)
+    HEADRACE_MAY_USE("sse4_1", __SSE4_1__) HEADRACE_MAY_USE("sse4_2", __SSE4_2__) HEADRACE_MAY_USE("popcnt", __POPCNT__)
+        HEADRACE_MAY_USE("abm", __LZCNT__) HEADRACE_MAY_USE("bmi1", __BMI__) HEADRACE_MAY_USE("bmi2", __BMI2__)
+            HEADRACE_MAY_USE("movbe", __MOVBE__) HEADRACE_MAY_USE("adx", __ADX__) HEADRACE_MAY_USE("avx", __AVX__)
+                HEADRACE_MAY_USE("avx2", __AVX2__) HEADRACE_MAY_USE("fma", __FMA__) HEADRACE_MAY_USE("f16c", __F16C__)
+                    HEADRACE_MAY_USE("gfni", __GFNI__) HEADRACE_MAY_USE("avx_vnni", __AVXVNNI__) HEADRACE_MAY_USE(
+                        "avx_ifma", __AVXIFMA__) HEADRACE_MAY_USE("avx512f", __AVX512F__)
+                        HEADRACE_MAY_USE("avx512cd", __AVX512CD__) HEADRACE_MAY_USE("avx512er", __AVX512ER__)
+                            HEADRACE_MAY_USE("avx512pf", __AVX512PF__) HEADRACE_MAY_USE("avx512bw", __AVX512BW__)
+                                HEADRACE_MAY_USE("avx512dq", __AVX512DQ__) HEADRACE_MAY_USE("avx512vl", __AVX512VL__)
+                                    HEADRACE_MAY_USE("avx512ifma", __AVX512IFMA__)
+                                        HEADRACE_MAY_USE("avx512vbmi", __AVX512VBMI__)
+                                            HEADRACE_MAY_USE("avx512_vbmi2", __AVX512VBMI2__)
+                                                HEADRACE_MAY_USE("avx512_vnni", __AVX512VNNI__)
+                                                    HEADRACE_MAY_USE("avx512_bitalg", __AVX512BITALG__)
+                                                        HEADRACE_MAY_USE("avx512_vpopcntdq", __AVX512VPOPCNTDQ__)
+                                                            HEADRACE_MAY_USE("avx512_fp16", __AVX512FP16__)
+                                                                HEADRACE_MAY_USE("avx512_bf16", __AVX512BF16__);
+#undef HEADRACE_MAY_USE
+#undef HEADRACE_TEXT_OF
 
 /// What known_members() says, for the compiler. Not a function: g++ 12 takes it out of one before it inlines that.
 #define HEADRACE_KNOWN(condition) \

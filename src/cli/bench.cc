@@ -428,6 +428,7 @@ int bench_command(int argc, char** argv) {
         best.swaps.count, best.swaps.made_ms, best.swaps.stood_us, best.swaps.late_jobs, best.swaps.failed_jobs);
   if (!best.compiled.empty()) print("chains {}\n", best.compiled);
   print("drops {}, lost {}\n", grouped(best.end.drops - best.begin.drops), grouped(best.lost));
+  print("{}\n", machine_name());
   if (options.profile) print_profile(best);
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "cli/machine.hh"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <x86intrin.h>
@@ -10,6 +11,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/output.hh"
 
@@ -33,21 +37,6 @@ bool plan_scheduling(const char* program, Runtime::Options& options) {
   if (options.real_time.refusal.empty()) return true;
   complain("{}: {}\n", program, options.real_time.refusal);
   return false;
-}
-
-std::string machine_name() {
-  std::string model = "unknown CPU";
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t colon = line.find(':');
-    if (colon != std::string::npos) model = line.substr(colon + 2);
-    break;
-  }
-  utsname name{};
-  uname(&name);
-  const size_t cpus = usable_cpus().size();
-  return fmt::format("{}, {} CPU{}, {} {}", model, cpus, cpus == 1 ? "" : "s", name.sysname, name.release);
 }
 
 nlohmann::ordered_json cpu_details() {
@@ -77,6 +66,35 @@ nlohmann::ordered_json cpu_details() {
     details[fmt::format("L{}{} KiB", level, type == "Data" ? "d" : "")] = kib;
   }
   return details;
+}
+
+std::string machine_name() {
+  std::string model = "unknown CPU";
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(':');
+    if (colon != std::string::npos) model = line.substr(colon + 2);
+    break;
+  }
+  std::vector<std::string> more;
+  const nlohmann::ordered_json details = cpu_details();
+  for (const auto& [key, label] : {std::pair{"cpu family", "family"}, {"model", "model"}})
+    if (details.contains(key)) more.push_back(fmt::format("{} {}", label, details[key].get<int>()));
+  for (const char* const level : {"L1d", "L2", "L3"})
+    if (const std::string key = fmt::format("{} KiB", level); details.contains(key))
+      more.push_back(fmt::format("{} {} KiB", level, details[key].get<int>()));
+  const std::string vectors = details.value("vectors", "");
+  for (const auto& [flag, label] : {std::pair{"avx512f", "AVX-512"}, {"avx2", "AVX2"}, {"avx", "AVX"}})
+    if (vectors.find(flag) != std::string::npos) {
+      more.emplace_back(label);
+      break;
+    }
+  if (!more.empty()) model += fmt::format(" ({})", fmt::join(more, ", "));
+  utsname name{};
+  uname(&name);
+  const int cpus = available_cpus();
+  return fmt::format("{}, {} CPU{}, {} {}", model, cpus, cpus == 1 ? "" : "s", name.sysname, name.release);
 }
 
 double tsc_hz() {

@@ -17,9 +17,10 @@ std::vector<int> usable_cpus();
 /// workers must not run under the real-time policy that the process was started with.
 bool plan_scheduling(const char* program, Runtime::Options& options);
 
-/// "AMD EPYC, 2 CPUs, Linux 6.18.5".
+/// "AMD EPYC (family 26, model 2, L1d 48 KiB, L2 1024 KiB, L3 32768 KiB, AVX-512), 2 CPUs, Linux 6.18.5": machines of one
+/// name differ by factors.
 std::string machine_name();
-/// Machines of one name differ by factors: family, model, stepping, caches of one CPU in KiB by level, vector extensions.
+/// The same in full: family, model, stepping, caches of one CPU in KiB by level, vector extensions.
 nlohmann::ordered_json cpu_details();
 /// Cycles of the time-stamp counter in a second, measured once.
 double tsc_hz();

@@ -248,9 +248,9 @@ class Reporter {
   std::string balance_;
 };
 
-void print_header(const std::string& file, const Router& router, double build_seconds) {
+void print_header(const std::string& file, const std::string& machine, const Router& router, double build_seconds) {
   print("headrace {} ({}): {}\n", kVersion, kCommit, file);
-  print("{}\n", machine_name());
+  print("{}\n", machine);
   size_t noted = 0;
   for (const auto& e : router.elements()) {
     const std::string note = e->note();
@@ -345,6 +345,8 @@ int run_command(int argc, char** argv) {
   lang::Configuration configuration;
   if (!source.load(configuration, errors, ConfigurationSource::Check::kClasses)) return kFailed;
   const std::vector<int> cpus = usable_cpus();
+  // Later this thread has only the CPUs that workers leave.
+  const std::string machine = machine_name();
   Runtime::Options runtime_options;
   runtime_options.threads = options.workers > 0 ? options.workers : static_cast<int>(std::max<size_t>(cpus.size(), 1));
   if (options.pin && runtime_options.threads <= static_cast<int>(cpus.size())) runtime_options.cpus = cpus;
@@ -365,7 +367,7 @@ int run_command(int argc, char** argv) {
   if (!router || !check_handlers(options.handlers, *router, errors)) return kFailed;
   // Who reads that the router is ready may stop it.
   runtime.catch_stop_signals();
-  print_header(source.landmark(), *router,
+  print_header(source.landmark(), machine, *router,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 
   Reporter reporter(router, options);

@@ -7,11 +7,13 @@
 #include <cstdlib>
 #include <new>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "headrace/worker.hh"
 #include "offload/cpu_program.hh"
 #include "offload/cycle_account.hh"
+#include "offload/program_text.hh"
 
 namespace headrace::offload {
 
@@ -120,11 +122,19 @@ void CpuChains::find() {
   } else {
     program_ = std::move(*found);
     for (size_t w = 0; w < workers_.size(); ++w) prepare(static_cast<int>(w));
-    state_ = "compiled: " + program_.origin;
+    state_ = "compiled: " + program_.origin + without_headers();
     for (ChainEntry* entry : entries_) entry->set_body(this);
     ready_.store(true, std::memory_order_release);
   }
   busy_.store(false, std::memory_order_release);
+}
+
+std::string CpuChains::without_headers() const {
+  std::set<std::string> classes;
+  for (const Plan& plan : plans_)
+    for (const Step& step : plan.steps())
+      if (step.element->runs_by_packet() && header_of(step).empty()) classes.insert(step.element->class_name());
+  return classes.empty() ? "" : fmt::format(", but for {}: no header came with it", fmt::join(classes, ", "));
 }
 
 std::string CpuChains::describe() const {

@@ -106,6 +106,8 @@ class CpuChains final : public ChainBody {
   };
   static std::vector<uint8_t> image_of(const ShaderElementBase& shader);
   void find();
+  /// For describe(): what classes are no part of the program, though they could be.
+  std::string without_headers() const;
   void sample();
   /// Makes what a worker needs, before packets come.
   void prepare(int worker);

@@ -495,7 +495,8 @@ std::string cpu_program_source(const std::vector<Plan>& plans, bool marks, bool 
   out +=
       "extern \"C\" [[gnu::visibility(\"default\")]] const headrace::CompiledProgram headrace_compiled;\n"
       "const headrace::CompiledProgram headrace_compiled = {HEADRACE_PROGRAM_HASH, ";
-  out += fmt::format("headrace::{}, headrace::kOpen}};\n", open_only ? "kOpen" : "kChains");
+  out += fmt::format("headrace::{}, headrace::kOpen,\n    headrace::compiled::kInstructionSets}};\n",
+                     open_only ? "kOpen" : "kChains");
   return out;
 }
 

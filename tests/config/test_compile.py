@@ -1,5 +1,7 @@
 """Chains compiled for the CPU: what a user sees when all is well, and when it is not."""
 
+import functools
+import json
 import os
 import pathlib
 import re
@@ -115,6 +117,70 @@ def test_a_compiler_that_writes_rubbish(run, tmp_path, writes, said):
     assert not list(run.cache.glob("cpu-*.so"))
 
 
+def compiler_that(then):
+    """A compiler that does its work, and then something to what it wrote, whose name is in $out."""
+    return (f'{compiler()} "$@" || exit\n[ "$1" = --version ] && exit\n'
+            f'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done\n{then}\n')
+
+
+def cut(path, percent):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:len(whole) * percent // 100])
+
+
+def change(path):
+    """Another byte in the middle, as on a disk that loses something."""
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1:])
+
+
+CUT = [1, 5, 30, 60, 90, 99]  # percent that are left
+
+
+@needs_compiler
+@pytest.mark.parametrize("percent", CUT)
+def test_a_compiler_whose_program_is_cut_short(run, tmp_path, percent):
+    """To load one maps pages that the file does not have."""
+    cxx = script(tmp_path / "cxx", compiler_that(f'truncate -s $(($(stat -c %s "$out") * {percent} / 100)) "$out"'))
+    text = run(env={"HEADRACE_CXX": cxx})
+    assert f"chains: not compiled (what {cxx} made cannot be used: " in text, text
+    assert not list(run.cache.glob("cpu-*.so"))
+
+
+def test_a_compiler_that_hangs_before_it_answers(run, tmp_path):
+    cxx = script(tmp_path / "cxx", "sleep 1000\n")
+    assert f"chains: not compiled (no C++ compiler: {cxx} took more than 5 s)" in run(env={"HEADRACE_CXX": cxx})
+
+
+@needs_compiler
+def test_the_next_compiler(run, tmp_path):
+    """One that answers may yet be no help, as g++ without its libraries."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    answers = '[ "$1" = --version ] && { echo "g++ 1"; exit 0; }\n'
+    script(folder / "g++", answers + 'echo "no cc1plus" >&2\nexit 1\n')
+    script(folder / "clang++", f'exec {compiler()} "$@"\n')
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "HEADRACE_CXX": ""}
+    assert re.search(r"^chains: compiled: .*, \d+\.\d s$", run(env=env), re.M)
+    for name in ("clang++", "c++"):
+        script(folder / name, answers + f'echo "nor {name}" >&2\nexit 1\n')
+    text = run(text=SMALL.replace("1:1:1:1:1:1", "4:4:4:4:4:4"), env=env)
+    assert ("chains: not compiled (g++ does not compile the chains:\nno cc1plus; clang++ does not compile the chains:\nnor clang++; "
+            "c++ does not compile the chains:\nnor c++): packets go") in text, text
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["g++", "clang++"])
+def test_each_compiler_gives_the_same_bytes(run, name):
+    if not shutil.which(name):
+        pytest.skip(f"no {name} here")
+    run(mode="off")
+    one_by_one = read_capture(run.folder / "out.pcap")
+    assert re.search(rf"^chains: compiled: .*{name.rstrip('+')}.*, \d+\.\d s$", run(env={"HEADRACE_CXX": name}), re.M)
+    assert len(one_by_one) == 1000 and read_capture(run.folder / "out.pcap") == one_by_one
+
+
 def test_a_compiler_that_hangs(headrace, tmp_path):
     """Packets flow meanwhile, and it does not outlive the router."""
     (tmp_path / "home").mkdir()
@@ -183,9 +249,10 @@ def test_no_home(run):
 def test_rubbish_in_the_cache(run):
     run()
     kept, = run.cache.glob("cpu-*.so")
-    kept.write_bytes(b"rubbish")
-    assert re.search(r"^chains: compiled: .*, \d+\.\d s$", run(), re.M)
-    assert kept.stat().st_size > 1000
+    for rubbish in [lambda: kept.write_bytes(b"rubbish"), lambda: change(kept), *(functools.partial(cut, kept, n) for n in CUT)]:
+        rubbish()
+        assert re.search(r"^chains: compiled: .*, \d+\.\d s$", run(), re.M)
+        assert kept.stat().st_size > 1000
     # One that somebody else could have put there is not run.
     kept.chmod(0o666)
     assert "kept in" not in run()
@@ -241,12 +308,27 @@ def test_compile_beforehand(headrace, run, tmp_path):
     other = run("--compiled", "small.so", text=SMALL.replace("DecIPTTL", "DecIPTTL -> Paint(3)"), env=without)
     assert "small.so: it was made from another configuration, or for another version of Headrace" in other
     assert "missing.so: No such file or directory" in run("--compiled", "missing.so", env=without)
-    (headrace.folder / "bad.so").write_bytes(b"\x7fELF")
-    assert "bad.so: " in run("--compiled", "bad.so", env=without)
+    whole = (headrace.folder / "small.so").read_bytes()
+    for bad in [b"\x7fELF", *(whole[:len(whole) * n // 100] for n in CUT), whole.replace(b"headrace_compiled", b"headrace_compilex")]:
+        (headrace.folder / "bad.so").write_bytes(bad)
+        assert "(bad.so: it is no compiled configuration, or not all of one)" in run("--compiled", "bad.so", env=without)
     done = headrace("compile", "small.click", "-o", "small.so", status=1, env=env | without)
     assert "no C++ compiler: /nonexistent: No such file or directory" in done.stderr
     (headrace.folder / "none.click").write_text("Idle -> Discard;")
     assert "none.click has no chain of shaders" in headrace("compile", "none.click", "-o", "x.so", status=1).stderr
+
+
+@needs_compiler
+def test_compiled_for_another_processor(headrace, run):
+    env = {"HOME": str(run.home), "XDG_CACHE_HOME": ""}
+    (headrace.folder / "small.click").write_text(SMALL)
+    # Knights Landing had instructions that no processor before or after it knows.
+    knl = ["compile", "--march", "knl", "small.click", "-o", "small.so"]
+    if subprocess.run([compiler(), "-march=knl", "-xc++", "-E", "/dev/null"], capture_output=True).returncode != 0:
+        pytest.skip("this compiler does not know Knights Landing")
+    headrace(*knl, env=env)
+    text = run("--compiled", "small.so", env={"HEADRACE_CXX": "/nonexistent"})
+    assert re.search(r"small.so: it was made for another processor: this one lacks.* avx512er", text), text
 
 
 @needs_compiler
@@ -270,6 +352,11 @@ def test_programs_beside_the_executable(headrace, run, tmp_path):
                           text=True, check=True)
     assert f"chains: compiled: {folder}/chains/" in done.stdout
     assert read_capture(headrace.folder / "out.pcap") == [f[:6] + b"\3" * 6 + f[12:] for f in frames]
+    # It is better than a compiler that fails, too.
+    env["HEADRACE_CXX"] = script(tmp_path / "cxx", '[ "$1" = --version ] && { echo "cxx 1"; exit 0; }\necho "no luck" >&2\nexit 1\n')
+    done = subprocess.run([binary, "run", "-w", "1", "--compile", "wait", conf], env=env, cwd=headrace.folder, capture_output=True,
+                          text=True, check=True)
+    assert re.search(rf"^chains: compiled: {folder}/chains/\S+ \(.* does not compile the chains:\nno luck\)$", done.stdout, re.M), done.stdout
 
 
 def test_the_program_is_readable(headrace):
@@ -297,3 +384,75 @@ def test_a_new_configuration_is_compiled_too(headrace, run, tmp_path):
                     env={"HOME": str(run.home), "XDG_CACHE_HOME": ""})
     values = re.findall(r"^(compiled|\d+$)", done.stdout, re.M)
     assert values == ["compiled", "3", "compiled", "0", "0"], done.stdout
+
+
+# Eight classes of which no two are alike.
+CHAIN = """
+TrafficSource(uniform, LENGTH 64) -> Strip(14) -> CheckIPHeader -> Counter -> DecIPTTL
+  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard;
+"""
+
+
+@pytest.mark.parametrize("mode, said", [
+    ("off", "cycles between the borders of elements"),
+    pytest.param("wait", "cycles of compiled chains, divided among their elements by samples of a program with marks",
+                 marks=needs_compiler)])
+def test_a_profile_names_elements_and_says_how(headrace, tmp_path, mode, said):
+    (headrace.folder / "chain.click").write_text(CHAIN)
+    bench = ["bench", "chain.click", "--workers", "1", "--seconds", "0.5", "--profile", "--batch", "16", "--compile", mode]
+    env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
+    done = json.loads(headrace(*bench, "--json", env=env).stdout)
+    assert done["profile_by"] == said
+    assert done["cpu_chains"].startswith("compiled: " if mode == "wait" else "not compiled")
+    rows = {row["class"]: row for row in done["profile"]}
+    assert set(rows) >= {"Strip", "CheckIPHeader", "Counter", "DecIPTTL", "EtherEncap"}
+    for row in rows.values():
+        # All of them are seen at work, with the batches that were asked for.
+        assert row["cycles_per_packet"] > 0 and row["packets"] > 1000 and row["packets_per_batch"] == 16, row
+    # The parts make up what a packet costs.
+    parts = sum(row["cycles_per_packet"] for row in rows.values())
+    assert 0.3 * done["cycles_per_packet"] < parts < 1.7 * done["cycles_per_packet"]
+    assert said + "\n" in headrace(*bench, env=env).stdout
+
+
+def test_batches_fit_the_cache(headrace):
+    """As many packets as docs/performance.md says; BURST of an element comes first."""
+    def batch(text, *options):
+        (headrace.folder / "chain.click").write_text(text)
+        done = headrace("bench", "chain.click", "--workers", "1", "--seconds", "0.2", "--profile", "--json", "--compile", "off", *options)
+        return {row["class"]: row["packets_per_batch"] for row in json.loads(done.stdout)["profile"]}["Strip"]
+
+    cache = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index0/size")
+    if cache.exists():
+        kib = int(cache.read_text().rstrip("K\n"))
+        # Six lines of 64 bytes each.
+        assert batch(CHAIN) == min(max(kib * 1024 // (6 * 64) // 32 * 32, 32), 256)
+    assert batch(CHAIN, "--batch", "7") == 7
+    assert batch(CHAIN.replace("LENGTH 64", "LENGTH 64, BURST 32"), "--batch", "7") == 32
+    for wrong in "0", "many", "100000":
+        assert f"--batch: Value {wrong} not in range 1 to 256" in headrace("bench", "chain.click", "--batch", wrong, status=2).stderr
+
+
+def test_figures_name_the_processor(headrace):
+    """Machines of one name differ by factors."""
+    info = pathlib.Path("/proc/cpuinfo").read_text()
+    field = lambda name: re.search(rf"^{name}\s*: (.*)$", info, re.M).group(1)
+    (headrace.folder / "chain.click").write_text(CHAIN)
+    bench = ["bench", "chain.click", "--workers", "1", "--seconds", "0.1", "--compile", "off"]
+    found = json.loads(headrace(*bench, "--json").stdout)
+    assert found["cpu"]["cpu family"] == int(field("cpu family")) and found["cpu"]["model"] == int(field("model"))
+    for word in found["cpu"]["vectors"].split():
+        assert word in field("flags").split()
+    assert ("avx2" in found["cpu"]["vectors"].split()) == ("avx2" in field("flags").split())
+    named = f"{field('model name')} (family {field('cpu family')}, model {field('model')}, "
+    for text in found["machine"], headrace(*bench).stdout, headrace("run", "-w", "1", "-d", "1", "chain.click").stdout:
+        assert named in text, text
+        assert ("AVX" in text) == ("avx" in field("flags").split())
+
+
+def test_lookups_are_prefetched(headrace):
+    """The generator asks a table for the lines of a lookup before it looks up a batch."""
+    headrace("check", "-q", CONF / "ipv4-router.click", "--program", "cpu.cc")
+    text = (headrace.folder / "cpu.cc").read_text()
+    # A packet's line is asked for when the packet is put on the list of those that are looked up next.
+    assert re.search(r"compiled::prefetch\((rt_\d+), p\); lists\.push_back\(run, \d+, p\.store\(\)\)", text)

@@ -17,6 +17,7 @@ ipsec = pytest.importorskip("scapy.layers.ipsec")
 from scapy.layers.inet import ICMP, IP, TCP, UDP  # noqa: E402
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment  # noqa: E402
 from scapy.layers.l2 import Ether  # noqa: E402
+from test_compile import compiler  # noqa: E402
 
 if not ipsec.algorithms:
     pytest.skip("python3-cryptography is not installed", allow_module_level=True)
@@ -25,9 +26,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CAPTURES = ROOT / ".." / "shared" / "data" / "esp" / "tcpdump-esp-tests.tar.xz"
 
 WAYS = {
-    "cpu": ["--mode", "cpu", "--workers", "1"],
-    "workers": ["--mode", "cpu", "--workers", "4"],
-    "device": ["--mode", "device", "--backend", os.environ.get("HEADRACE_DEVICE", "reference"), "--workers", "1"],
+    "cpu": ["--mode", "cpu", "--workers", "1", "--compile", "off"],
+    "compiled": ["--mode", "cpu", "--workers", "1", "--compile", "wait"],
+    "workers": ["--mode", "cpu", "--workers", "4", "--compile", "off"],
+    "device": ["--mode", "device", "--backend", os.environ.get("HEADRACE_DEVICE", "reference"), "--workers", "1", "--compile", "off"],
 }
 
 # Name in files; Scapy's cipher and the bytes of its key; the same of the authentication.
@@ -169,11 +171,13 @@ def run(headrace, way, conf, frames, *reads):
         # Packets on their way from worker to worker would be lost at the end of the file.
         conf = conf.replace("STOP true", "STOP false") + "Script(wait 1s, stop);\n"
     (headrace.folder / "conf.click").write_text(conf)
-    done = headrace("run", "conf.click", "--compile", "off", *WAYS[way], "--read", "db.counts",
+    done = headrace("run", "conf.click", *WAYS[way], "--read", "db.counts",
                     *(word for read in reads for word in ("--read", read)))
     packets = [p if isinstance(p, (IP, IPv6)) else (IPv6 if bytes(p)[0] >> 4 == 6 else IP)(bytes(p))
                for p in scapy.rdpcap(str(headrace.folder / "out.pcap"))]
-    if "device" == way:
+    if way == "compiled" and compiler():
+        assert "chains: compiled: " in done.stdout, done.stdout
+    if way == "device":
         assert "on the CPU" not in done.stdout.split("offload")[0] or "1 device" in done.stdout, done.stdout
     return packets, done.stdout
 

@@ -96,7 +96,27 @@ expect "chains: compiled: " pair.txt
 [ "$(grep -cF "4500001c 00000000 c811efce 01000001 02000002" pair.txt)" = 2 ] || { cat pair.txt; fail "two packets were expected"; }
 HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check -q pair.click --program pair.cc
 expect "SetIPTTL.hh" pair.cc
-unset XDG_CACHE_HOME
+
+# Without its header it does the same, outside of the program, and a line says so.
+mkdir headless
+mapfile -t objects < <(find module -name '*.o' ! -name '*embed*')
+c++ -shared -o headless/example.so "${objects[@]}"
+HEADRACE_PATH=$scratch/headless "$prefix/bin/headrace" run -w 1 --compile wait pair.click >headless.txt 2>&1 ||
+  { cat headless.txt; fail "run failed"; }
+grep -qE '^chains: compiled: .*, but for SetIPTTL: no header came with it$' headless.txt || { cat headless.txt; fail "no line about SetIPTTL"; }
+[ "$(grep -cF "4500001c 00000000 c811efce 01000001 02000002" headless.txt)" = 2 ] || { cat headless.txt; fail "two packets were expected"; }
+
+# Chains that came with an installation, as in the package, serve where there is no compiler.
+mkdir shipped
+cp pair.click shipped/
+HEADRACE_PATH=$scratch/module cmake -DHEADRACE="$prefix/bin/headrace" -DCONF="$scratch/shipped" -DMARCH=x86-64-v2 \
+  -DOUTPUT="$prefix/lib/headrace/chains" -P "$HEADRACE_SOURCE/cmake/CompileConf.cmake" >shipped.log 2>&1 ||
+  { cat shipped.log; fail "the chains of a folder are not compiled"; }
+export XDG_CACHE_HOME=$scratch/none HEADRACE_CXX=/nonexistent
+HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" run -w 1 --compile wait pair.click >shipped.txt 2>&1 ||
+  { cat shipped.txt; fail "run failed"; }
+expect "chains: compiled: $prefix/lib/headrace/chains/" shipped.txt
+unset XDG_CACHE_HOME HEADRACE_CXX
 
 echo 'require(example); InfiniteSource(LIMIT 1) -> SetIPTTL(0) -> Discard;' >wrong.click
 if HEADRACE_PATH=$scratch/module "$prefix/bin/headrace" check wrong.click >wrong.txt 2>&1; then

@@ -46,7 +46,8 @@ class Network:
             BINARY, "run", ROOT / "conf" / "ipsec-gateway.click", f"CONFIG={ROOT}/conf/ipsec-pair/{name}.cfg", "LAN=lan", "WAN=wan",
             f"LAN_ADDR=10.{number}.0.1/16", f"WAN_ADDR=192.0.2.{number}/24", f"GATEWAY=192.0.2.{3 - number}",
             f"LAN_ETH=02:00:00:00:0{number}:01", f"WAN_ETH=02:00:00:00:0{number}:02", *([f"STATE={state}"] if state else []),
-            "--compile", "off", "--read", "db.counts", *(["--read", "offload_counts"] if "device" in arguments else []), *arguments)
+            "--read", "db.counts", *(["--read", "offload_counts"] if "device" in arguments else []),
+            *([] if "--compile" in arguments else ["--compile", "off"]), *arguments)
         host = (self.left, self.right)[number - 1]
         for _ in range(100):
             if process.poll() is not None:
@@ -130,8 +131,9 @@ def send_file(network, tmp_path):
     assert hashlib.sha256((tmp_path / "came").read_bytes()).digest() == hashlib.sha256(data).digest()
 
 
-@pytest.mark.parametrize("way", [["--mode", "cpu", "-w", "1"], ["--mode", "device", "--backend", "reference", "-w", "1"]],
-                         ids=["cpu", "device"])
+@pytest.mark.parametrize("way", [
+    ["--mode", "cpu", "-w", "1"], ["--mode", "cpu", "-w", "1", "--compile", "wait"],
+    ["--mode", "device", "--backend", "reference", "-w", "1"]], ids=["cpu", "compiled", "device"])
 def test_real_traffic_and_bad_packets(network, tmp_path, way):
     gateways = [network.start(1, *way), network.start(2, *way)]
     for address in RIGHT, RIGHT_CTR:

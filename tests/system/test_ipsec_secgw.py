@@ -76,7 +76,8 @@ class Pair:
             gw [4] -> host :: KernelTun(172.16.{i + 1}.5/32, DEVNAME own) -> [4] gw;
             """)
         process = gateway.start(BINARY, "run", self.folder / f"gw{i}.click", *(arguments or ("--mode", "cpu", "-w", "1")),
-                                "--compile", "off", "--read", "gw/db.counts", cwd=self.folder)
+                                *([] if "--compile" in arguments else ["--compile", "off"]), "--read", "gw/db.counts",
+                                cwd=self.folder)
         for _ in range(100):
             if process.poll() is not None:
                 pytest.fail("".join(process.communicate()))
@@ -116,8 +117,8 @@ def ping(host, *arguments):
 
 
 @pytest.mark.parametrize("way", [
-    ["--mode", "cpu", "-w", "1"], ["--mode", "cpu", "-w", "4"], ["--mode", "device", "--backend", "reference", "-w", "1"]],
-    ids=["cpu", "four-workers", "device"])
+    ["--mode", "cpu", "-w", "1"], ["--mode", "cpu", "-w", "1", "--compile", "wait"], ["--mode", "cpu", "-w", "4"],
+    ["--mode", "device", "--backend", "reference", "-w", "1"]], ids=["cpu", "compiled", "four-workers", "device"])
 def test_real_traffic(pair, way):
     gateways = [pair.start(0, *way), pair.start(1, *way)]
     left, right = pair.ends

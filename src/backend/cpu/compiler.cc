@@ -1,11 +1,9 @@
 // The system's C++ compiler, for programs that run on the CPU.
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,6 +20,7 @@
 #include <sstream>
 #include <thread>
 
+#include "backend/cpu/program_file.hh"
 #include "backend/program_cache.hh"
 #include "offload/cpu_compiler.hh"
 #include "offload/cpu_program.hh"
@@ -33,8 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
-/// A compiler that takes longer hangs.
-constexpr std::chrono::seconds kLongest{120};
+/// A compiler that takes longer hangs; and one that takes longer to say its version.
+constexpr std::chrono::seconds kLongest{120}, kLongestAnswer{5};
 
 /// A new folder of this user's, removed with all that is in it.
 class TemporaryFolder {
@@ -67,10 +66,10 @@ std::string beginning_of(const fs::path& file) {
   return text;
 }
 
-/// Runs a program, without a shell, with its output in a file. Returns its exit status; -1 if it did not end by itself,
-/// with the reason in `why_not`.
-int run_program(const Arguments& arguments, const fs::path& output, const std::atomic<bool>& cancel,
-                std::string& why_not) {
+/// Runs a program, without a shell, with its output in a file. Returns its exit status; -1 if it did not end by itself
+/// within `longest`, with the reason in `why_not`.
+int run_program(const Arguments& arguments, const fs::path& output, std::chrono::seconds longest,
+                const std::atomic<bool>& cancel, std::string& why_not) {
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
@@ -115,9 +114,9 @@ int run_program(const Arguments& arguments, const fs::path& output, const std::a
     }
     // Who started us ignores SIGCHLD, so nobody knows how it ended; what it has written tells.
     if (done < 0 && errno == ECHILD) return 0;
-    const bool hangs = std::chrono::steady_clock::now() - begin > kLongest;
+    const bool hangs = std::chrono::steady_clock::now() - begin > longest;
     if (done < 0 || hangs || cancel.load()) {
-      why_not = hangs ? fmt::format("{} took more than {} s", arguments[0], kLongest.count())
+      why_not = hangs ? fmt::format("{} took more than {} s", arguments[0], longest.count())
                       : fmt::format("{} was stopped", arguments[0]);
       kill(-child, SIGKILL);
       while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -135,29 +134,36 @@ struct Compiler {
   bool is_clang() const { return version.find("clang") != std::string::npos; }
 };
 
-/// $HEADRACE_CXX, which may have arguments, else g++, clang++ or c++, whichever answers.
-std::optional<Compiler> find_compiler(const fs::path& folder, const std::atomic<bool>& cancel, std::string& why_not) {
-  std::vector<Arguments> candidates;
-  if (const char* const wanted = std::getenv("HEADRACE_CXX"); wanted && *wanted) {
+/// $HEADRACE_CXX, which may have arguments, else g++, clang++ and c++.
+std::vector<Arguments> commands() {
+  if (const char* const wanted = std::getenv("HEADRACE_CXX")) {
     std::istringstream words(wanted);
     Arguments command;
     for (std::string word; words >> word;) command.push_back(word);
-    if (!command.empty()) candidates.push_back(command);
+    if (!command.empty()) return {command};
   }
-  if (candidates.empty()) candidates = {{"g++"}, {"clang++"}, {"c++"}};
-  std::string reasons;
-  for (Arguments& command : candidates) {
-    Arguments ask = command;
-    ask.emplace_back("--version");
-    const fs::path answer = folder / "version";
-    std::string reason;
-    const int status = run_program(ask, answer, cancel, reason);
-    std::string text = beginning_of(answer);
-    text = text.substr(0, text.find('\n'));
-    if (status == 0 && !text.empty()) return Compiler{command, text};
-    reasons += (reasons.empty() ? "" : "; ") + (status >= 0 ? fmt::format("{} --version failed", command[0]) : reason);
-  }
-  why_not = "no C++ compiler: " + reasons;
+  return {{"g++"}, {"clang++"}, {"c++"}};
+}
+
+/// Why there is no program, by compiler.
+struct Reasons {
+  std::string absent, failed;
+  static void add(std::string& list, const std::string& reason) { list += (list.empty() ? "" : "; ") + reason; }
+  std::string text() const { return failed.empty() ? "no C++ compiler: " + absent : failed; }
+};
+
+/// The compiler of this command, if it answers.
+std::optional<Compiler> find_compiler(const Arguments& command, const fs::path& folder, const std::atomic<bool>& cancel,
+                                      Reasons& reasons) {
+  Arguments ask = command;
+  ask.emplace_back("--version");
+  const fs::path answer = folder / "version";
+  std::string reason;
+  const int status = run_program(ask, answer, kLongestAnswer, cancel, reason);
+  std::string text = beginning_of(answer);
+  text = text.substr(0, text.find('\n'));
+  if (status == 0 && !text.empty()) return Compiler{command, text};
+  Reasons::add(reasons.absent, status >= 0 ? fmt::format("{} --version failed", command[0]) : reason);
   return std::nullopt;
 }
 
@@ -200,67 +206,35 @@ Arguments options_for(const std::string& machine, const Compiler& compiler) {
   return options;
 }
 
-/// Compiles in `folder`; the result is program.so there.
-bool compile(const Compiler& compiler, const Arguments& options, const std::string& source, const fs::path& folder,
-             const std::atomic<bool>& cancel, std::string& why_not) {
+/// Compiles in `folder`. Nothing, and the reason in `reasons`, if that makes no program.
+std::optional<std::vector<char>> compile(const Compiler& compiler, const Arguments& options, const std::string& source,
+                                         const fs::path& folder, const std::atomic<bool>& cancel, Reasons& reasons) {
   const auto write = [&](const fs::path& path, std::string_view text) {
     return write_file(path, std::vector<char>(text.begin(), text.end()));
   };
   bool written = write(folder / "program.cc", source);
   for (const auto& [path, text] : included_headers(source)) written &= write(folder / "include" / path, text);
   if (!written) {
-    why_not = fmt::format("cannot write to {}", folder.string());
-    return false;
+    Reasons::add(reasons.failed, fmt::format("cannot write to {}", folder.string()));
+    return std::nullopt;
   }
   Arguments command = compiler.command;
   command.insert(command.end(), options.begin(), options.end());
   command.push_back("-DHEADRACE_PROGRAM_HASH=\"" + program_hash(source) + "\"");
-  command.insert(command.end(), {"-I", folder / "include", "-o", folder / "program.so", folder / "program.cc"});
-  const fs::path log = folder / "log";
-  const int status = run_program(command, log, cancel, why_not);
-  if (status > 0) why_not = fmt::format("{} does not compile the chains:\n{}", compiler.command[0], beginning_of(log));
-  return status == 0;
-}
-
-/// Loads a program from memory, so that it may come from a file system that executes nothing, and so that nobody can
-/// change it after it was read.
-/// \param hashes of the sources from which it may have been made
-std::optional<LoadedProgram> load(const std::vector<char>& bytes, const Arguments& hashes, std::string& why_not) {
-  const int fd = memfd_create("headrace-chains", MFD_CLOEXEC);
-  if (fd < 0) {
-    why_not = fmt::format("memfd_create: {}", std::strerror(errno));
-    return std::nullopt;
-  }
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
-  }
-  void* const handle =
-      done == bytes.size() ? dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  if (!handle) {
-    const char* const message = done == bytes.size() ? dlerror() : nullptr;
-    why_not = message ? message : "no memory for the program";
-    close(fd);
-    return std::nullopt;
-  }
-  LoadedProgram loaded;
-  // Programs are known by their paths: while this one is there, no other may have its number.
-  loaded.handle = std::shared_ptr<void>(handle, [fd](void* h) {
-    dlclose(h);
-    close(fd);
-  });
-  loaded.program = static_cast<const CompiledProgram*>(dlsym(handle, "headrace_compiled"));
-  if (!loaded.program) {
-    why_not = "it is no compiled configuration";
-    return std::nullopt;
-  }
-  if (std::find(hashes.begin(), hashes.end(), loaded.program->hash) == hashes.end()) {
-    why_not = "it was made from another configuration, or for another version of Headrace";
-    return std::nullopt;
-  }
-  return loaded;
+  const fs::path log = folder / "log", made = folder / "program.so";
+  command.insert(command.end(), {"-I", folder / "include", "-o", made, folder / "program.cc"});
+  std::error_code ignored;
+  fs::remove(made, ignored);
+  std::string why_not;
+  const int status = run_program(command, log, kLongest, cancel, why_not);
+  std::vector<char> program;
+  if (status > 0)
+    why_not = fmt::format("{} does not compile the chains:\n{}", compiler.command[0], beginning_of(log));
+  else if (status == 0 && !read_file(made, program))
+    why_not = fmt::format("{} wrote no program", compiler.command[0]);
+  if (why_not.empty()) return program;
+  Reasons::add(reasons.failed, why_not);
+  return std::nullopt;
 }
 
 /// Only a file that nobody else could have written.
@@ -275,6 +249,83 @@ std::vector<fs::path> installed_folders() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
   return {self.parent_path() / "chains", self.parent_path().parent_path() / "lib/headrace/chains"};
+}
+
+/// A program that an earlier call has written, as it was written.
+std::optional<LoadedProgram> read_program(const fs::path& file, const std::vector<std::string>& hashes,
+                                          std::string& why_not) {
+  std::vector<char> bytes;
+  if (!read_file(file, bytes)) {
+    why_not = std::strerror(errno);
+    return std::nullopt;
+  }
+  if (!unseal(bytes)) {
+    why_not = "it is no compiled configuration, or not all of one";
+    return std::nullopt;
+  }
+  return load_program(bytes, hashes, why_not);
+}
+
+std::optional<LoadedProgram> find_installed(const std::string& hash) {
+  for (const fs::path& folder : installed_folders()) {
+    const fs::path file = folder / (hash + ".so");
+    std::string ignored;
+    if (auto loaded = read_program(file, {hash}, ignored)) {
+      loaded->origin = file.string();
+      return loaded;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Where programs of this compiler are kept, and whether they can be.
+struct Cache {
+  fs::path folder;
+  bool keeps = false;
+  std::string why_not;
+
+  Cache() : folder(cache_folder()) { keeps = safe_folder(folder, why_not); }
+  fs::path file(const std::string& source_hash, const Compiler& compiler, const Arguments& options) const {
+    ContentHash all;
+    all.add(source_hash);
+    all.add(compiler.version);
+    for (const std::string& word : compiler.command) all.add(word);
+    for (const std::string& word : options) all.add(word);
+    all.add(processor());
+    return folder / ("cpu-" + all.hex() + ".so");
+  }
+};
+
+/// What this compiler makes of a source, now or earlier.
+std::optional<LoadedProgram> find_compiled(const Compiler& compiler, const std::string& source, const std::string& hash,
+                                           const Cache& cache, const fs::path& folder, const std::atomic<bool>& cancel,
+                                           Reasons& reasons) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Arguments options = options_for("native", compiler);
+  const fs::path kept = cache.file(hash, compiler, options);
+  std::string why_not;
+  if (cache.keeps && is_own(kept))
+    if (auto loaded = read_program(kept, {hash}, why_not)) {
+      loaded->origin = fmt::format("{}, kept in {}", compiler.version, cache.folder.string());
+      return loaded;
+    }
+  // One that came with the program is as good.
+  if (auto loaded = find_installed(hash)) return loaded;
+  std::optional<std::vector<char>> program = compile(compiler, options, source, folder, cancel, reasons);
+  if (!program) return std::nullopt;
+  auto loaded = load_program(*program, {hash}, why_not);
+  if (!loaded) {
+    Reasons::add(reasons.failed, fmt::format("what {} made cannot be used: {}", compiler.command[0], why_not));
+    return std::nullopt;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  loaded->origin = fmt::format("{}, {:.1f} s", compiler.version, took.count());
+  seal(*program);
+  if (!cache.keeps)
+    loaded->origin += fmt::format(", not kept: {}", cache.why_not);
+  else if (!write_file(kept, *program))
+    loaded->origin += fmt::format(", not kept: cannot write to {}", cache.folder.string());
+  return loaded;
 }
 
 }  // namespace
@@ -293,84 +344,38 @@ std::string program_hash(const std::string& source) {
 
 std::optional<LoadedProgram> find_program(const std::vector<std::string>& sources, const CompileOptions& options,
                                           const std::atomic<bool>& cancel, std::string& why_not) {
-  const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> hashes;
   for (const std::string& source : sources) hashes.push_back(program_hash(source));
-  std::vector<char> bytes;
   if (!options.file.empty()) {
-    if (!read_file(options.file, bytes)) {
-      why_not = fmt::format("{}: {}", options.file, std::strerror(errno));
-      return std::nullopt;
-    }
-    auto loaded = load(bytes, hashes, why_not);
+    auto loaded = read_program(options.file, hashes, why_not);
     if (loaded)
       loaded->origin = options.file;
     else
       why_not = fmt::format("{}: {}", options.file, why_not);
     return loaded;
   }
-
-  const fs::path folder = cache_folder();
-  std::string unsafe;
-  const bool keeps = safe_folder(folder, unsafe);
   const TemporaryFolder temporary;
   if (temporary.path().empty()) {
     why_not = fmt::format("no temporary folder: {}", std::strerror(errno));
     return std::nullopt;
   }
-  std::string no_compiler;
-  const std::optional<Compiler> compiler = find_compiler(temporary.path(), cancel, no_compiler);
-  fs::path kept;
-  Arguments how;
-  if (compiler) {
-    how = options_for("native", *compiler);
-    ContentHash all;
-    all.add(hashes[0]);
-    all.add(compiler->version);
-    for (const std::string& word : compiler->command) all.add(word);
-    for (const std::string& word : how) all.add(word);
-    all.add(processor());
-    kept = folder / ("cpu-" + all.hex() + ".so");
-    std::string ignored;
-    if (keeps && is_own(kept) && read_file(kept, bytes))
-      if (auto loaded = load(bytes, {hashes[0]}, ignored)) {
-        loaded->origin = fmt::format("{}, kept in {}", compiler->version, folder.string());
-        return loaded;
-      }
+  const Cache cache;
+  Reasons reasons;
+  for (const Arguments& command : commands()) {
+    if (cancel.load()) break;
+    const std::optional<Compiler> compiler = find_compiler(command, temporary.path(), cancel, reasons);
+    if (!compiler) continue;
+    if (auto loaded = find_compiled(*compiler, sources[0], hashes[0], cache, temporary.path(), cancel, reasons))
+      return loaded;
   }
-  for (const std::string& hash : hashes) {
-    // A compiler makes something better than what is for any values.
-    if (compiler && hash != hashes[0]) break;
-    for (const fs::path& installed : installed_folders()) {
-      std::string ignored;
-      if (!read_file(installed / (hash + ".so"), bytes)) continue;
-      if (auto loaded = load(bytes, {hash}, ignored)) {
-        loaded->origin = (installed / (hash + ".so")).string();
-        return loaded;
-      }
+  why_not = reasons.text();
+  // What came with the program and is for any values is not as good as what a compiler makes.
+  for (const std::string& hash : hashes)
+    if (auto loaded = find_installed(hash)) {
+      if (!reasons.failed.empty()) loaded->origin += fmt::format(" ({})", reasons.failed);
+      return loaded;
     }
-  }
-  if (!compiler) {
-    why_not = no_compiler;
-    return std::nullopt;
-  }
-  if (!compile(*compiler, how, sources[0], temporary.path(), cancel, why_not)) return std::nullopt;
-  if (!read_file(temporary.path() / "program.so", bytes)) {
-    why_not = fmt::format("{} wrote no program", compiler->command[0]);
-    return std::nullopt;
-  }
-  auto loaded = load(bytes, {hashes[0]}, why_not);
-  if (!loaded) {
-    why_not = fmt::format("what {} made cannot be used: {}", compiler->command[0], why_not);
-    return std::nullopt;
-  }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  loaded->origin = fmt::format("{}, {:.1f} s", compiler->version, took.count());
-  if (!keeps)
-    loaded->origin += fmt::format(", not kept: {}", unsafe);
-  else if (!write_file(kept, bytes))
-    loaded->origin += fmt::format(", not kept: cannot write to {}", folder.string());
-  return loaded;
+  return std::nullopt;
 }
 
 Status compile_to_file(const std::vector<std::string>& sources, const std::string& file, const std::string& machine,
@@ -381,15 +386,17 @@ Status compile_to_file(const std::vector<std::string>& sources, const std::strin
   for (const std::string& source : sources) {
     const TemporaryFolder temporary;
     if (temporary.path().empty()) return errors.error("no temporary folder: {}", std::strerror(errno));
-    std::string why_not;
-    const std::optional<Compiler> compiler = find_compiler(temporary.path(), cancel, why_not);
-    if (!compiler || !compile(*compiler, options_for(machine, *compiler), source, temporary.path(), cancel, why_not))
-      return errors.error("{}", why_not);
-    std::vector<char> bytes;
-    if (!read_file(temporary.path() / "program.so", bytes))
-      return errors.error("{} wrote no program", compiler->command[0]);
+    Reasons reasons;
+    std::optional<std::vector<char>> program;
+    for (const Arguments& command : commands()) {
+      if (program) break;
+      if (const auto compiler = find_compiler(command, temporary.path(), cancel, reasons))
+        program = compile(*compiler, options_for(machine, *compiler), source, temporary.path(), cancel, reasons);
+    }
+    if (!program) return errors.error("{}", reasons.text());
+    seal(*program);
     const fs::path to = into_folder ? fs::path(file) / (program_hash(source) + ".so") : fs::path(file);
-    if (!write_file(to, bytes)) return errors.error("cannot write {}", to.string());
+    if (!write_file(to, *program)) return errors.error("cannot write {}", to.string());
     if (!into_folder) break;
   }
   return {};
