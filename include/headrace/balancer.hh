@@ -108,6 +108,9 @@ struct ChainSample {
   /// How long packets were in the router: from the last time that their source looked and did not see them until they
   /// left the chain. Of `delays` packets; quantiles in nanoseconds.
   uint64_t delays = 0, delay_p50_ns = 0, delay_p99_ns = 0;
+  /// The part of the packets that is in one bucket, that with most of them: a flow has one bucket, and a bucket one side.
+  /// 0: not known, because all go to one side.
+  double heaviest = 0;
 };
 
 /// What one worker did since its last sample. A decision was in force all the time: a sample ends where a decision

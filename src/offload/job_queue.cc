@@ -73,6 +73,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     if (!of_plan.entry) of_plan.entry = entry;
   }
   missing_.resize(devices.size() + 1);
+  room_.resize(devices.size() + 1);
   usable_now_.resize(devices.size());
   counts_.resize(static_cast<size_t>(counters));
   next_of_code_.resize(exits);
@@ -352,7 +353,8 @@ bool JobQueue::unpark(int plan, int device) {
       Batch batch;
       const uint16_t id = rest.take(batch);
       std::for_each(batch.begin(), batch.end(), forget);
-      send(*entries_[id], batch.begin(), batch.size(), device);
+      if (mode == OffloadOptions::Mode::kAuto) send_moved(*entries_[id], batch);
+      if (!batch.empty()) send(*entries_[id], batch.begin(), batch.size(), device);
     }
     unparking_ = false;
     // What found no place is in front of what was not tried.

@@ -343,6 +343,8 @@ class JobQueue {
   void follow(OfPlan& of_plan, double ms);
   /// Gives buckets to sides as the shares say, moving as few as possible.
   void give_out_buckets(OfPlan& of_plan);
+  /// The part of the packets that is in the bucket with most of them; 0: there were too few.
+  static double heaviest_part(const Balance& balance);
   void fill_sample(WorkerSample& sample, uint64_t now);
   void start_span(uint64_t now);
   void take(const BalanceLink::Decision& decision);
@@ -370,6 +372,9 @@ class JobQueue {
   Job* open_job(int plan, int device);
   void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint32_t given = 0);
   bool unpark(int plan, int device);
+  /// Of packets that were parked, sends those to the CPU whose buckets were given to it meanwhile: behind what is under way
+  /// of them. A flow that sends more than the device takes would never leave it otherwise. The others stay in `batch`.
+  void send_moved(const ChainEntry& entry, Batch& batch);
   /// True if no packet of the plan is parked or in a job.
   static bool rests(const OfPlan& of_plan);
   void update_gate(int plan);
@@ -462,11 +467,11 @@ class JobQueue {
   Bursts bursts_before_;
   uint64_t bursts_polled_ = 0;  // at the last poll
   uint64_t decision_ = 0;
-  std::vector<int64_t> missing_;     // give_out_buckets(): by side, what it lacks
-  std::vector<uint8_t> usable_now_;  // devices, of the packets that are being divided
-  size_t next_bucket_ = 0;           // where give_out_buckets() begins
-  bool probing_ = false;             // packets to be measured are being sent
-  bool unparking_ = false;           // packets that were parked are being sent
+  std::vector<int64_t> missing_, room_;  // give_out_buckets(): by side, what it lacks, and what else it may have
+  std::vector<uint8_t> usable_now_;      // devices, of the packets that are being divided
+  size_t next_bucket_ = 0;               // where give_out_buckets() begins
+  bool probing_ = false;                 // packets to be measured are being sent
+  bool unparking_ = false;               // packets that were parked are being sent
   rcu::Copy copy_{[this] { return oldest(); }};
 };
 

@@ -2,6 +2,7 @@
 // moves the shares of devices between two decisions of the balancer.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -27,6 +28,10 @@ constexpr double kWorthMoving = 0.01;
 constexpr double kDividingCycles = 9;
 /// Steps through the buckets, so that neighbors do not move together.
 constexpr uint32_t kBucketStep = 617;
+/// A bucket with more than one in so many packets is heavy: what others do not make up for.
+constexpr int64_t kHeavy = 8;
+/// Fewer packets say little about buckets.
+constexpr uint64_t kManyPackets = 1000;
 
 }  // namespace
 
@@ -340,6 +345,24 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
   if (stay > 0) to_device(entry, device, here, buckets_here, stay, given);
 }
 
+void JobQueue::send_moved(const ChainEntry& entry, Batch& batch) {
+  const OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  Packet* here[Batch::kCapacity];
+  uint16_t buckets[Batch::kCapacity];
+  int stay = 0, go = 0;
+  for (Packet* const p : batch) {
+    const uint16_t bucket = bucket_of(*p);
+    const bool moved = of_plan.balance.side[bucket] == 0;
+    here[stay] = p;
+    buckets[stay] = bucket;
+    batch[go] = p;
+    stay += moved;
+    go += !moved;
+  }
+  batch.resize(go);
+  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets, stay);
+}
+
 void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   const int slice = std::max(of_plan.balance.decision.slice, 1);
@@ -465,17 +488,39 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
   double to_devices = 0;
   for (size_t d = 0; d < devices_.size(); ++d) {
     to_devices += balance.shares[d];
-    missing[d + 1] += static_cast<int64_t>(balance.shares[d] * static_cast<double>(all));
+    room_[d + 1] = static_cast<int64_t>(balance.shares[d] * static_cast<double>(all));
   }
-  missing[0] += static_cast<int64_t>((1 - to_devices) * static_cast<double>(all));
+  room_[0] = static_cast<int64_t>((1 - to_devices) * static_cast<double>(all));
+  for (size_t side = 0; side < missing.size(); ++side) missing[side] += room_[side];
   const auto worth = static_cast<int64_t>(kWorthMoving * static_cast<double>(all));
   if (was == Balance::kMixed &&
       std::all_of(missing.begin(), missing.end(), [&](int64_t m) { return std::abs(m) < worth; }))
     return;
   unsettle(of_plan);
+  // Heavy ones first: what they leave is for the others. Where none of the sides has room for one, it stays, unless it is
+  // far more at home elsewhere.
+  std::array<size_t, kHeavy> heavy;
+  size_t n = 0;
+  for (size_t b = 0; b < kBuckets && n < heavy.size(); ++b)
+    if (kHeavy * weight_of(b) > all) heavy[n++] = b;
+  std::sort(heavy.begin(), heavy.begin() + static_cast<std::ptrdiff_t>(n),
+            [&](size_t a, size_t b) { return weight_of(a) > weight_of(b); });
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t weight = weight_of(heavy[i]);
+    uint8_t& side = balance.side[heavy[i]];
+    const auto most = std::max_element(room_.begin(), room_.end());
+    const bool far = *most > room_[side] + weight / 4;
+    if (room_[side] < weight - weight / 64 && (*most >= weight || far)) {
+      missing[side] += weight;
+      side = static_cast<uint8_t>(most - room_.begin());
+      missing[side] -= weight;
+    }
+    room_[side] -= weight;
+  }
   for (size_t i = 0; i < kBuckets; ++i) {
     const size_t b = (next_bucket_ + i * kBucketStep) % kBuckets;
     const int64_t weight = weight_of(b);
+    if (kHeavy * weight > all) continue;
     int64_t& from = missing[balance.side[b]];
     // From a side that has too much to the one that lacks most, if that brings both nearer to what they should have.
     if (from >= 0) continue;
@@ -487,6 +532,16 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
     balance.side[b] = static_cast<uint8_t>(most - missing.begin());
   }
   next_bucket_ = (next_bucket_ + kBucketStep) % kBuckets;
+}
+
+double JobQueue::heaviest_part(const Balance& balance) {
+  uint64_t all = 0;
+  uint32_t most = 0;
+  for (const uint32_t weight : balance.weight) {
+    all += weight;
+    most = std::max(most, weight);
+  }
+  return all > kManyPackets ? static_cast<double>(most) / static_cast<double>(all) : 0;
 }
 
 void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
@@ -557,6 +612,7 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
     }
     balance.lean.see_cpu(static_cast<double>(balance.cpu.cycles), static_cast<double>(balance.cpu.timed));
     balance.lean.see_devices(device_cycles, device_packets);
+    chain.heaviest = balance.all_to == Balance::kMixed ? heaviest_part(balance) : 0;
     chain.delays = balance.delays.count();
     chain.delay_p50_ns = balance.delays.quantile(0.5);
     chain.delay_p99_ns = balance.delays.quantile(0.99);

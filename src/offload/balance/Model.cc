@@ -305,6 +305,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       lane.full_places = lane.full > few && lane.share > 0.01 && lane.starved < 0.3 && large && !lane.scarce;
       if (lane.full_places && (lane.waits || has_choice())) devices_[d].bound_ns = now_;
     }
+    if (!old && c.heaviest > 0) chain.heaviest = std::min(c.heaviest, 1.0);
     if (!old && c.delays >= 100) see_delay(k, w, static_cast<double>(c.delay_p99_ns));
   }
   return all;

@@ -76,6 +76,9 @@ class Model : public Balancer {
     size_t device = 0;          ///< the one that these are for
     bool tries = false;         ///< whether larger jobs hold the bound, for workers of like load
     double most_share = 1;      ///< of its packets: what finds places
+    double heaviest = 0;        ///< part of its packets in one bucket of flows; 0: not known
+    double undivided = -1;      ///< the share of the only device, where flows allow no other; -1: they do
+    Pause looks_at_flows{1e9};  ///< until it is divided again to see whether that is still so
     double resized_ns = -1e18;  ///< when it last got jobs of another size
     /// Jobs of one size.
     struct Size {
@@ -227,6 +230,8 @@ class Model : public Balancer {
   static constexpr double kNearlyFull = 0.9, kFull = 0.92;  // of a device's time
   static constexpr double kMuch = 0.005;                    // of the packets: more than the plan has
   static constexpr double kPartOfJob = 0.29;                // the standard deviation of where in a job a sample ends
+  static constexpr double kDivisible = 0.5;                 // of a chain's packets in one bucket
+  static constexpr double kAtAnEnd = 0.05;                  // a share so near to nothing or all is that, then
   static constexpr size_t kManyPairs = 128;                 // of groups, chains and devices
   static constexpr double kWorthTrying = 1.02;              // a plan that may be better must be so by this
   static constexpr double kLittleOfDevice = 0.02, kMuchOfDevice = 0.1;  // of its time
@@ -348,6 +353,11 @@ class Model : public Balancer {
   /// The devices that the plan has for it, the one that costs least cycles first.
   std::vector<size_t> planned(const WorkerState& w, size_t k) const;
   void set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision);
+
+  /// Sets ChainState::undivided. A bucket of flows is on one side at a time: if one has most of a chain's packets, the share
+  /// that is planned may lie between what its packets are and what all others are. The better of both is taken.
+  /// \param share planned
+  void look_at_flows(WorkerState& w, size_t k, size_t d, double share);
 
   /// The longest stretch on the CPU that leaves the device something to do.
   int slice(const WorkerState& w, size_t k, const ChainDecision& decision) const;

@@ -13,6 +13,9 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
     std::vector<size_t> devices;
     if (w.on_devices && w.group < plan_.shares.size()) devices = planned(w, k);
     ChainDecision& decision = decisions[k];
+    chain.undivided = -1;
+    if (devices.size() == 1) look_at_flows(w, k, devices[0], plan_.shares[w.group][k][devices[0]]);
+    if (chain.undivided == 0) devices.clear();
     if (!devices.empty() && !fit_bound(w, k, devices, decision)) devices.clear();
     if (devices.empty()) {
       chain.on_device = chain.follows = false;
@@ -39,6 +42,34 @@ void Model::decide(size_t number, std::vector<ChainDecision>& decisions) {
   w.judge.decide(used, hz() / std::max(cost, 1.0), w.sampled_ns < now_ ? rates_left_ : 1, now_);
 }
 
+void Model::look_at_flows(WorkerState& w, size_t k, size_t d, double share) {
+  ChainState& chain = w.chains[k];
+  if (chain.heaviest <= kDivisible) return;
+  const double now = chain.lanes[d].share;
+  const bool divided = now > kAtAnEnd && now < 1 - kAtAnEnd;
+  // While all go to one side, nobody sees what flows there are.
+  if (!divided && chain.looks_at_flows.over(now_)) {
+    chain.heaviest = 0;
+    return;
+  }
+  const double low = 1 - chain.heaviest, high = chain.heaviest;
+  if (share <= low || share >= high) return;
+  Sides sides;
+  sides.cycles = hz();
+  sides.outside = w.outside.mean();
+  for (size_t j = 0; j < w.chains.size(); ++j)
+    if (j != k) sides.outside += w.chains[j].part * cpu_cost_of(w, j);
+  sides.outside /= std::max(chain.part, 1e-3);
+  sides.cpu = cpu_cost_of(w, k);
+  sides.device = device_cost_of(w, k, d);
+  // The plan has the device do this much at least.
+  sides.capacity = 1e18;
+  sides.capacity = std::max(share * rate(sides, share), capacity_for(w, d));
+  const double better = rate(sides, low) >= rate(sides, high) ? low : high;
+  chain.undivided = better < kAtAnEnd ? 0 : better > 1 - kAtAnEnd ? 1 : better;
+  chain.looks_at_flows.begin(now_);
+}
+
 std::vector<size_t> Model::planned(const WorkerState& w, size_t k) const {
   std::vector<size_t> found;
   for (size_t d = 0; d < devices_.size(); ++d)
@@ -53,7 +84,7 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   bool near = true, alone = true;
   double sum = 0, seen = 0;
   for (const size_t d : devices) {
-    const double wanted = std::min(plan_.shares[w.group][k][d], 1 - sum);
+    const double wanted = chain.undivided >= 0 ? chain.undivided : std::min(plan_.shares[w.group][k][d], 1 - sum);
     decision.shares[d] = wanted;
     sum += wanted;
     seen += chain.lanes[d].share;
@@ -64,7 +95,7 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   }
   // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain
   // gets it, that is for the plan to say.
-  decision.follow = alone && (devices.size() == 1 || sum < 0.999);
+  decision.follow = alone && (devices.size() == 1 || sum < 0.999) && chain.undivided < 0;
   // It has found that the device takes more than is believed.
   if (alone && devices.size() == 1 && seen > sum && chain.lanes[devices[0]].full < 0.01) near = true;
   // What was said to it is not what it has found.

@@ -91,6 +91,7 @@ std::string Model::why() const {
     text =
         fmt::format("device would break the bound (p99 {:.0f} us foretold)", (chain.foretold + chain.extra_ns) * 1e-3);
   }
+  if (chain.undivided >= 0) text += fmt::format("; one bucket of flows has {:.2f} of the packets", chain.heaviest);
   for (size_t i = 0; i < setup().chains.size(); ++i) {
     const double bound = setup().chains[i].p99_us;
     if (hottest->chains[i].late) {

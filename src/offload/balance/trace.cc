@@ -117,6 +117,7 @@ void fields(F& f, ChainSample& v) {
   f("delays", v.delays);
   f("delay_p50_ns", v.delay_p50_ns);
   f("delay_p99_ns", v.delay_p99_ns);
+  f.unless(0.0, "heaviest", v.heaviest);
 }
 template <typename F>
 void fields(F& f, WorkerSample& v) {
