@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace headrace::balance {
 
@@ -37,6 +38,13 @@ class JobTimes {
       else
         size.doubt = std::max(size.doubt * (1 - size.per_second * seconds), kLeastDoubt);
     }
+  }
+  /// What add() would have to be told to know as much: packets and nanoseconds.
+  std::vector<std::pair<double, double>> seen() const {
+    std::vector<std::pair<double, double>> all;
+    for (const Size& size : sizes_)
+      if (size.ns > 0) all.emplace_back(size.packets, size.ns);
+    return all;
   }
   bool known() const {
     return std::any_of(sizes_.begin(), sizes_.end(), [](const Size& s) { return s.ns > 0; });

@@ -87,12 +87,17 @@ std::string Model::learnt() const {
   nlohmann::ordered_json chains = nlohmann::ordered_json::array();
   for (size_t k = 0; k < pairs_.size(); ++k) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
-    for (size_t d = 0; d < devices_.size(); ++d)
-      if (pairs_[k][d].cost.known())
-        devices.push_back({{"name", setup().devices[d].name},
-                           {"cycles", pairs_[k][d].cost.mean()},
-                           {"job", pairs_[k][d].packets_per_job},
-                           {"job_ns", pairs_[k][d].job_ns}});
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      const PairState& pair = pairs_[k][d];
+      if (!pair.cost.known()) continue;
+      const DeviceTimes& times = devices_[d].times;
+      devices.push_back({{"name", setup().devices[d].name},
+                         {"cycles", pair.cost.mean()},
+                         {"job", pair.packets_per_job},
+                         {"job_ns", pair.job_ns},
+                         {"packet_ns", times.known() ? 1e9 * times.seconds(k) : 0},
+                         {"jobs", pair.times.seen()}});
+    }
     chains.push_back({{"name", setup().chains[k].name}, {"cpu", cpu_[k].mean()}, {"devices", devices}});
   }
   return chains.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -102,11 +107,15 @@ void Model::learn(std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_array()) return;
   // A value that is not there or is none teaches nothing.
-  const auto number = [](const nlohmann::json& j, const char* name) {
-    const auto found = j.find(name);
-    const double v = found != j.end() && found->is_number() ? found->get<double>() : 0;
+  const auto value = [](const nlohmann::json& j) {
+    const double v = j.is_number() ? j.get<double>() : 0;
     return v > 0 && v < 1e12 ? v : 0;
   };
+  const auto number = [&](const nlohmann::json& j, const char* name) {
+    const auto found = j.find(name);
+    return found != j.end() ? value(*found) : 0;
+  };
+  std::vector<std::vector<double>> seconds(devices_.size(), std::vector<double>(pairs_.size(), 0.0));
   for (size_t i = 0; i < json.size(); ++i)
     for (const size_t k : places_of(json[i], i, setup().chains)) {
       if (const double c = number(json[i], "cpu"); c > 0) cpu_[k].add(c, 1, 0);
@@ -114,12 +123,18 @@ void Model::learn(std::string_view text) {
       if (devices == json[i].end() || !devices->is_array()) continue;
       for (size_t j = 0; j < devices->size(); ++j)
         for (const size_t d : places_of((*devices)[j], j, setup().devices)) {
+          const nlohmann::json& device = (*devices)[j];
           PairState& pair = pairs_[k][d];
-          if (const double c = number((*devices)[j], "cycles"); c > 0) pair.cost.add(c, 1, 0);
-          pair.packets_per_job = pair.largest = number((*devices)[j], "job");
-          pair.job_ns = number((*devices)[j], "job_ns");
+          if (const double c = number(device, "cycles"); c > 0) pair.cost.add(c, 1, 0);
+          pair.packets_per_job = pair.largest = number(device, "job");
+          pair.job_ns = number(device, "job_ns");
+          seconds[d][k] = 1e-9 * number(device, "packet_ns");
+          if (const auto jobs = device.find("jobs"); jobs != device.end() && jobs->is_array())
+            for (const nlohmann::json& job : *jobs)
+              if (job.is_array() && job.size() == 2) pair.times.add(value(job[0]), value(job[1]));
         }
     }
+  for (size_t d = 0; d < devices_.size(); ++d) devices_[d].times.learn(seconds[d]);
 }
 
 void Model::look_at_lengths(double passed) {

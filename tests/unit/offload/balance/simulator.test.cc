@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "offload/balance/formulas.hh"
@@ -558,6 +560,46 @@ TEST(BalanceSimulator, TheModelTeachesItsSuccessor) {
   for (const char* text : {"", "[]", "{}", "[1,{\"name\":2},{\"name\":\"matcher\",\"devices\":3}]", "[[", "null"})
     second->learn(text);
   EXPECT_EQ(second->learnt(), learnt);
+}
+
+/// A new balancer that is taught what another one has learnt, as after a hot swap.
+class Taught final : public Balancer {
+ public:
+  explicit Taught(std::string text) : text_(std::move(text)) {}
+  void start() override {
+    inner_->set_setup(setup());
+    inner_->learn(text_);
+  }
+  BalanceDecision step(const BalanceSample& sample) override { return inner_->step(sample); }
+
+ private:
+  std::string text_;
+  std::unique_ptr<Balancer> inner_ = balancer_of("Model");
+};
+
+TEST(BalanceSimulator, ASuccessorIsThereSooner) {
+  // Mpps of the first 60 ms, in which a balancer learns.
+  const auto early = [](const Simulated& r) {
+    double sum = 0, steps = 0;
+    for (const SimulatedStep& s : r.steps) {
+      if (s.at_s > 0.06) break;
+      sum += s.mpps;
+      ++steps;
+    }
+    return sum / steps;
+  };
+  for (const char* const name : {"h100-ipv4", "h100-matcher-512", "h100-ids", "h100-expressions", "two-chains",
+                                 "two-unlike-devices", "eight-devices", "two-sockets", "elephant", "h100-bound"}) {
+    std::vector<Phase> phases = machine(name);
+    phases.resize(1);
+    const auto first = balancer_of("Model");
+    const Simulated before = simulate(phases, *first, 0.4, 1);
+    Taught second(first->learnt());
+    const Simulated after = simulate(phases, second, 0.2, 2);
+    EXPECT_GT(early(after), early(before)) << name;
+    EXPECT_GE(after.phases[0].at_98_ms, 0) << name;
+    EXPECT_LT(after.phases[0].at_98_ms, before.phases[0].at_98_ms) << name;
+  }
 }
 
 TEST(BalanceSimulator, AStepIsQuick) {
