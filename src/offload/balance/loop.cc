@@ -160,6 +160,13 @@ std::string BalanceLoop::summary() const {
   return text;
 }
 
+double BalanceLoop::optimum_mpps() const {
+  const std::lock_guard guard(lock_);
+  for (const One& one : all_)
+    if (one.last.optimum_mpps > 0) return one.last.optimum_mpps;
+  return 0;
+}
+
 std::string BalanceLoop::describe() const {
   const std::lock_guard guard(lock_);
   std::string text;

@@ -43,6 +43,8 @@ class BalanceLoop {
   std::string describe() const;
   /// A few words on where the packets of all chains go.
   std::string summary() const;
+  /// Of all workers by the model of the first balancer that states it; 0: none does.
+  double optimum_mpps() const;
   /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
   std::string trace(size_t steps) const;
   /// What balancers have learnt, for those of the next router.
