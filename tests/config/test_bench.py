@@ -187,6 +187,21 @@ def test_steps(headrace):
     assert "to 0.95" in table and "400 length=512 payload=random" in table
 
 
+def test_steps_beside_the_optimum(headrace):
+    """The model states it in mode auto, and sources that send less than that are to get through."""
+    (headrace.folder / "steps.txt").write_text("0 rate=0\n300 rate=0.01\n500 mode=cpu\n")
+    arguments = ("bench", "-e", WHOLE, "--steps", "steps.txt", "-s", "0.1", *REFERENCE)
+    full, less, cpu = json.loads(headrace(*arguments, "--json").stdout)["steps"]["phases"]
+    assert (full["aim"], less["aim"], cpu["aim"]) == ("optimum", "load", None)
+    assert full["of_optimum"] == pytest.approx(full["out_mpps"] / full["optimum_mpps"])
+    assert less["optimum_mpps"] > 0.01 and less["of_optimum"] is None
+    assert cpu["optimum_mpps"] is cpu["of_optimum"] is None
+    of_it = [line.split()[7] for line in headrace(*arguments).stdout.splitlines()[2:5]]
+    assert float(of_it[0]) > 0 and of_it[1:] == ["load", "-"]
+    nothing = json.loads(headrace(*arguments, "--balancer", "CPUOnly", "--json").stdout)["steps"]["phases"]
+    assert [(p["aim"], p["optimum_mpps"]) for p in nothing] == [(None, None)] * 3
+
+
 def test_steps_without_devices(headrace):
     (headrace.folder / "steps.txt").write_text("0 rate=0.1\n")
     answer = json.loads(headrace("bench", "-e", WHOLE, "--steps", "steps.txt", "-s", "0.1", "--json").stdout)
