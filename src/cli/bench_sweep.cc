@@ -112,9 +112,11 @@ class Sweep {
       measuring_ = true;
       begin_ = take_snapshot(live_.router());
       jobs_begin_ = live_.router().engine()->event(offload::kJobPackets);
-      load_begin_ = live_.router().engine()->balance()->load();
+      load_ = live_.router().engine()->balance()->load();
+      busy_.clear();
       return Next::kGoOn;
     }
+    look_at_load();
     if (now - begin_.totals.seconds < options_.seconds) return Next::kGoOn;
     note(points_[schedule_[at_]]);
     measuring_ = false;
@@ -248,7 +250,10 @@ class Sweep {
       (phase_ == Phase::kRounds ? p.rates : p.finals).push_back(rate);
       const uint64_t jobs = live_.router().engine()->event(offload::kJobPackets) - jobs_begin_;
       p.on_devices = packets ? static_cast<double>(jobs) / static_cast<double>(packets) : 0;
-      if (phase_ == Phase::kFinals) note_load(p);
+      if (phase_ != Phase::kFinals) return;
+      if (!busy_.empty()) p.busy.push_back(median(busy_));
+      if (const double stated = live_.router().engine()->balance()->optimum_mpps(); !p.fixed() && stated > 0)
+        p.stated.push_back(stated);
       return;
     }
     constexpr double kAll = 0.98;  // of what is offered
@@ -260,13 +265,13 @@ class Sweep {
     }
   }
 
-  void note_load(Point& p) {
-    const offload::BalanceLoop& loop = *live_.router().engine()->balance();
-    const offload::BalanceLoop::Load load = loop.load();
-    if (load.cycles > load_begin_.cycles)
-      p.busy.push_back(static_cast<double>(load.busy - load_begin_.busy) /
-                       static_cast<double>(load.cycles - load_begin_.cycles));
-    if (const double stated = loop.optimum_mpps(); !p.fixed() && stated > 0) p.stated.push_back(stated);
+  /// Samples of a few milliseconds, of which the median counts: while a worker has lost its CPU to another process it
+  /// seems to be busy.
+  void look_at_load() {
+    const offload::BalanceLoop::Load load = live_.router().engine()->balance()->load();
+    if (load.cycles == load_.cycles) return;
+    busy_.push_back(static_cast<double>(load.busy - load_.busy) / static_cast<double>(load.cycles - load_.cycles));
+    load_ = load;
   }
 
   /// A load counts as kept if most of its tries kept it: a machine that pauses for a moment breaks any bound.
@@ -341,19 +346,18 @@ class Sweep {
 
   size_t better_side() const { return median(points_[cpu_].finals) > median(points_[device_].finals) ? cpu_ : device_; }
   /// R* = (W f + B (c - d)) / (o + c), from the runs of the sides: W f / (o + c) is the CPU's rate, B the device's, and
-  /// W f / (o + d) what workers would feed it with if they never had to wait.
+  /// B (o + d) are the cycles for which workers are busy beside the device.
   Optimum optimum() const {
     constexpr double kBusy = 0.97;
     const double cpu = median(points_[cpu_].finals), device = median(points_[device_].finals);
-    const double busy = median(points_[device_].busy);
     if (options_.rate > 0) return {0, "not measured: sources have a rate"};
     if (cpu == 0 || device == 0)
       return {0, fmt::format("not measured: nothing passed on the {}", cpu == 0 ? "CPU" : "device")};
-    if (busy == 0) return {0, "not measured: workers did not say how busy they were"};
-    const double feeding = device / busy;
+    if (points_[device_].busy.empty()) return {0, "not measured: workers did not say how busy they were"};
+    const double busy = median(points_[device_].busy);
     if (busy >= kBusy) return {std::max(cpu, device), "the better side, as workers bind"};
-    if (feeding <= cpu) return {std::max(cpu, device), "the better side, as the device costs workers no less"};
-    return {cpu + device * (1 - cpu / feeding),
+    if (device <= busy * cpu) return {std::max(cpu, device), "the better side, as the device costs workers no less"};
+    return {device + (1 - busy) * cpu,
             fmt::format("as the CPU would do the rest in the {:.2f} of the time that workers wait", 1 - busy)};
   }
   const Point& highest_load() const {
@@ -372,7 +376,8 @@ class Sweep {
   bool measuring_ = false;
   Snapshot begin_;
   uint64_t jobs_begin_ = 0;
-  offload::BalanceLoop::Load load_begin_;
+  offload::BalanceLoop::Load load_;  // at the last look
+  std::vector<double> busy_;         // of the time between two looks
   size_t best_ = 0, cpu_ = 0, device_ = 0;
   int halvings_ = 0;
 };
