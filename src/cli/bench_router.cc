@@ -8,6 +8,7 @@
 #include "cli/offload_arguments.hh"
 #include "cli/output.hh"
 #include "cli/workers_option.hh"
+#include "headrace/args.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/version.hh"
 #include "offload/engine.hh"
@@ -180,6 +181,21 @@ bool LiveRouter::set_rate(double mpps) {
     return e->class_name() == std::string_view("TrafficSource");
   });
   return write_sources("rate", fmt::format("{}", mpps * 1e6 / static_cast<double>(sources)));
+}
+
+double LiveRouter::rate() {
+  double sum = 0;
+  for (const auto& e : router_->elements()) {
+    if (e->class_name() != std::string_view("TrafficSource")) continue;
+    HandlerCall call(e->name() + ".rate");
+    std::string text;
+    double rate = 0;
+    if (!call.bind(*router_, nullptr, false, errors_).ok() || !call.read(text, errors_).ok() ||
+        !parse_argument(text, rate, ArgContext()) || rate == 0)
+      return 0;
+    sum += rate * 1e-6;
+  }
+  return sum;
 }
 
 }  // namespace headrace::cli

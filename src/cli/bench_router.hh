@@ -83,6 +83,8 @@ class LiveRouter {
   bool write_sources(const std::string& handler, const std::string& value);
   /// Of all sources together; 0: as many as possible.
   bool set_rate(double mpps);
+  /// What TrafficSources send at most together, in Mpps; 0: one of them as many as possible, or there are none.
+  double rate();
   /// Buffers that were not returned, after run().
   uint64_t lost() const { return lost_; }
   /// Counts of sinks, drops and offloading, in the end.

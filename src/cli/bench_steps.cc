@@ -13,6 +13,7 @@
 #include "cli/output.hh"
 #include "headrace/args.hh"
 #include "headrace/text.hh"
+#include "offload/engine.hh"
 
 namespace headrace::cli {
 
@@ -168,6 +169,14 @@ struct Phase {
   double in_mpps = 0, out_mpps = 0;  // medians of the last third
   std::optional<double> p99_us;      // likewise; nothing where sources have no rate
   std::optional<double> to_095_ms, to_098_ms;
+  // In the end, by the balancer's model; nothing where no balancer decides, or it states none.
+  std::optional<double> optimum_mpps;
+  bool load_is_less = false;  // than that: what arrives is the aim
+
+  std::optional<double> of_optimum() const {
+    if (!optimum_mpps || load_is_less) return std::nullopt;
+    return out_mpps / *optimum_mpps;
+  }
 };
 
 double middle(std::vector<double> values) {
@@ -196,6 +205,7 @@ class StepsRun {
       const Step& step = steps[next_++];
       // So that no window belongs to two phases.
       if (now > last_.totals.seconds) close_window();
+      end_phase();
       for (const Change& c : step.changes)
         if (!apply(step, c)) return Next::kFailed;
       begin_phase((last_.totals.seconds - start_) * 1e3, step.text);
@@ -218,7 +228,12 @@ class StepsRun {
                         {"out_mpps", p.out_mpps},
                         {"p99_us", maybe(p.p99_us)},
                         {"to_095_ms", maybe(p.to_095_ms)},
-                        {"to_098_ms", maybe(p.to_098_ms)}});
+                        {"to_098_ms", maybe(p.to_098_ms)},
+                        {"optimum_mpps", maybe(p.optimum_mpps)},
+                        {"aim", !p.optimum_mpps  ? nlohmann::ordered_json()
+                                : p.load_is_less ? "load"
+                                                 : "optimum"},
+                        {"of_optimum", maybe(p.of_optimum())}});
     for (const Window& w : windows_)
       windows.push_back({{"ms", w.ms},
                          {"in_mpps", w.in_mpps},
@@ -231,12 +246,16 @@ class StepsRun {
   }
 
   void print_table() const {
-    print("{:>9}{:>11}{:>11}{:>11}{:>10}{:>10}  {}\n", "from ms", "Mpps in", "out", "p99 us", "to 0.95", "to 0.98",
-          "step");
+    print("{:>9}{:>11}{:>11}{:>11}{:>10}{:>10}{:>11}{:>8}  {}\n", "from ms", "Mpps in", "out", "p99 us", "to 0.95",
+          "to 0.98", "optimum", "of it", "step");
     const auto ms = [](const std::optional<double>& time) { return time ? fmt::format("{:.0f}", *time) : "never"; };
+    const auto figure = [](const std::optional<double>& value) {
+      return value ? fmt::format("{:.3f}", *value) : std::string("-");
+    };
     for (const Phase& p : phases_)
-      print("{:>9.0f}{:>11.3f}{:>11.3f}{:>11}{:>10}{:>10}  {}\n", p.begin_ms, p.in_mpps, p.out_mpps,
-            p.p99_us ? fmt::format("{:.1f}", *p.p99_us) : "-", ms(p.to_095_ms), ms(p.to_098_ms), p.text);
+      print("{:>9.0f}{:>11.3f}{:>11.3f}{:>11}{:>10}{:>10}{:>11}{:>8}  {}\n", p.begin_ms, p.in_mpps, p.out_mpps,
+            p.p99_us ? fmt::format("{:.1f}", *p.p99_us) : "-", ms(p.to_095_ms), ms(p.to_098_ms), figure(p.optimum_mpps),
+            p.load_is_less ? "load" : figure(p.of_optimum()), p.text);
   }
 
  private:
@@ -278,7 +297,6 @@ class StepsRun {
   }
 
   void begin_phase(double ms, const std::string& text) {
-    end_phase();
     Phase& p = phases_.emplace_back();
     p.begin_ms = ms;
     p.text = text;
@@ -300,6 +318,11 @@ class StepsRun {
     p.in_mpps = middle(in);
     p.out_mpps = middle(out);
     if (!p99.empty()) p.p99_us = middle(p99);
+    if (const offload::Engine* const engine = live_.router().engine(); engine && engine->mode() == "auto") {
+      const double optimum = engine->balance() ? engine->balance()->optimum_mpps() : 0, load = live_.rate();
+      if (optimum > 0) p.optimum_mpps = optimum;
+      p.load_is_less = load > 0 && load < optimum;
+    }
     p.to_095_ms = reached(p, 0.95);
     p.to_098_ms = reached(p, 0.98);
   }

@@ -49,6 +49,9 @@ struct Point {
   // With a rate: 99th percentiles of the delay, in microseconds.
   std::vector<double> delays, final_delays;
   double on_devices = 0;  // the part of the packets, in the last run
+  // Of the comparison in the end: the part of their time that workers had packets, and with auto the optimum in Mpps by
+  // the balancer's model at the end of each run, where it states one.
+  std::vector<double> busy, stated;
   // With a bound on the delay: loads, in Mpps, that keep it and that do not.
   double kept = 0, broken = 0;
   double kept_p99_us = 0;
@@ -84,6 +87,12 @@ std::vector<Point> make_points(const SweepOptions& sweep) {
   return points;
 }
 
+/// The best rate of one chain and one device.
+struct Optimum {
+  double mpps = 0;    // 0: not measured
+  std::string about;  // how it was found, or why not
+};
+
 /// The measurements, one after the other, on the control thread.
 class Sweep {
  public:
@@ -103,8 +112,11 @@ class Sweep {
       measuring_ = true;
       begin_ = take_snapshot(live_.router());
       jobs_begin_ = live_.router().engine()->event(offload::kJobPackets);
+      load_ = live_.router().engine()->balance()->load();
+      busy_.clear();
       return Next::kGoOn;
     }
+    look_at_load();
     if (now - begin_.totals.seconds < options_.seconds) return Next::kGoOn;
     note(points_[schedule_[at_]]);
     measuring_ = false;
@@ -143,6 +155,18 @@ class Sweep {
     j["auto_mpps"] = median(ours.finals);
     j["auto_to_best"] = ratio(median(ours.finals), median(best.finals));
     j["auto_to_better_side"] = ratio(median(ours.finals), median(side.finals));
+    const Optimum r_star = optimum();
+    j["r_star_mpps"] = r_star.mpps > 0 ? nlohmann::ordered_json(r_star.mpps) : nlohmann::ordered_json();
+    j["r_star"] = r_star.about;
+    if (r_star.mpps > 0) {
+      j["auto_to_r_star"] = median(ours.finals) / r_star.mpps;
+      j["best_to_r_star"] = median(best.finals) / r_star.mpps;
+    }
+    j["model_mpps"] = ours.stated.empty() ? nlohmann::ordered_json() : spread(ours.stated);
+    if (!ours.stated.empty() && options_.rate == 0) {
+      j["auto_to_model"] = median(ours.finals) / median(ours.stated);
+      j["best_to_model"] = median(best.finals) / median(ours.stated);
+    }
     if (options_.rate > 0) {
       j["offered_mpps"] = options_.rate;
       j["auto_to_cpu_p99"] = ratio(median(ours.final_delays), median(points_[cpu_].final_delays));
@@ -172,13 +196,24 @@ class Sweep {
             ratio(median(p.rates), best), p.on_devices,
             column(paced, fmt::format("{:.1f}", median(p.delays))) + column(bound, fmt::format("{:.3f}", p.kept)));
     }
-    const double ours = median(points_.back().finals);
+    const double ours = median(points_.back().finals), fixed = median(points_[best_].finals);
     print("\nmeasured again, in turn (medians of {}):\n", sweep_.rounds);
-    print("best fixed: {}, {:.3f} Mpps\n", points_[best_].name(), median(points_[best_].finals));
+    print("best fixed: {}, {:.3f} Mpps\n", points_[best_].name(), fixed);
     print("cpu {:.3f}, device {:.3f} ({})\n", median(points_[cpu_].finals), median(points_[device_].finals),
           points_[device_].name());
-    print("auto {:.3f}: {:.3f} of the best, {:.3f} of the better side\n", ours,
-          ratio(ours, median(points_[best_].finals)), ratio(ours, median(points_[better_side()].finals)));
+    print("auto {:.3f}: {:.3f} of the best, {:.3f} of the better side\n", ours, ratio(ours, fixed),
+          ratio(ours, median(points_[better_side()].finals)));
+    const auto shares = [&](double of) {
+      return fmt::format("auto {:.3f} of it, best fixed {:.3f}", ours / of, fixed / of);
+    };
+    if (const Optimum r_star = optimum(); r_star.mpps > 0)
+      print("R* {:.3f} Mpps, {}: {}\n", r_star.mpps, r_star.about, shares(r_star.mpps));
+    else
+      print("R* {}\n", r_star.about);
+    if (const double stated = median(points_.back().stated); stated > 0)
+      print("optimum {:.3f} Mpps by the balancer's model{}\n", stated, paced ? "" : ": " + shares(stated));
+    else
+      print("the balancer states no optimum\n");
     if (paced) {
       const double cpu = median(points_[cpu_].final_delays), own = median(points_.back().final_delays);
       print("p99: cpu {:.1f} us, auto {:.1f}, {:.3f} of it\n", cpu, own, ratio(own, cpu));
@@ -215,6 +250,10 @@ class Sweep {
       (phase_ == Phase::kRounds ? p.rates : p.finals).push_back(rate);
       const uint64_t jobs = live_.router().engine()->event(offload::kJobPackets) - jobs_begin_;
       p.on_devices = packets ? static_cast<double>(jobs) / static_cast<double>(packets) : 0;
+      if (phase_ != Phase::kFinals) return;
+      if (!busy_.empty()) p.busy.push_back(median(busy_));
+      if (const double stated = live_.router().engine()->balance()->optimum_mpps(); !p.fixed() && stated > 0)
+        p.stated.push_back(stated);
       return;
     }
     constexpr double kAll = 0.98;  // of what is offered
@@ -224,6 +263,15 @@ class Sweep {
     } else {
       ++p.breaches;
     }
+  }
+
+  /// Samples of a few milliseconds, of which the median counts: while a worker has lost its CPU to another process it
+  /// seems to be busy.
+  void look_at_load() {
+    const offload::BalanceLoop::Load load = live_.router().engine()->balance()->load();
+    if (load.cycles == load_.cycles) return;
+    busy_.push_back(static_cast<double>(load.busy - load_.busy) / static_cast<double>(load.cycles - load_.cycles));
+    load_ = load;
   }
 
   /// A load counts as kept if most of its tries kept it: a machine that pauses for a moment breaks any bound.
@@ -297,6 +345,21 @@ class Sweep {
   }
 
   size_t better_side() const { return median(points_[cpu_].finals) > median(points_[device_].finals) ? cpu_ : device_; }
+  /// R* = (W f + B (c - d)) / (o + c), from the runs of the sides: W f / (o + c) is the CPU's rate, B the device's, and
+  /// B (o + d) are the cycles for which workers are busy beside the device.
+  Optimum optimum() const {
+    constexpr double kBusy = 0.97;
+    const double cpu = median(points_[cpu_].finals), device = median(points_[device_].finals);
+    if (options_.rate > 0) return {0, "not measured: sources have a rate"};
+    if (cpu == 0 || device == 0)
+      return {0, fmt::format("not measured: nothing passed on the {}", cpu == 0 ? "CPU" : "device")};
+    if (points_[device_].busy.empty()) return {0, "not measured: workers did not say how busy they were"};
+    const double busy = median(points_[device_].busy);
+    if (busy >= kBusy) return {std::max(cpu, device), "the better side, as workers bind"};
+    if (device <= busy * cpu) return {std::max(cpu, device), "the better side, as the device costs workers no less"};
+    return {device + (1 - busy) * cpu,
+            fmt::format("as the CPU would do the rest in the {:.2f} of the time that workers wait", 1 - busy)};
+  }
   const Point& highest_load() const {
     return *std::max_element(points_.begin(), points_.end() - 1,
                              [](const Point& a, const Point& b) { return a.kept < b.kept; });
@@ -313,6 +376,8 @@ class Sweep {
   bool measuring_ = false;
   Snapshot begin_;
   uint64_t jobs_begin_ = 0;
+  offload::BalanceLoop::Load load_;  // at the last look
+  std::vector<double> busy_;         // of the time between two looks
   size_t best_ = 0, cpu_ = 0, device_ = 0;
   int halvings_ = 0;
 };

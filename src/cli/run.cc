@@ -178,20 +178,28 @@ class Reporter {
   void print_line(const Totals& now) {
     const double dt = now.seconds - last_.seconds;
     const uint64_t drops = now.drops + now.missed - last_.drops - last_.missed;
-    print("{:>5.0f} s  in {:>10} {:>10}  out {:>10} {:>10}  drops {}\n", now.seconds - first_.seconds,
+    const offload::BalanceLoop* const loop = balance();
+    const double optimum = loop ? loop->optimum_mpps() : 0;
+    print("{:>5.0f} s  in {:>10} {:>10}  out {:>10} {:>10}  drops {}{}\n", now.seconds - first_.seconds,
           packet_rate(now.in.packets - last_.in.packets, dt), bit_rate(now.in.bytes - last_.in.bytes, dt),
           packet_rate(now.out.packets - last_.out.packets, dt), bit_rate(now.out.bytes - last_.out.bytes, dt),
-          drops ? packet_rate(drops, dt) : "0");
+          drops ? packet_rate(drops, dt) : "0", optimum > 0 ? fmt::format("  optimum {:.2f} Mpps", optimum) : "");
     print_workers(now, dt);
     if (drops) print_reasons(dt);
     print_balance();
   }
 
+  /// Null where no balancer decides.
+  const offload::BalanceLoop* balance() const {
+    const offload::Engine* const engine = router_->engine();
+    return engine && engine->mode() == "auto" ? engine->balance() : nullptr;
+  }
+
   /// What the balancer says, when it says something new.
   void print_balance() {
-    const offload::Engine* const engine = router_->engine();
-    if (!engine || !engine->balance() || engine->mode() != "auto") return;
-    const std::string now = engine->balance()->summary();
+    const offload::BalanceLoop* const loop = balance();
+    if (!loop) return;
+    const std::string now = loop->summary();
     if (now == balance_) return;
     balance_ = now;
     print("        balance: {}\n", now);

@@ -4,6 +4,7 @@ import json
 import lzma
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -117,3 +118,13 @@ def test_a_trace_of_a_router_without_a_balancer_is_named(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "--balance-trace: nothing is written, for packets are processed on the CPU only" in done.stderr
     assert not file.exists()
+
+
+@pytest.mark.parametrize("balancer, states", [("Model", True), ("CPUOnly", False)])
+def test_the_live_line_has_the_optimum_of_a_model(balancer, states):
+    conf = "TrafficSource -> Strip(14) -> CheckIPHeader -> TrafficSink;"
+    done = subprocess.run([BINARY, "run", "-e", conf, "--workers", "1", "--backend", "reference", "--balancer", balancer,
+                           "--duration", "1.5", "--interval", "0.5"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if " s  in " in line]
+    assert bool(re.search(r"drops \S+( \S+)?  optimum [0-9.]+ Mpps$", lines[-1])) == states

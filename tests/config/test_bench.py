@@ -65,8 +65,28 @@ def test_sweep(headrace):
     assert sweep["auto_to_best"] == pytest.approx(sweep["auto_mpps"] / sweep["best_mpps"])
     assert sweep["auto_to_better_side"] == pytest.approx(sweep["auto_mpps"] / max(sweep["cpu_mpps"], sweep["device_mpps"]))
     assert answer["lost"] == 0 and answer["sequence"]["lost"] == 0
+    # What could be reached is no more than both sides together, and no less than the better one.
+    assert max(sweep["cpu_mpps"], sweep["device_mpps"]) <= sweep["r_star_mpps"] <= sweep["cpu_mpps"] + sweep["device_mpps"]
+    assert sweep["r_star"].startswith(("as ", "the better side, as "))
+    assert sweep["auto_to_r_star"] == pytest.approx(sweep["auto_mpps"] / sweep["r_star_mpps"])
+    assert sweep["best_to_r_star"] == pytest.approx(sweep["best_mpps"] / sweep["r_star_mpps"])
+    assert len(sweep["model_mpps"]["runs"]) == 2 and sweep["model_mpps"]["min"] > 0
+    assert sweep["auto_to_model"] == pytest.approx(sweep["auto_mpps"] / sweep["model_mpps"]["median"])
     table = headrace(*arguments, "--rounds", "1").stdout
     assert "fixed=0.5, 2 jobs of 128" in table and "of the better side" in table
+    assert "\nR* " in table and " Mpps by the balancer's model: auto " in table
+
+
+def test_a_sweep_says_what_is_not_measured(headrace):
+    arguments = ("bench", "-e", WHOLE, "--sweep", "0x64x2", "-s", "0.1", "--settle", "0.02", "--rounds", "1", *REFERENCE)
+    table = headrace(*arguments, "--rate", "0.05").stdout
+    assert "\nR* not measured: sources have a rate\n" in table and " Mpps by the balancer's model\n" in table
+    still = ("-e", WHOLE.replace("4096", "4096, ACTIVE false"), "--balancer", "CPUOnly")
+    sweep = json.loads(headrace("bench", *still, *arguments[3:], "--json").stdout)["sweep"]
+    assert sweep["r_star"] == "not measured: nothing passed on the CPU"
+    assert sweep["r_star_mpps"] is sweep["model_mpps"] is None
+    assert not {"auto_to_r_star", "best_to_r_star", "auto_to_model", "best_to_model"} & set(sweep)
+    assert "\nthe balancer states no optimum\n" in headrace("bench", *still, *arguments[3:]).stdout
 
 
 def test_sweep_with_a_bound(headrace):
@@ -165,6 +185,21 @@ def test_steps(headrace):
     assert answer["offload"]["job_packets"] > 1000
     table = headrace(*arguments).stdout
     assert "to 0.95" in table and "400 length=512 payload=random" in table
+
+
+def test_steps_beside_the_optimum(headrace):
+    """The model states it in mode auto, and sources that send less than that are to get through."""
+    (headrace.folder / "steps.txt").write_text("0 rate=0\n300 rate=0.01\n500 mode=cpu\n")
+    arguments = ("bench", "-e", WHOLE, "--steps", "steps.txt", "-s", "0.1", *REFERENCE)
+    full, less, cpu = json.loads(headrace(*arguments, "--json").stdout)["steps"]["phases"]
+    assert (full["aim"], less["aim"], cpu["aim"]) == ("optimum", "load", None)
+    assert full["of_optimum"] == pytest.approx(full["out_mpps"] / full["optimum_mpps"])
+    assert less["optimum_mpps"] > 0.01 and less["of_optimum"] is None
+    assert cpu["optimum_mpps"] is cpu["of_optimum"] is None
+    of_it = [line.split()[7] for line in headrace(*arguments).stdout.splitlines()[2:5]]
+    assert float(of_it[0]) >= 0 and of_it[1:] == ["load", "-"]
+    nothing = json.loads(headrace(*arguments, "--balancer", "CPUOnly", "--json").stdout)["steps"]["phases"]
+    assert [(p["aim"], p["optimum_mpps"]) for p in nothing] == [(None, None)] * 3
 
 
 def test_steps_without_devices(headrace):

@@ -439,7 +439,12 @@ void Model::look_at_device(size_t d) {
   const bool full = device.bound_ns >= now_ && all > 0;
   seen.starved = all > 0 ? starved / all : 0;
   seen.follows = end_known && all_came;
-  if (full) device.capacity = device.capacity > 0 ? 0.8 * device.capacity + 0.2 * all : all;
+  const auto follow = [all](double& capacity) { capacity = capacity > 0 ? 0.8 * capacity + 0.2 * all : all; };
+  if (full) follow(device.capacity);
+  if (full && device.with_places_of == 0) {
+    follow(device.full_capacity);
+    device.full_ns = now_;
+  }
   const bool choice = has_choice();
   if ((unsure && choice) || (full && !choice && rates_left_ < kFell)) {
     // What came back for a worker whose share has changed since its last sample is not known. Where the load has fallen,

@@ -169,6 +169,8 @@ class Model : public Balancer {
     int few = 0;                ///< steps in which packets came back, but hardly any
     double ramp = 2;            ///< before it was ever busy: so many times what probes have shown is given to it
     double capacity = 0;        ///< packets a second, as seen when it was busy; 0: never yet
+    double full_capacity = 0;   ///< likewise, but of times only in which it was full, and not just workers' places
+    double full_ns = -1e18;     ///< when that was seen last
     double bound_ns = -1e18;    ///< when it was last seen busy
     double with_places_of = 0;  ///< workers whose places were all that was seen to be full; 0: the device was
     double moved_ns = -1e18;    ///< when workers' shares of it last changed much
@@ -362,6 +364,8 @@ class Model : public Balancer {
   /// The longest stretch on the CPU that leaves the device something to do.
   int slice(const WorkerState& w, size_t k, const ChainDecision& decision) const;
 
+  /// The workers that have a share of a device, and this one.
+  int users_of(const WorkerState& w, size_t d) const;
   /// The packets a second that a device does for one of the workers that use it; 0: not known.
   double capacity_for(const WorkerState& w, size_t d) const;
 
@@ -448,6 +452,10 @@ class Model : public Balancer {
 
   /// R* of all workers, packets a second, if more arrived than they can do.
   double optimum() const;
+
+  /// The places that the worker would need so that the device always has one of its jobs, where packets find none and the
+  /// device is not full; 0: places do not bind, as far as is known.
+  int places_lacked(const WorkerState& w, size_t k, size_t d) const;
 
   /// A packet's part of the time of a device that is known to be its limit.
   double device_ns(size_t k, size_t d) const;

@@ -111,7 +111,11 @@ void BalanceLoop::step(int64_t now) {
     links_[w]->decision_ready();
   }
   const std::lock_guard guard(lock_);
-  for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
+  for (WorkerSample& s : sample.workers) {
+    load_.cycles += s.cycles;
+    load_.busy += s.busy;
+    seen_[static_cast<size_t>(s.worker)] = std::move(s);
+  }
   longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
 }
 
@@ -158,6 +162,18 @@ std::string BalanceLoop::summary() const {
   for (const One& one : all_)
     if (!one.last.why.empty()) text += fmt::format("{}{}", text.empty() ? "" : "; ", one.last.why);
   return text;
+}
+
+double BalanceLoop::optimum_mpps() const {
+  const std::lock_guard guard(lock_);
+  for (const One& one : all_)
+    if (one.last.optimum_mpps > 0) return one.last.optimum_mpps;
+  return 0;
+}
+
+BalanceLoop::Load BalanceLoop::load() const {
+  const std::lock_guard guard(lock_);
+  return load_;
 }
 
 std::string BalanceLoop::describe() const {

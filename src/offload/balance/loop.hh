@@ -43,6 +43,14 @@ class BalanceLoop {
   std::string describe() const;
   /// A few words on where the packets of all chains go.
   std::string summary() const;
+  /// Of all workers by the model of the first balancer that states it; 0: none does.
+  double optimum_mpps() const;
+  /// How busy workers were, whether or not a balancer decides.
+  struct Load {
+    uint64_t cycles = 0;  ///< of all samples until now
+    uint64_t busy = 0;    ///< of these, with packets
+  };
+  Load load() const;
   /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
   std::string trace(size_t steps) const;
   /// What balancers have learnt, for those of the next router.
@@ -76,6 +84,7 @@ class BalanceLoop {
 
   mutable std::mutex lock_;         // what follows; never taken by a worker
   std::vector<WorkerSample> seen_;  // by worker: the last
+  Load load_;
   std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
   std::ofstream file_;
   int64_t longest_step_ns_ = 0;

@@ -65,15 +65,17 @@ void Model::judge_size(size_t k, WorkerState& w, double p99) {
   }
 }
 
-double Model::capacity_for(const WorkerState& w, size_t d) const {
+int Model::users_of(const WorkerState& w, size_t d) const {
   int users = 0;
   for (const WorkerState& other : workers_) {
     double share = 0;
     for (const ChainState& chain : other.chains) share += chain.lanes[d].share;
     users += share > 0 || &other == &w;
   }
-  return devices_[d].capacity / users;
+  return users;
 }
+
+double Model::capacity_for(const WorkerState& w, size_t d) const { return devices_[d].capacity / users_of(w, d); }
 
 bool Model::is_scarce(const WorkerState& w, size_t k) const {
   const ChainState& chain = w.chains[k];

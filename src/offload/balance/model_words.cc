@@ -36,6 +36,18 @@ double Model::device_ns(size_t k, size_t d) const {
   return 1e9 * devices_[d].times.seconds(k);
 }
 
+int Model::places_lacked(const WorkerState& w, size_t k, size_t d) const {
+  const DeviceState& device = devices_[d];
+  if (w.chains[k].lanes[d].full <= kMuch || now_ - device.full_ns < kSettled) return 0;
+  DevicePath path;
+  path.capacity = device.full_capacity / users_of(w, d);
+  path.job = w.chains[k].job > 0 ? std::min(w.chains[k].job, most_job(k)) : most_job(k);
+  path.job_ns = pairs_[k][d].times.at_least(path.job);
+  path.stretch_ns = w.stretch_ns;
+  const int needed = places_needed(path);
+  return needed > setup().chains[k].most_places ? needed : 0;
+}
+
 std::string Model::why() const {
   const WorkerState* hottest = nullptr;
   size_t number = 0;
@@ -56,18 +68,21 @@ std::string Model::why() const {
   double share = 0;
   bool full = false, any_pause = false, refused = false;
   double d = 0;
+  int needed = 0;
   for (size_t i = 0; i < devices_.size(); ++i) {
     share += chain.lanes[i].share;
     full |= chain.lanes[i].share > 0 && now_ - devices_[i].bound_ns < 100 * kMs;
     any_pause |= !devices_[i].pause.over(now_);
     refused |= hottest->judge.refuses(i, now_);
+    needed = std::max(needed, places_lacked(*hottest, k, i));
     const double cost = device_cost_of(*hottest, k, i);
     if (cost > 0 && (d == 0 || cost < d)) d = cost;
   }
   if (devices_.empty()) {
     text = fmt::format("no device (load {:.2f})", hottest->load);
   } else if (chain.on_device) {
-    text = full && share < 0.985 ? fmt::format("device binds at {:.2f}", share)
+    text = needed > 0              ? fmt::format("places bind: {}, needs {}", setup().chains[k].most_places, needed)
+           : full && share < 0.985 ? fmt::format("device binds at {:.2f}", share)
            : hottest->saturated
                ? fmt::format("worker binds (c {:.0f}, d {:.0f})", c, d)
                : fmt::format("device saves cycles (d {:.0f} < c {:.0f}, load {:.2f})", d, c, hottest->load);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 
 #include "headrace/balancer.hh"
 #include "unit/offload/balance/simulations.hh"
@@ -15,13 +16,13 @@ namespace {
 /// too; or a packet comes now and then, and jobs are of a few packets, which take all places for moments.
 class Router {
  public:
-  Router() : model_(balancer_of("Model")) {
+  explicit Router(int places = 16) : places_(places), model_(balancer_of("Model")) {
     BalanceSetup setup;
     setup.workers = kWorkers;
     setup.cycles_per_second = kCycles;
     setup.chains.resize(1);
-    setup.chains[0].most_job = 64;
-    setup.chains[0].most_places = 16;
+    setup.chains[0].most_job = kJob;
+    setup.chains[0].most_places = places;
     setup.devices.resize(1);
     setup.first_device.assign(kWorkers, 0);
     model_->set_setup(setup);
@@ -40,7 +41,7 @@ class Router {
       for (int w = 0; w < kWorkers; ++w) {
         const double share = share_of(w);
         sum += share;
-        wanted += share * std::min(w == 0 ? first : others, rate(share));
+        wanted += std::min(share * std::min(w == 0 ? first : others, rate(share)), let_through());
       }
       for (int w = 0; w < kWorkers; ++w)
         sample.workers.push_back(sample_of(w, w == 0 ? first : others, std::min(kCapacity / wanted, 1.0)));
@@ -48,6 +49,8 @@ class Router {
     }
     return sum / kWorkers;
   }
+
+  const std::string& why() const { return decision_.why; }
 
   /// Packets a second that a worker's cycles suffice for.
   static double rate(double share) { return kCycles / (kOutside + kCpu - share * (kCpu - kDevice)); }
@@ -59,6 +62,8 @@ class Router {
   static constexpr int64_t kStepNs = 5'000'000;
   static uint64_t count(double v) { return static_cast<uint64_t>(v); }
 
+  /// Packets a second that a worker's places suffice for in a device that has nothing else to do.
+  double let_through() const { return 1e9 * places_ * kJob / kJobNs; }
   double share_of(int worker) const { return decision_.workers[static_cast<size_t>(worker)][0].shares[0]; }
   /// \param taken the part of the packets for the device that it takes
   WorkerSample sample_of(int worker, double per_second, double taken) const {
@@ -66,18 +71,24 @@ class Router {
     const double s = static_cast<double>(kStepNs) * 1e-9, share = share_of(worker);
     double there = share * per_second, here = per_second - there, full = 0;
     const bool backlogged = per_second > rate(0);
-    double cpu = kCpu, device = kDevice, outside = kOutside, packets_a_job = 64, starved = 0, busy = 1;
+    double cpu = kCpu, device = kDevice, outside = kOutside, packets_a_job = kJob, job_ns = kJobNs, starved = 0,
+           busy = 1;
     if (backlogged) {
-      there = taken * share * rate(share);
+      const double sent = share * rate(share);
+      there = taken * std::min(sent, let_through());
       here = (kCycles - there * (kOutside + kDevice)) / (kOutside + kCpu);
-      full = (1 - taken) * share * rate(share);
-      if (taken == 1) starved = 0.1;
+      full = sent - there;
+      if (full > 0)
+        job_ns = 1e9 * places_ * kJob / there;  // all places are taken
+      else
+        starved = 0.1;
     } else {
       // Packets that come alone.
       cpu *= kAlone;
       device *= 4;
       outside *= kAlone;
       packets_a_job = 3;
+      job_ns = 18'000;
       full = 0.01 * there;
       busy = std::min((here * cpu + there * device + per_second * outside) / kCycles, 0.9);
     }
@@ -101,7 +112,7 @@ class Router {
     d.packets = d.timed = count(there * s);
     d.cycles = count(there * s * device);
     d.jobs = count(there * s / packets_a_job);
-    d.job_ns = d.jobs * (backlogged ? 60'000 : 18'000);
+    d.job_ns = d.jobs * count(job_ns);
     d.full = count(full * s);
     d.polls = share > 0 ? 1000 : 0;
     d.starved = count(starved * static_cast<double>(d.polls));
@@ -110,7 +121,7 @@ class Router {
       d.packets = d.timed = static_cast<uint64_t>(decision.probe);
       d.cycles = count(decision.probe * device);
       d.jobs = 1;
-      d.job_ns = 60'000;
+      d.job_ns = kJobNs;
     }
     return w;
   }
@@ -126,7 +137,9 @@ class Router {
 
   /// Times what a packet costs in a full burst, one of a burst of one or two.
   static constexpr double kAlone = 1.9;
+  static constexpr int kJob = 64, kJobNs = 60'000;
 
+  const int places_;
   std::unique_ptr<Balancer> model_;
   BalanceDecision decision_;
   int64_t at_ns_ = 0;
@@ -148,6 +161,22 @@ TEST(BalanceModel, WhatPacketsThatComeAloneCostIsNotWhatTheCpuCanDo) {
   EXPECT_GT(router.run(60, 1e8, 1e8), 0.5);
   const double most = Router::rate(0);
   EXPECT_EQ(router.run(20, 0.45 * most, 0.45 * most), 0);
+}
+
+TEST(BalanceModel, SaysHowManyPlacesAWorkerLacks) {
+  constexpr double kMuch = 1e8;
+  const double little = 0.2 * Router::rate(0);
+  // All of them keep the device busy. A single one has no more places long before: 20 Mpps are 18.75 jobs in the time that one
+  // takes, and one is being filled.
+  Router few(8);
+  few.run(20, kMuch, kMuch);
+  EXPECT_TRUE(few.why().starts_with("device binds")) << few.why();
+  few.run(20, kMuch, little);
+  EXPECT_EQ(few.why(), "places bind: 8, needs 20 on worker 0");
+  Router enough(20);
+  enough.run(20, kMuch, kMuch);
+  enough.run(20, kMuch, little);
+  EXPECT_EQ(enough.why().find("places"), std::string::npos) << enough.why();
 }
 
 }  // namespace
