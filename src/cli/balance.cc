@@ -14,6 +14,7 @@
 #include "cli/output.hh"
 #include "cli/source.hh"
 #include "headrace/balancer.hh"
+#include "offload/balance/sanitize.hh"
 #include "offload/balance/simulator.hh"
 #include "offload/balance/trace.hh"
 #include "runtime/packages.hh"
@@ -33,26 +34,39 @@ void list_balancers() {
   for (const BalancerInfo& info : all_balancers()) print("{:<12}{}\n", info.name, info.about);
 }
 
+/// A balancer that decides about the samples of a trace.
+struct Asked {
+  std::unique_ptr<Balancer> balancer;
+  BalanceDecision last;
+  balance::Corrections corrections;
+};
+
+void tell_mistakes(const Asked& asked) {
+  for (const std::string& line : asked.corrections.lines()) complain("{}: corrected: {}\n", kBalanceName, line);
+}
+
 /// Reads a trace line by line from `in`. Decisions go to standard output, or are compared with those of the trace.
 int decide(std::istream& in, const std::string& where, const std::string& balancer_text, bool replay) {
   balance::TraceReader reader;
-  std::unique_ptr<Balancer> balancer;
+  Asked asked;
   std::string decided;  // what the trace should have next
+  uint64_t number = 0;  // of the decision
   int compared = 0;
   for (std::string text; std::getline(in, text);) {
     balance::TraceLine line;
     if (!reader.read(text, line)) return wrong(where, reader.error());
     if (auto* head = std::get_if<balance::TraceHead>(&line)) {
       std::string error;
-      balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
+      asked.balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
       // The trace is right, but comes from a program that has other balancers.
-      if (!balancer && balancer_text.empty())
+      if (!asked.balancer && balancer_text.empty())
         return wrong(fmt::format("the balancer of {}", where),
                      error + ". --package loads one from a package; --balancer chooses another one");
-      if (!balancer) return wrong("--balancer", error);
-      balancer->set_setup(std::move(head->setup));
+      if (!asked.balancer) return wrong("--balancer", error);
+      asked.balancer->set_setup(std::move(head->setup));
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
-      decided = balance::trace_line(balancer->step(*sample));
+      asked.last = balance::decide(*asked.balancer, *sample, asked.last, ++number, asked.corrections);
+      decided = balance::trace_line(asked.last);
       if (replay) continue;
       write_output(decided + "\n");
       // Who wrote the sample waits for the decision.
@@ -70,7 +84,8 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
       ++compared;
     }
   }
-  if (!balancer) return wrong(where, "expected a trace, found nothing");
+  if (!asked.balancer) return wrong(where, "expected a trace, found nothing");
+  tell_mistakes(asked);
   if (replay) print("{} decisions are the same\n", compared);
   return 0;
 }

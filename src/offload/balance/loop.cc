@@ -75,22 +75,17 @@ void BalanceLoop::step(int64_t now) {
     }
   heard_ = !sample.workers.empty();
   if (!heard_) return;
+  const uint64_t number = decisions_.load() + 1;
   BalanceDecision together;
   for (One& one : all_) {
     BalanceDecision decision;
-    std::string threw;
-    try {
+    balance::Corrections corrections;
+    {
       const std::lock_guard asking(asking_);
-      decision = one.balancer->step(sample);
-    } catch (const std::exception& error) {
-      // Packets go on as it has said before.
-      const std::lock_guard guard(lock_);
-      decision = one.last;
-      threw = fmt::format("step() threw: {}", error.what());
+      decision = balance::decide(*one.balancer, sample, one.last, number, corrections);
     }
     const std::lock_guard guard(lock_);
-    balance::sanitize(decision, one.balancer->setup(), one.corrections);
-    if (!threw.empty()) one.corrections.add(threw, fmt::format("decision {}", decisions_.load() + 1));
+    one.corrections.add(corrections);
     if (&one == &all_.front()) note(sample, decision);
     if (together.workers.empty()) {
       together = decision;
@@ -101,7 +96,6 @@ void BalanceLoop::step(int64_t now) {
     }
     one.last = std::move(decision);
   }
-  const uint64_t number = decisions_.load() + 1;
   decisions_.store(number);
   for (size_t w = 0; w < links_.size(); ++w) {
     BalanceLink::Decision* const place = links_[w]->decision_place();

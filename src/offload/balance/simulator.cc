@@ -575,8 +575,8 @@ class Simulation {
     const auto before = std::chrono::steady_clock::now();
     BalanceDecision decision = balancer_.step(sample);
     spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
-    if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
     sanitize(decision, setup_, corrections_);
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
     result_.complaints = corrections_.all();
     decision_ = std::move(decision);
     for (WorkerState& w : workers_)
