@@ -63,7 +63,9 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
         return wrong(fmt::format("the balancer of {}", where),
                      error + ". --package loads one from a package; --balancer chooses another one");
       if (!asked.balancer) return wrong("--balancer", error);
-      asked.balancer->set_setup(std::move(head->setup));
+      const std::string threw =
+          balance::thrown_by("start()", [&] { asked.balancer->set_setup(std::move(head->setup)); });
+      if (!threw.empty()) return wrong(fmt::format("the balancer of {}", where), threw);
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       asked.last = balance::decide(*asked.balancer, *sample, asked.last, ++number, asked.corrections);
       decided = balance::trace_line(asked.last);

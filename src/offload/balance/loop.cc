@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "offload/balance/trace.hh"
@@ -27,9 +26,15 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
       }
       BalanceSetup own = setup;
       for (size_t i = 0; i < own.chains.size(); ++i) own.chains[i].balanced &= names[i] == names[k];
-      balancer->set_setup(std::move(own));
-      loop->all_.push_back({names[k], std::move(balancer), std::vector<bool>(names.size()), {}, {}});
-      one = loop->all_.end() - 1;
+      const std::string threw = balance::thrown_by("start()", [&] { balancer->set_setup(std::move(own)); });
+      if (!threw.empty()) {
+        (void)errors.error("--balancer: {}: {}", names[k], threw);
+        return nullptr;
+      }
+      one = loop->all_.emplace(loop->all_.end());
+      one->name = names[k];
+      one->balancer = std::move(balancer);
+      one->chains.resize(names.size());
     }
     one->chains[k] = true;
   }
@@ -80,12 +85,18 @@ void BalanceLoop::step(int64_t now) {
   for (One& one : all_) {
     BalanceDecision decision;
     balance::Corrections corrections;
+    bool slow = false;
     {
       const std::lock_guard asking(asking_);
+      const int64_t begin = JobClock::ns();
       decision = balance::decide(*one.balancer, sample, one.last, number, corrections);
+      slow = JobClock::ns() - begin > kPeriodNs;
     }
     const std::lock_guard guard(lock_);
     one.corrections.add(corrections);
+    if (slow)
+      one.slow.add(fmt::format("step() took longer than the {} ms between steps", kPeriodNs / 1'000'000),
+                   fmt::format("decision {}", number));
     if (&one == &all_.front()) note(sample, decision);
     if (together.workers.empty()) {
       together = decision;
@@ -131,19 +142,25 @@ std::string BalanceLoop::trace(size_t steps) const {
   return text;
 }
 
-std::string BalanceLoop::learnt() const {
-  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+std::vector<BalanceLoop::Learnt> BalanceLoop::learnt() {
+  std::vector<Learnt> all;
   const std::lock_guard asking(asking_);
-  for (const One& one : all_) j[one.name] = one.balancer->learnt();
-  return j.dump();
+  for (const One& one : all_) {
+    Learnt& of = all.emplace_back();
+    of.balancer = one.name;
+    of.threw = balance::thrown_by("learnt()", [&] { of.text = one.balancer->learnt(); });
+  }
+  return all;
 }
 
-void BalanceLoop::learn(std::string_view text) {
-  const nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
-  if (!j.is_object()) return;
-  for (One& one : all_)
-    if (const auto found = j.find(one.name); found != j.end() && found->is_string())
-      one.balancer->learn(found->get<std::string>());
+void BalanceLoop::learn(const std::vector<Learnt>& before) {
+  for (One& one : all_) {
+    const auto of = std::find_if(before.begin(), before.end(), [&](const Learnt& l) { return l.balancer == one.name; });
+    if (of == before.end()) continue;
+    // The balancer that threw ends with its router, and so do its mistakes.
+    if (!of->threw.empty()) one.corrections.add(of->threw, "the start");
+    balance::teach(*one.balancer, of->text, one.corrections);
+  }
 }
 
 std::string BalanceLoop::summary() const {
@@ -166,6 +183,7 @@ std::string BalanceLoop::describe() const {
     if (one.corrections.all() > 0)
       text += fmt::format("corrected: {} values of its decisions\n", one.corrections.all());
     for (const std::string& line : one.corrections.lines()) text += fmt::format("corrected: {}\n", line);
+    for (const std::string& line : one.slow.lines()) text += fmt::format("slow: {}\n", line);
   }
   text += fmt::format("decisions: {}, the longest took {} us\n", decisions_.load(), longest_step_ns_ / 1000);
   for (size_t k = 0; k < setup_.chains.size(); ++k) {

@@ -45,9 +45,14 @@ class BalanceLoop {
   std::string summary() const;
   /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
   std::string trace(size_t steps) const;
-  /// What balancers have learnt, for those of the next router.
-  std::string learnt() const;
-  void learn(std::string_view text);
+  /// What a balancer has learnt, for the one of this name in the next router.
+  struct Learnt {
+    std::string balancer, text;
+    std::string threw;  ///< by learnt(), in words
+  };
+  std::vector<Learnt> learnt();
+  /// Before start().
+  void learn(const std::vector<Learnt>& before);
 
  private:
   static constexpr int64_t kPeriodNs = 5'000'000;
@@ -62,6 +67,7 @@ class BalanceLoop {
     std::vector<bool> chains;  // that are its
     BalanceDecision last;
     balance::Corrections corrections;
+    balance::Corrections slow;  // steps
   };
   BalanceLoop() = default;
   void run();

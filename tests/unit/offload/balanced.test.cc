@@ -345,6 +345,11 @@ TEST_F(OffloadBalanced, ABalancerThatIsNone) {
   EXPECT_FALSE(bad.ok());
   EXPECT_NE(bad.errors().find("--balancer: there is no balancer 'Nobody'; there are CPUOnly, "), std::string::npos)
       << bad.errors();
+  TestRouter throws(kChain, RouterOptions{.profile = false, .offload = balanced("ThrowsAnything=start")});
+  EXPECT_FALSE(throws.ok());
+  EXPECT_NE(throws.errors().find("--balancer: ThrowsAnything=start: start() threw what is no std::exception"),
+            std::string::npos)
+      << throws.errors();
   TestRouter worse("Idle -> Offload(BALANCER Fixed=2) -> Strip(14) -> cap :: Capture;", RouterOptions{});
   EXPECT_FALSE(worse.ok());
   EXPECT_NE(worse.errors().find("BALANCER: "), std::string::npos) << worse.errors();
