@@ -56,6 +56,11 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
     balance::TraceLine line;
     if (!reader.read(text, line)) return wrong(where, reader.error());
     if (auto* head = std::get_if<balance::TraceHead>(&line)) {
+      // Of another router, if there was one.
+      tell_mistakes(asked);
+      asked = {};
+      decided.clear();
+      number = 0;
       std::string error;
       asked.balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
       // The trace is right, but comes from a program that has other balancers.
@@ -66,6 +71,7 @@ int decide(std::istream& in, const std::string& where, const std::string& balanc
       const std::string threw =
           balance::thrown_by("start()", [&] { asked.balancer->set_setup(std::move(head->setup)); });
       if (!threw.empty()) return wrong(fmt::format("the balancer of {}", where), threw);
+      balance::teach(*asked.balancer, head->learnt, asked.corrections);
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       asked.last = balance::decide(*asked.balancer, *sample, asked.last, ++number, asked.corrections);
       decided = balance::trace_line(asked.last);

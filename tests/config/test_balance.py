@@ -117,3 +117,31 @@ def test_a_trace_of_a_router_without_a_balancer_is_named(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "--balance-trace: nothing is written, for packets are processed on the CPU only" in done.stderr
     assert not file.exists()
+
+
+CHAIN = "Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:1:1) -> TrafficSink;"
+
+
+def record(headrace, configuration, *options):
+    """The lines of a trace, and what its replay prints."""
+    (headrace.folder / "router.click").write_text(configuration)
+    headrace("run", "-q", "-R", "--workers", "1", "--backend", "reference", "--balance-trace", "run.jsonl", *options,
+             "router.click")
+    lines = [json.loads(line) for line in (headrace.folder / "run.jsonl").read_text().splitlines()]
+    return lines, headrace("balance", "--replay", "run.jsonl").stdout
+
+
+def test_a_trace_goes_on_after_a_hot_swap(headrace):
+    text = "TrafficSource -> " + CHAIN + "Script(TYPE DRIVER, wait 0.3, {});"
+    (headrace.folder / "second.click").write_text(text.format("write hotconfig $(cat third.click), wait 100"))
+    (headrace.folder / "third.click").write_text(text.format("stop"))
+    (headrace.folder / "run.jsonl").write_text("of another run\n")
+    lines, replayed = record(headrace, text.format("write hotconfig $(cat second.click), wait 100"))
+    heads = [i for i, line in enumerate(lines) if "setup" in line]
+    assert len(heads) == 3 and heads[0] == 0
+    assert "learnt" not in lines[0]
+    for head in heads[1:]:
+        assert json.loads(lines[head]["learnt"])[0]["cpu"] > 0
+    decisions = [sum("decision" in line for line in lines[begin:end]) for begin, end in zip(heads, heads[1:] + [None])]
+    assert min(decisions) > 10
+    assert replayed == f"{sum(decisions)} decisions are the same\n"

@@ -123,20 +123,19 @@ void BalanceLoop::step(int64_t now) {
 void BalanceLoop::note(const BalanceSample& sample, const BalanceDecision& decision) {
   trace_.emplace_back(sample, decision);
   if (trace_.size() > kTraceSteps) trace_.pop_front();
-  if (file_.is_open()) file_ << balance::trace_line(sample) << '\n' << balance::trace_line(decision) << '\n';
+  if (file_.is_open()) file_.write(balance::trace_line(sample) + '\n' + balance::trace_line(decision) + '\n');
 }
 
-bool BalanceLoop::write_trace(const std::string& file) {
-  file_.open(file);
-  if (file_ && !all_.empty())
-    file_ << balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) << '\n';
-  return file_.good();
+std::string BalanceLoop::head() const {
+  if (all_.empty()) return {};
+  return balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name, all_[0].taught}) + '\n';
 }
+
+bool BalanceLoop::write_trace(const std::string& file) { return file_.open(file, head()); }
 
 std::string BalanceLoop::trace(size_t steps) const {
   const std::lock_guard guard(lock_);
-  if (all_.empty()) return {};
-  std::string text = balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) + '\n';
+  std::string text = head();
   for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i)
     text += balance::trace_line(trace_[i].first) + '\n' + balance::trace_line(trace_[i].second) + '\n';
   return text;
@@ -159,7 +158,8 @@ void BalanceLoop::learn(const std::vector<Learnt>& before) {
     if (of == before.end()) continue;
     // The balancer that threw ends with its router, and so do its mistakes.
     if (!of->threw.empty()) one.corrections.add(of->threw, "the start");
-    balance::teach(*one.balancer, of->text, one.corrections);
+    one.taught = of->text;
+    balance::teach(*one.balancer, one.taught, one.corrections);
   }
 }
 

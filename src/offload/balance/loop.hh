@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 #include "headrace/error.hh"
 #include "offload/balance/link.hh"
 #include "offload/balance/sanitize.hh"
+#include "offload/balance/trace_file.hh"
 
 namespace headrace::offload {
 
@@ -31,7 +31,8 @@ class BalanceLoop {
   ~BalanceLoop() { stop(); }
 
   BalanceLink& link(int worker) { return *links_[static_cast<size_t>(worker)]; }
-  /// Writes the trace to a file from now on; from the first step on, it can be replayed. False if it cannot be written.
+  /// Writes the trace to a file from now on, behind that of the router before. From the first step on, it can be replayed.
+  /// Call it behind learn(). False if it cannot be written.
   bool write_trace(const std::string& file);
   /// Begins to ask, in real time. The links must not move or end before stop().
   void start();
@@ -64,6 +65,7 @@ class BalanceLoop {
   struct One {
     std::string name;
     std::unique_ptr<Balancer> balancer;
+    std::string taught;        // what learn() was called with
     std::vector<bool> chains;  // that are its
     BalanceDecision last;
     balance::Corrections corrections;
@@ -72,6 +74,8 @@ class BalanceLoop {
   BalanceLoop() = default;
   void run();
   void note(const BalanceSample& sample, const BalanceDecision& decision);
+  /// The first line of the trace.
+  std::string head() const;
 
   BalanceSetup setup_;
   std::vector<One> all_;
@@ -83,7 +87,7 @@ class BalanceLoop {
   mutable std::mutex lock_;         // what follows; never taken by a worker
   std::vector<WorkerSample> seen_;  // by worker: the last
   std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
-  std::ofstream file_;
+  balance::TraceFile file_;
   int64_t longest_step_ns_ = 0;
 
   std::mutex stop_lock_;

@@ -150,7 +150,7 @@ class Simulation {
 
   Simulated run(double seconds) {
     balancer_.set_setup(setup_);
-    if (!trace_as_.empty()) result_.trace.push_back(trace_line(TraceHead{setup_, trace_as_}));
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(TraceHead{setup_, trace_as_, ""}));
     const double end = seconds * 1e9;
     double at = 0;
     size_t steps = 0;

@@ -295,6 +295,7 @@ std::string trace_line(const TraceHead& head) {
   Json json;
   json["setup"] = Writer::to_json(head.setup);
   json["balancer"] = head.balancer;
+  if (!head.learnt.empty()) json["learnt"] = head.learnt;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 std::string trace_line(const BalanceSample& sample) { return line_of("sample", sample); }
@@ -314,9 +315,9 @@ bool TraceReader::read(std::string_view text, TraceLine& line) {
     Reader reader(json, "", why);
     reader("setup", head.setup);
     reader("balancer", head.balancer);
+    reader("learnt", head.learnt);
     reader.done();
     if (why.empty()) why = wrong_with(head.setup);
-    if (why.empty() && has_head_) why = "expected a sample or a decision, found a second setup";
     if (why.empty()) {
       has_head_ = true;
       line = std::move(head);

@@ -1,7 +1,8 @@
 #pragma once
 /// \file
-/// What a balancer was told and what it answered, as JSON lines: the setup first, then samples and decisions in turn. A
-/// line is made of the same bytes wherever it is made from the same values, and reading it gives these values back.
+/// What a balancer was told and what it answered, as JSON lines: the setup first, then samples and decisions in turn.
+/// Where another configuration took over, its setup follows, for a new balancer. A line is made of the same bytes
+/// wherever it is made from the same values, and reading it gives these values back.
 
 #include <string>
 #include <string_view>
@@ -11,10 +12,11 @@
 
 namespace headrace::balance {
 
-/// The first line.
+/// The first line of a router.
 struct TraceHead {
   BalanceSetup setup;
   std::string balancer;  ///< as make_balancer() takes it
+  std::string learnt;    ///< what it was told of a balancer before it; empty: nothing
 };
 
 /// Lines, without their ends.

@@ -28,6 +28,7 @@ TEST(BalanceTrace, LinesComeBackAsTheyWere) {
   head.setup.chains[1].name = "a \"quoted\" name";
   head.setup.devices.push_back({.name = "gpu", .node = 1});
   head.setup.first_device = {0, 0, 0};
+  head.learnt = R"([{"name":"a"}])";
   BalanceSample sample;
   sample.at_ns = -5;
   sample.workers.resize(1);
@@ -69,6 +70,7 @@ TEST(BalanceTrace, YoungFieldsAreLeftOutWhereTheyHaveTheirDefaults) {
   for (const std::string& text : {trace_line(head), trace_line(sample), trace_line(decision)}) {
     EXPECT_EQ(text.find("stream"), std::string::npos) << text;
     EXPECT_EQ(text.find("resident"), std::string::npos) << text;
+    EXPECT_EQ(text.find("learnt"), std::string::npos) << text;
   }
   head.setup.devices[0].resident = false;
   head.setup.devices[0].stream = true;
@@ -96,7 +98,7 @@ TEST(BalanceTrace, MistakesNameLineAndField) {
   EXPECT_EQ(error_of({"[1]"}), "line 1: expected an object");
   EXPECT_EQ(error_of({R"({"sample":{}})"}), R"(line 1: expected the setup: {"setup": ..., "balancer": ...})");
   EXPECT_EQ(error_of({kHead}), "");
-  EXPECT_EQ(error_of({kHead, kHead}), "line 2: expected a sample or a decision, found a second setup");
+  EXPECT_EQ(error_of({kHead, kHead}), "") << "of the next router";
   EXPECT_EQ(error_of({kHead, R"({"smaple":{}})"}), R"(line 2: expected {"sample": ...} or {"decision": ...})");
   EXPECT_EQ(error_of({kHead, R"({"sample":{"workers":[{"cycles":-1}]}})"}),
             "line 2: sample.workers[0].cycles: expected a whole number from 0, found -1");
