@@ -97,7 +97,6 @@ void BalanceLoop::step(int64_t now) {
     if (slow)
       one.slow.add(fmt::format("step() took longer than the {} ms between steps", kPeriodNs / 1'000'000),
                    fmt::format("decision {}", number));
-    if (&one == &all_.front()) note(sample, decision);
     if (together.workers.empty()) {
       together = decision;
     } else {
@@ -116,19 +115,28 @@ void BalanceLoop::step(int64_t now) {
     links_[w]->decision_ready();
   }
   const std::lock_guard guard(lock_);
+  Step& noted = trace_.emplace_back();
+  noted.sample = sample;
+  for (const One& one : all_) noted.decisions.push_back(one.last);
+  if (file_.is_open()) file_.write(lines(noted));
+  if (trace_.size() > kTraceSteps) trace_.pop_front();
   for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
   longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
 }
 
-void BalanceLoop::note(const BalanceSample& sample, const BalanceDecision& decision) {
-  trace_.emplace_back(sample, decision);
-  if (trace_.size() > kTraceSteps) trace_.pop_front();
-  if (file_.is_open()) file_.write(balance::trace_line(sample) + '\n' + balance::trace_line(decision) + '\n');
+std::string BalanceLoop::head() const {
+  std::string text;
+  for (const One& one : all_)
+    text +=
+        balance::trace_line(balance::TraceHead{one.balancer->setup(), one.name, one.taught, &one != &all_[0]}) + '\n';
+  return text;
 }
 
-std::string BalanceLoop::head() const {
-  if (all_.empty()) return {};
-  return balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name, all_[0].taught}) + '\n';
+std::string BalanceLoop::lines(const Step& step) const {
+  std::string text = balance::trace_line(step.sample) + '\n';
+  for (size_t i = 0; i < all_.size(); ++i)
+    text += balance::trace_line(step.decisions[i], all_.size() > 1 ? all_[i].name : "") + '\n';
+  return text;
 }
 
 bool BalanceLoop::write_trace(const std::string& file) { return file_.open(file, head()); }
@@ -136,8 +144,7 @@ bool BalanceLoop::write_trace(const std::string& file) { return file_.open(file,
 std::string BalanceLoop::trace(size_t steps) const {
   const std::lock_guard guard(lock_);
   std::string text = head();
-  for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i)
-    text += balance::trace_line(trace_[i].first) + '\n' + balance::trace_line(trace_[i].second) + '\n';
+  for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i) text += lines(trace_[i]);
   return text;
 }
 

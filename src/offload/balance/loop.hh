@@ -44,7 +44,7 @@ class BalanceLoop {
   std::string describe() const;
   /// A few words on where the packets of all chains go.
   std::string summary() const;
-  /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
+  /// The trace: lines with the setup, and the last `steps` samples and decisions.
   std::string trace(size_t steps) const;
   /// What a balancer has learnt, for the one of this name in the next router.
   struct Learnt {
@@ -73,9 +73,13 @@ class BalanceLoop {
   };
   BalanceLoop() = default;
   void run();
-  void note(const BalanceSample& sample, const BalanceDecision& decision);
-  /// The first line of the trace.
+  /// The trace's first lines, and those of a step.
   std::string head() const;
+  struct Step {
+    BalanceSample sample;
+    std::vector<BalanceDecision> decisions;  // of each balancer
+  };
+  std::string lines(const Step& step) const;
 
   BalanceSetup setup_;
   std::vector<One> all_;
@@ -86,7 +90,7 @@ class BalanceLoop {
 
   mutable std::mutex lock_;         // what follows; never taken by a worker
   std::vector<WorkerSample> seen_;  // by worker: the last
-  std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
+  std::deque<Step> trace_;
   balance::TraceFile file_;
   int64_t longest_step_ns_ = 0;
 

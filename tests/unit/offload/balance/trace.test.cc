@@ -93,6 +93,28 @@ TEST(BalanceTrace, YoungFieldsAreLeftOutWhereTheyHaveTheirDefaults) {
   EXPECT_TRUE(std::get<BalanceDecision>(line).workers[0][0].stream);
 }
 
+TEST(BalanceTrace, SeveralBalancersOfARouter) {
+  const std::string first = R"({"setup":{},"balancer":"Model"})",
+                    second = R"({"setup":{},"balancer":"Fixed=0.5","beside":true})", sample = R"({"sample":{}})";
+  TraceReader reader;
+  TraceLine line;
+  for (const std::string& text : {first, second, sample}) ASSERT_TRUE(reader.read(text, line)) << reader.error();
+  const std::string decision = trace_line(BalanceDecision(), "Fixed=0.5");
+  EXPECT_EQ(decision, R"({"decision":{"workers":[],"why":"","optimum_mpps":0.0},"balancer":"Fixed=0.5"})");
+  EXPECT_TRUE(reader.read(decision, line)) << reader.error();
+  EXPECT_TRUE(std::holds_alternative<BalanceDecision>(line));
+  EXPECT_FALSE(reader.read(trace_line(BalanceDecision()), line));
+  EXPECT_EQ(reader.error(), "line 5: balancer: expected one that has a setup, found ''");
+  // In the next router there is only one.
+  ASSERT_TRUE(reader.read(first, line));
+  EXPECT_FALSE(reader.read(decision, line));
+  EXPECT_TRUE(reader.read(trace_line(BalanceDecision()), line)) << reader.error();
+  const std::string alone = "beside: expected the setup of another balancer in the line before";
+  EXPECT_EQ(error_of({second}), "line 1: " + alone);
+  EXPECT_EQ(error_of({first, sample, second}), "line 3: " + alone);
+  EXPECT_EQ(error_of({first, second, second}), "line 3: " + alone);
+}
+
 TEST(BalanceTrace, MistakesNameLineAndField) {
   EXPECT_EQ(error_of({"{"}), "line 1: expected a JSON object");
   EXPECT_EQ(error_of({"[1]"}), "line 1: expected an object");
