@@ -190,8 +190,8 @@ class Balancer {
   virtual void start() {}
   /// A decision for the time until the next step. It need not be quick: workers go on meanwhile.
   virtual BalanceDecision step(const BalanceSample& sample) = 0;
-  /// What it has learnt, for the balancer of a configuration that takes over, as text; and that text. Chains may be
-  /// other ones: they have names.
+  /// What it has learnt, for the balancer of a configuration that takes over, as text; and that text, before the first
+  /// step, unless it is empty. Chains may be other ones: they have names.
   virtual std::string learnt() const { return {}; }
   virtual void learn(std::string_view) {}
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "cli/output.hh"
 #include "cli/source.hh"
 #include "headrace/balancer.hh"
+#include "offload/balance/sanitize.hh"
 #include "offload/balance/simulator.hh"
 #include "offload/balance/trace.hh"
 #include "runtime/packages.hh"
@@ -33,44 +35,76 @@ void list_balancers() {
   for (const BalancerInfo& info : all_balancers()) print("{:<12}{}\n", info.name, info.about);
 }
 
+/// A balancer that decides about the samples of a trace.
+struct Asked {
+  std::string name;  ///< in the trace
+  std::unique_ptr<Balancer> balancer;
+  BalanceDecision last;
+  balance::Corrections corrections;
+};
+
+void tell_mistakes(const std::vector<Asked>& all) {
+  for (const Asked& asked : all)
+    for (const std::string& line : asked.corrections.lines())
+      complain("{}: {}: corrected: {}\n", kBalanceName, asked.name, line);
+}
+
 /// Reads a trace line by line from `in`. Decisions go to standard output, or are compared with those of the trace.
 int decide(std::istream& in, const std::string& where, const std::string& balancer_text, bool replay) {
   balance::TraceReader reader;
-  std::unique_ptr<Balancer> balancer;
-  std::string decided;  // what the trace should have next
+  std::vector<Asked> all;           // those of one router
+  std::deque<std::string> decided;  // what the trace should have next
+  uint64_t number = 0;              // of the decision
   int compared = 0;
   for (std::string text; std::getline(in, text);) {
     balance::TraceLine line;
     if (!reader.read(text, line)) return wrong(where, reader.error());
     if (auto* head = std::get_if<balance::TraceHead>(&line)) {
+      if (!head->beside) {
+        tell_mistakes(all);
+        all.clear();
+        decided.clear();
+        number = 0;
+      }
+      Asked& asked = all.emplace_back();
+      asked.name = head->balancer;
       std::string error;
-      balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
+      asked.balancer = make_balancer(balancer_text.empty() ? head->balancer : balancer_text, error);
       // The trace is right, but comes from a program that has other balancers.
-      if (!balancer && balancer_text.empty())
+      if (!asked.balancer && balancer_text.empty())
         return wrong(fmt::format("the balancer of {}", where),
                      error + ". --package loads one from a package; --balancer chooses another one");
-      if (!balancer) return wrong("--balancer", error);
-      balancer->set_setup(std::move(head->setup));
+      if (!asked.balancer) return wrong("--balancer", error);
+      const std::string threw =
+          balance::thrown_by("start()", [&] { asked.balancer->set_setup(std::move(head->setup)); });
+      if (!threw.empty()) return wrong(fmt::format("the balancer of {}", where), threw);
+      balance::teach(*asked.balancer, head->learnt, asked.corrections);
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
-      decided = balance::trace_line(balancer->step(*sample));
+      ++number;
+      decided.clear();
+      for (Asked& asked : all) {
+        asked.last = balance::decide(*asked.balancer, *sample, asked.last, number, asked.corrections);
+        decided.push_back(balance::trace_line(asked.last, all.size() > 1 ? asked.name : ""));
+      }
       if (replay) continue;
-      write_output(decided + "\n");
+      for (const std::string& decision : decided) write_output(decision + "\n");
       // Who wrote the sample waits for the decision.
       if (finish_output(kBalanceName, 0) != 0) return kFailed;
     } else if (replay) {
       if (decided.empty()) return wrong(where, fmt::format("line {}: a decision without a sample", reader.lines()));
-      if (decided != text) {
+      if (const std::string& now = decided.front(); now != text) {
         size_t at = 0;
-        while (at < std::min(decided.size(), text.size()) && decided[at] == text[at]) ++at;
+        while (at < std::min(now.size(), text.size()) && now[at] == text[at]) ++at;
         const size_t from = at < 30 ? 0 : at - 30;
         return wrong(where, fmt::format("line {}: differs from byte {} on\n  trace: {}\n  now:   {}", reader.lines(),
-                                        at + 1, text.substr(from, 70), decided.substr(from, 70)));
+                                        at + 1, text.substr(from, 70), now.substr(from, 70)));
       }
-      decided.clear();
+      decided.pop_front();
       ++compared;
     }
   }
-  if (!balancer) return wrong(where, "expected a trace, found nothing");
+  if (all.empty()) return wrong(where, "expected a trace, found nothing");
+  tell_mistakes(all);
   if (replay) print("{} decisions are the same\n", compared);
   return 0;
 }

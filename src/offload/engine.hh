@@ -132,7 +132,7 @@ class Engine final : public ChainGate {
   Host host_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::thread opener_;
-  std::string learnt_;  // by balancers of the engine before
+  std::vector<BalanceLoop::Learnt> learnt_;  // by balancers of the engine before
   std::unique_ptr<BalanceLoop> loop_;
   double cycles_per_us_ = 1e3;
   std::mutex updating_;

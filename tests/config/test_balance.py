@@ -128,3 +128,56 @@ def test_the_live_line_has_the_optimum_of_a_model(balancer, states):
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if " s  in " in line]
     assert bool(re.search(r"drops \S+( \S+)?  optimum [0-9.]+ Mpps$", lines[-1])) == states
+
+
+CHAIN = "Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:1:1) -> TrafficSink;"
+
+
+def record(headrace, configuration, *options):
+    """The lines of a trace, and what its replay prints."""
+    (headrace.folder / "router.click").write_text(configuration)
+    headrace("run", "-q", "-R", "--workers", "1", "--backend", "reference", "--balance-trace", "run.jsonl", *options,
+             "router.click")
+    lines = [json.loads(line) for line in (headrace.folder / "run.jsonl").read_text().splitlines()]
+    return lines, headrace("balance", "--replay", "run.jsonl").stdout
+
+
+def test_a_trace_goes_on_after_a_hot_swap(headrace):
+    text = "TrafficSource -> " + CHAIN + "Script(TYPE DRIVER, wait 0.5, {});"
+    (headrace.folder / "second.click").write_text(text.format("write hotconfig $(cat third.click), wait 100"))
+    (headrace.folder / "third.click").write_text(text.format("stop"))
+    (headrace.folder / "run.jsonl").write_text("of another run\n")
+    lines, replayed = record(headrace, text.format("write hotconfig $(cat second.click), wait 100"))
+    heads = [i for i, line in enumerate(lines) if "setup" in line]
+    assert len(heads) == 3 and heads[0] == 0
+    assert "learnt" not in lines[0]
+    for head in heads[1:]:
+        assert json.loads(lines[head]["learnt"])[0]["cpu"] > 0
+    decisions = [sum("decision" in line for line in lines[begin:end]) for begin, end in zip(heads, heads[1:] + [None])]
+    assert min(decisions) > 0
+    assert replayed == f"{sum(decisions)} decisions are the same\n"
+
+
+def test_a_trace_has_all_balancers(headrace):
+    lines, replayed = record(headrace, f"TrafficSource -> Offload(BALANCER Fixed=0.5) -> {CHAIN}"
+                             f"TrafficSource -> {CHAIN} TrafficSource -> Offload(BALANCER CPUOnly) -> {CHAIN}",
+                             "--duration", "0.5")
+    heads = [line for line in lines if "setup" in line]
+    names = [head["balancer"] for head in heads]
+    assert sorted(names) == ["CPUOnly", "Fixed=0.5", "Model"]
+    assert [head.get("beside", False) for head in heads] == [False, True, True]
+    # Each chain has one of them.
+    assert [sum(chains) for chains in zip(*([c["balanced"] for c in head["setup"]["chains"]] for head in heads))] == [1] * 3
+    samples = [i for i, line in enumerate(lines) if "sample" in line]
+    assert samples
+    for i in samples:
+        assert [line["balancer"] for line in lines[i + 1:i + 4] if "decision" in line] == names
+    assert replayed == f"{3 * len(samples)} decisions are the same\n"
+
+
+def test_samples_are_answered_by_all_balancers():
+    setup = '{"setup":{"chains":[{"name":"a"},{"name":"b"}],"devices":[{"name":"gpu"}]},"balancer":"Fixed=%s"%s}\n'
+    lines = run(text=setup % ("0.25", "") + setup % ("0.5", ',"beside":true') + '{"sample":{}}\n').stdout.splitlines()
+    decisions = [json.loads(line) for line in lines]
+    assert [d["balancer"] for d in decisions] == ["Fixed=0.25", "Fixed=0.5"]
+    assert [d["decision"]["workers"][0][0]["shares"] for d in decisions] == [[0.25], [0.5]]

@@ -35,6 +35,7 @@ std::unique_ptr<Balancer> balancer_of(const balance::TraceHead& head) {
   std::unique_ptr<Balancer> balancer = make_balancer(head.balancer, error);
   if (!balancer) balancer = make_balancer("Model", error);
   balancer->set_setup(head.setup);
+  balancer->learn(head.learnt);
   // The last name of a chain also serves as what an earlier balancer has learnt.
   if (!head.setup.chains.empty()) balancer->learn(head.setup.chains.back().name);
   return balancer;
@@ -46,6 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view text(reinterpret_cast<const char*>(data), size);
   balance::TraceReader reader, again;
   std::unique_ptr<Balancer> balancer;
+  std::string name;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     balance::TraceLine line, copy;
@@ -54,13 +56,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (const auto* head = std::get_if<balance::TraceHead>(&line)) {
       if (!is_small(head->setup)) return 0;
       balancer = balancer_of(*head);
+      name = head->balancer;
       require_that(again.read(balance::trace_line(*head), copy), again.error());
       require_that(balance::trace_line(std::get<balance::TraceHead>(copy)) == balance::trace_line(*head), "setup");
     } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
       BalanceDecision decision = balancer->step(*sample);
-      const std::string decided = balance::trace_line(decision);
+      const std::string decided = balance::trace_line(decision, name);
       require_that(again.read(decided, copy), again.error());
-      require_that(balance::trace_line(std::get<BalanceDecision>(copy)) == decided, "decision");
+      require_that(balance::trace_line(std::get<BalanceDecision>(copy), name) == decided, "decision");
       balance::Corrections corrections;
       balance::sanitize(decision, balancer->setup(), corrections);
       require_that(corrections.all() == 0, corrections.all() == 0 ? "" : corrections.lines()[0]);

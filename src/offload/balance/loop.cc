@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "offload/balance/trace.hh"
@@ -27,9 +26,15 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
       }
       BalanceSetup own = setup;
       for (size_t i = 0; i < own.chains.size(); ++i) own.chains[i].balanced &= names[i] == names[k];
-      balancer->set_setup(std::move(own));
-      loop->all_.push_back({names[k], std::move(balancer), std::vector<bool>(names.size()), {}, {}});
-      one = loop->all_.end() - 1;
+      const std::string threw = balance::thrown_by("start()", [&] { balancer->set_setup(std::move(own)); });
+      if (!threw.empty()) {
+        (void)errors.error("--balancer: {}: {}", names[k], threw);
+        return nullptr;
+      }
+      one = loop->all_.emplace(loop->all_.end());
+      one->name = names[k];
+      one->balancer = std::move(balancer);
+      one->chains.resize(names.size());
     }
     one->chains[k] = true;
   }
@@ -75,23 +80,23 @@ void BalanceLoop::step(int64_t now) {
     }
   heard_ = !sample.workers.empty();
   if (!heard_) return;
+  const uint64_t number = decisions_.load() + 1;
   BalanceDecision together;
   for (One& one : all_) {
     BalanceDecision decision;
-    std::string threw;
-    try {
+    balance::Corrections corrections;
+    bool slow = false;
+    {
       const std::lock_guard asking(asking_);
-      decision = one.balancer->step(sample);
-    } catch (const std::exception& error) {
-      // Packets go on as it has said before.
-      const std::lock_guard guard(lock_);
-      decision = one.last;
-      threw = fmt::format("step() threw: {}", error.what());
+      const int64_t begin = JobClock::ns();
+      decision = balance::decide(*one.balancer, sample, one.last, number, corrections);
+      slow = JobClock::ns() - begin > kPeriodNs;
     }
     const std::lock_guard guard(lock_);
-    balance::sanitize(decision, one.balancer->setup(), one.corrections);
-    if (!threw.empty()) one.corrections.add(threw, fmt::format("decision {}", decisions_.load() + 1));
-    if (&one == &all_.front()) note(sample, decision);
+    one.corrections.add(corrections);
+    if (slow)
+      one.slow.add(fmt::format("step() took longer than the {} ms between steps", kPeriodNs / 1'000'000),
+                   fmt::format("decision {}", number));
     if (together.workers.empty()) {
       together = decision;
     } else {
@@ -101,7 +106,6 @@ void BalanceLoop::step(int64_t now) {
     }
     one.last = std::move(decision);
   }
-  const uint64_t number = decisions_.load() + 1;
   decisions_.store(number);
   for (size_t w = 0; w < links_.size(); ++w) {
     BalanceLink::Decision* const place = links_[w]->decision_place();
@@ -111,6 +115,11 @@ void BalanceLoop::step(int64_t now) {
     links_[w]->decision_ready();
   }
   const std::lock_guard guard(lock_);
+  Step& noted = trace_.emplace_back();
+  noted.sample = sample;
+  for (const One& one : all_) noted.decisions.push_back(one.last);
+  if (file_.is_open()) file_.write(lines(noted));
+  if (trace_.size() > kTraceSteps) trace_.pop_front();
   for (WorkerSample& s : sample.workers) {
     load_.cycles += s.cycles;
     load_.busy += s.busy;
@@ -119,41 +128,50 @@ void BalanceLoop::step(int64_t now) {
   longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
 }
 
-void BalanceLoop::note(const BalanceSample& sample, const BalanceDecision& decision) {
-  trace_.emplace_back(sample, decision);
-  if (trace_.size() > kTraceSteps) trace_.pop_front();
-  if (file_.is_open()) file_ << balance::trace_line(sample) << '\n' << balance::trace_line(decision) << '\n';
-}
-
-bool BalanceLoop::write_trace(const std::string& file) {
-  file_.open(file);
-  if (file_ && !all_.empty())
-    file_ << balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) << '\n';
-  return file_.good();
-}
-
-std::string BalanceLoop::trace(size_t steps) const {
-  const std::lock_guard guard(lock_);
-  if (all_.empty()) return {};
-  std::string text = balance::trace_line(balance::TraceHead{all_[0].balancer->setup(), all_[0].name}) + '\n';
-  for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i)
-    text += balance::trace_line(trace_[i].first) + '\n' + balance::trace_line(trace_[i].second) + '\n';
+std::string BalanceLoop::head() const {
+  std::string text;
+  for (const One& one : all_)
+    text +=
+        balance::trace_line(balance::TraceHead{one.balancer->setup(), one.name, one.taught, &one != &all_[0]}) + '\n';
   return text;
 }
 
-std::string BalanceLoop::learnt() const {
-  nlohmann::ordered_json j = nlohmann::ordered_json::object();
-  const std::lock_guard asking(asking_);
-  for (const One& one : all_) j[one.name] = one.balancer->learnt();
-  return j.dump();
+std::string BalanceLoop::lines(const Step& step) const {
+  std::string text = balance::trace_line(step.sample) + '\n';
+  for (size_t i = 0; i < all_.size(); ++i)
+    text += balance::trace_line(step.decisions[i], all_.size() > 1 ? all_[i].name : "") + '\n';
+  return text;
 }
 
-void BalanceLoop::learn(std::string_view text) {
-  const nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
-  if (!j.is_object()) return;
-  for (One& one : all_)
-    if (const auto found = j.find(one.name); found != j.end() && found->is_string())
-      one.balancer->learn(found->get<std::string>());
+bool BalanceLoop::write_trace(const std::string& file) { return file_.open(file, head()); }
+
+std::string BalanceLoop::trace(size_t steps) const {
+  const std::lock_guard guard(lock_);
+  std::string text = head();
+  for (size_t i = trace_.size() - std::min(steps, trace_.size()); i < trace_.size(); ++i) text += lines(trace_[i]);
+  return text;
+}
+
+std::vector<BalanceLoop::Learnt> BalanceLoop::learnt() {
+  std::vector<Learnt> all;
+  const std::lock_guard asking(asking_);
+  for (const One& one : all_) {
+    Learnt& of = all.emplace_back();
+    of.balancer = one.name;
+    of.threw = balance::thrown_by("learnt()", [&] { of.text = one.balancer->learnt(); });
+  }
+  return all;
+}
+
+void BalanceLoop::learn(const std::vector<Learnt>& before) {
+  for (One& one : all_) {
+    const auto of = std::find_if(before.begin(), before.end(), [&](const Learnt& l) { return l.balancer == one.name; });
+    if (of == before.end()) continue;
+    // The balancer that threw ends with its router, and so do its mistakes.
+    if (!of->threw.empty()) one.corrections.add(of->threw, "the start");
+    one.taught = of->text;
+    balance::teach(*one.balancer, one.taught, one.corrections);
+  }
 }
 
 std::string BalanceLoop::summary() const {
@@ -188,6 +206,7 @@ std::string BalanceLoop::describe() const {
     if (one.corrections.all() > 0)
       text += fmt::format("corrected: {} values of its decisions\n", one.corrections.all());
     for (const std::string& line : one.corrections.lines()) text += fmt::format("corrected: {}\n", line);
+    for (const std::string& line : one.slow.lines()) text += fmt::format("slow: {}\n", line);
   }
   text += fmt::format("decisions: {}, the longest took {} us\n", decisions_.load(), longest_step_ns_ / 1000);
   for (size_t k = 0; k < setup_.chains.size(); ++k) {

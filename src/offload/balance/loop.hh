@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 #include "headrace/error.hh"
 #include "offload/balance/link.hh"
 #include "offload/balance/sanitize.hh"
+#include "offload/balance/trace_file.hh"
 
 namespace headrace::offload {
 
@@ -31,7 +31,8 @@ class BalanceLoop {
   ~BalanceLoop() { stop(); }
 
   BalanceLink& link(int worker) { return *links_[static_cast<size_t>(worker)]; }
-  /// Writes the trace to a file from now on; from the first step on, it can be replayed. False if it cannot be written.
+  /// Writes the trace to a file from now on, behind that of the router before. From the first step on, it can be replayed.
+  /// Call it behind learn(). False if it cannot be written.
   bool write_trace(const std::string& file);
   /// Begins to ask, in real time. The links must not move or end before stop().
   void start();
@@ -51,11 +52,16 @@ class BalanceLoop {
     uint64_t busy = 0;    ///< of these, with packets
   };
   Load load() const;
-  /// The trace of the first chain's balancer: the line with the setup, and the last `steps` samples and decisions.
+  /// The trace: lines with the setup, and the last `steps` samples and decisions.
   std::string trace(size_t steps) const;
-  /// What balancers have learnt, for those of the next router.
-  std::string learnt() const;
-  void learn(std::string_view text);
+  /// What a balancer has learnt, for the one of this name in the next router.
+  struct Learnt {
+    std::string balancer, text;
+    std::string threw;  ///< by learnt(), in words
+  };
+  std::vector<Learnt> learnt();
+  /// Before start().
+  void learn(const std::vector<Learnt>& before);
 
  private:
   static constexpr int64_t kPeriodNs = 5'000'000;
@@ -67,13 +73,21 @@ class BalanceLoop {
   struct One {
     std::string name;
     std::unique_ptr<Balancer> balancer;
+    std::string taught;        // what learn() was called with
     std::vector<bool> chains;  // that are its
     BalanceDecision last;
     balance::Corrections corrections;
+    balance::Corrections slow;  // steps
   };
   BalanceLoop() = default;
   void run();
-  void note(const BalanceSample& sample, const BalanceDecision& decision);
+  /// The trace's first lines, and those of a step.
+  std::string head() const;
+  struct Step {
+    BalanceSample sample;
+    std::vector<BalanceDecision> decisions;  // of each balancer
+  };
+  std::string lines(const Step& step) const;
 
   BalanceSetup setup_;
   std::vector<One> all_;
@@ -85,8 +99,8 @@ class BalanceLoop {
   mutable std::mutex lock_;         // what follows; never taken by a worker
   std::vector<WorkerSample> seen_;  // by worker: the last
   Load load_;
-  std::deque<std::pair<BalanceSample, BalanceDecision>> trace_;
-  std::ofstream file_;
+  std::deque<Step> trace_;
+  balance::TraceFile file_;
   int64_t longest_step_ns_ = 0;
 
   std::mutex stop_lock_;

@@ -7,7 +7,8 @@ namespace headrace::balance {
 void Model::see_delay(size_t k, WorkerState& w, double p99) {
   ChainState& chain = w.chains[k];
   const double bound = setup().chains[k].p99_us * 1e3;
-  if (bound <= 0) return;
+  // What happens to a chain of another balancer is for that one to judge.
+  if (bound <= 0 || !setup().chains[k].balanced) return;
   chain.delays.add(p99);
   chain.p99_ns = chain.delays.median();
   const bool over = chain.p99_ns > bound;

@@ -58,11 +58,13 @@ std::string Model::why() const {
     }
   if (!hottest) return "no traffic yet";
   std::string text;
-  // The chain with most packets speaks for all.
-  size_t k = 0;
-  for (size_t i = 1; i < hottest->chains.size(); ++i)
-    if (hottest->chains[i].part > hottest->chains[k].part) k = i;
-  if (k >= hottest->chains.size()) return "no chains";
+  // The chain with most packets speaks for all that are this balancer's.
+  size_t k = hottest->chains.size();
+  for (size_t i = 0; i < hottest->chains.size(); ++i)
+    if (setup().chains[i].balanced &&
+        (k == hottest->chains.size() || hottest->chains[i].part > hottest->chains[k].part))
+      k = i;
+  if (k == hottest->chains.size()) return "no chains";
   const ChainState& chain = hottest->chains[k];
   const double c = cpu_cost_of(*hottest, k);
   double share = 0;

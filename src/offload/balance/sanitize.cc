@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 
 #include "offload/balance/formulas.hh"
 
@@ -116,11 +117,17 @@ class Judge {
 
 }  // namespace
 
-void Corrections::add(const std::string& kind, const std::string& where) {
-  ++all_;
-  auto known = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.text == kind; });
-  if (known == kinds_.end()) known = kinds_.insert(known, {kind, where, 0});
-  ++known->count;
+void Corrections::add(const Kind& kind) {
+  all_ += kind.count;
+  const auto known = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.text == kind.text; });
+  if (known == kinds_.end())
+    kinds_.push_back(kind);
+  else
+    known->count += kind.count;
+}
+
+void Corrections::add(const Corrections& later) {
+  for (const Kind& kind : later.kinds_) add(kind);
 }
 
 std::vector<std::string> Corrections::lines() const {
@@ -156,6 +163,36 @@ void sanitize(BalanceDecision& decision, const BalanceSetup& setup, Corrections&
     judge.wrong(kOptimum);
     decision.optimum_mpps = 0;
   }
+}
+
+std::string thrown_by(const char* name, const std::function<void()>& call) {
+  try {
+    call();
+    return {};
+  } catch (const std::exception& error) {
+    return fmt::format("{} threw: {}", name, error.what());
+  } catch (...) {
+    return fmt::format("{} threw what is no std::exception", name);
+  }
+}
+
+BalanceDecision decide(Balancer& balancer, const BalanceSample& sample, const BalanceDecision& last, uint64_t number,
+                       Corrections& corrections) {
+  BalanceDecision decision;
+  const std::string threw = thrown_by("step()", [&] { decision = balancer.step(sample); });
+  if (!threw.empty()) {
+    corrections.add(threw, fmt::format("decision {}", number));
+    // Packets go on as it has said before.
+    decision = last.workers.empty() ? balancer.everything_on_cpu() : last;
+  }
+  sanitize(decision, balancer.setup(), corrections);
+  return decision;
+}
+
+void teach(Balancer& balancer, const std::string& learnt, Corrections& corrections) {
+  if (learnt.empty()) return;
+  const std::string threw = thrown_by("learn()", [&] { balancer.learn(learnt); });
+  if (!threw.empty()) corrections.add(threw, "the start");
 }
 
 }  // namespace headrace::balance

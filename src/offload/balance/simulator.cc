@@ -150,7 +150,7 @@ class Simulation {
 
   Simulated run(double seconds) {
     balancer_.set_setup(setup_);
-    if (!trace_as_.empty()) result_.trace.push_back(trace_line(TraceHead{setup_, trace_as_}));
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(TraceHead{setup_, trace_as_, ""}));
     const double end = seconds * 1e9;
     double at = 0;
     size_t steps = 0;
@@ -575,8 +575,8 @@ class Simulation {
     const auto before = std::chrono::steady_clock::now();
     BalanceDecision decision = balancer_.step(sample);
     spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
-    if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
     sanitize(decision, setup_, corrections_);
+    if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
     result_.complaints = corrections_.all();
     decision_ = std::move(decision);
     for (WorkerState& w : workers_)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -157,12 +158,7 @@ void fields(F& f, BalanceDecision& v) {
   f("optimum_mpps", v.optimum_mpps);
 }
 
-template <typename T>
-std::string line_of(const char* name, const T& value) {
-  Json json;
-  json[name] = Writer::to_json(value);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
@@ -257,18 +253,6 @@ class Reader {
   std::vector<std::string> names_;
 };
 
-/// A line with one field. Returns the mistake.
-template <typename T>
-std::string read_line(const Json& json, const char* name, TraceLine& line) {
-  std::string error;
-  T value;
-  Reader reader(json, "", error);
-  reader(name, value);
-  reader.done();
-  if (error.empty()) line = std::move(value);
-  return error;
-}
-
 /// What a program can hold, and somebody may have.
 std::string wrong_with(const BalanceSetup& setup) {
   constexpr int kMostWorkers = 4096;
@@ -296,10 +280,27 @@ std::string trace_line(const TraceHead& head) {
   Json json;
   json["setup"] = Writer::to_json(head.setup);
   json["balancer"] = head.balancer;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!head.learnt.empty()) json["learnt"] = head.learnt;
+  if (head.beside) json["beside"] = true;
+  return line_of(json);
 }
-std::string trace_line(const BalanceSample& sample) { return line_of("sample", sample); }
-std::string trace_line(const BalanceDecision& decision) { return line_of("decision", decision); }
+
+std::string trace_line(const BalanceSample& sample) {
+  Json json;
+  json["sample"] = Writer::to_json(sample);
+  return line_of(json);
+}
+
+std::string trace_line(const BalanceDecision& decision, const std::string& balancer) {
+  Json json;
+  json["decision"] = Writer::to_json(decision);
+  if (!balancer.empty()) json["balancer"] = balancer;
+  return line_of(json);
+}
+
+bool TraceReader::knows(const std::string& balancer) const {
+  return std::find(balancers_.begin(), balancers_.end(), balancer) != balancers_.end();
+}
 
 bool TraceReader::read(std::string_view text, TraceLine& line) {
   ++lines_;
@@ -315,23 +316,42 @@ bool TraceReader::read(std::string_view text, TraceLine& line) {
     Reader reader(json, "", why);
     reader("setup", head.setup);
     reader("balancer", head.balancer);
+    reader("learnt", head.learnt);
+    reader("beside", head.beside);
     reader.done();
     if (why.empty()) why = wrong_with(head.setup);
-    if (why.empty() && has_head_) why = "expected a sample or a decision, found a second setup";
+    if (why.empty() && head.beside && (!in_heads_ || knows(head.balancer)))
+      why = "beside: expected the setup of another balancer in the line before";
     if (why.empty()) {
-      has_head_ = true;
+      if (!head.beside) balancers_.clear();
+      balancers_.push_back(head.balancer);
       line = std::move(head);
     }
-  } else if (!has_head_) {
+  } else if (balancers_.empty()) {
     why = "expected the setup: {\"setup\": ..., \"balancer\": ...}";
   } else if (json.contains("sample")) {
-    why = read_line<BalanceSample>(json, "sample", line);
+    BalanceSample sample;
+    Reader reader(json, "", why);
+    reader("sample", sample);
+    reader.done();
+    if (why.empty()) line = std::move(sample);
   } else if (json.contains("decision")) {
-    why = read_line<BalanceDecision>(json, "decision", line);
+    BalanceDecision decision;
+    std::string balancer;
+    Reader reader(json, "", why);
+    reader("decision", decision);
+    reader("balancer", balancer);
+    reader.done();
+    if (why.empty() && (balancers_.size() > 1 || !balancer.empty()) && !knows(balancer))
+      why = fmt::format("balancer: expected one that has a setup, found '{}'", balancer);
+    if (why.empty()) line = std::move(decision);
   } else {
     why = "expected {\"sample\": ...} or {\"decision\": ...}";
   }
-  if (why.empty()) return true;
+  if (why.empty()) {
+    in_heads_ = json.contains("setup");
+    return true;
+  }
   error_ = fmt::format("line {}: {}", lines_, why);
   return false;
 }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "headrace/balancer.hh"
@@ -101,6 +103,32 @@ class Throws : public Balancer {
   unsigned steps_ = 0;
 };
 HEADRACE_BALANCER(Throws, "for tests: throws at its third step")
+
+/// What is no std::exception, where the argument says: start, step, learn or learnt.
+class ThrowsAnything : public Balancer {
+ public:
+  bool configure(std::string_view argument) override {
+    where_ = argument;
+    return true;
+  }
+  void start() override { throws_at("start"); }
+  BalanceDecision step(const BalanceSample&) override {
+    throws_at("step");
+    return everything_on_cpu();
+  }
+  std::string learnt() const override {
+    throws_at("learnt");
+    return "something";
+  }
+  void learn(std::string_view) override { throws_at("learn"); }
+
+ private:
+  void throws_at(std::string_view here) const {
+    if (where_ == here) throw 1;
+  }
+  std::string where_;
+};
+HEADRACE_BALANCER(ThrowsAnything, "for tests: throws a number")
 
 class Slow : public Balancer {
  public:

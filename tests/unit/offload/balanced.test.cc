@@ -1,19 +1,23 @@
 // A worker's jobs where a balancer decides.
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "cli/commands.hh"
 #include "headrace/balancer.hh"
 #include "headrace/real_clock.hh"
-#include "offload/balance/sanitize.hh"
-#include "offload/balance/trace.hh"
 #include "queue_fixture.hh"
 
 namespace headrace::testing {
@@ -315,39 +319,24 @@ TEST_F(OffloadBalanced, ADeviceFailsWhileKindsChange) {
 }
 
 TEST_F(OffloadBalanced, ATraceReplays) {
-  make(kChain, balanced("Model", 8, 3));
-  const int64_t begin = now_ns();
-  send_until([&] { return now_ns() > begin + 100'000'000; });
-  r().router().drain();
-  const std::string trace = r().router().engine()->balance()->trace(1000);
-  balance::TraceReader reader;
-  balance::TraceLine line;
-  std::unique_ptr<Balancer> again;
-  std::string decided;
-  int decisions = 0;
-  for (size_t at = 0; at < trace.size();) {
-    const size_t end = trace.find('\n', at);
-    const std::string text = trace.substr(at, end - at);
-    at = end + 1;
-    ASSERT_TRUE(reader.read(text, line)) << reader.error();
-    if (const auto* head = std::get_if<balance::TraceHead>(&line)) {
-      std::string why;
-      again = make_balancer(head->balancer, why);
-      ASSERT_NE(again, nullptr) << why;
-      again->set_setup(head->setup);
-    } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
-      BalanceDecision decision = again->step(*sample);
-      balance::Corrections corrections;
-      balance::sanitize(decision, again->setup(), corrections);
-      EXPECT_EQ(corrections.all(), 0u);
-      decided = balance::trace_line(decision);
-    } else {
-      EXPECT_EQ(text, decided);
-      ++decisions;
-    }
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("headrace-trace-{}", ::getpid());
+  for (const char* balancer : {"Model", "Rubbish", "Throws", "ThrowsAnything=step"}) {
+    SCOPED_TRACE(balancer);
+    make(kChain, balanced(balancer, 8, 3));
+    const int64_t begin = now_ns();
+    send_until([&] { return now_ns() > begin + 100'000'000; });
+    r().router().drain();
+    expect_all_in_order();
+    next_.clear();
+    std::ofstream(file) << r().router().engine()->balance()->trace(1000);
+    router_.reset();
+    std::string arguments[] = {"balance", "--replay", file.string()};
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    EXPECT_EQ(cli::balance_command(static_cast<int>(argv.size()), argv.data()), 0);
   }
-  EXPECT_GT(decisions, 3);
-  expect_all_in_order();
+  std::filesystem::remove(file);
 }
 
 TEST_F(OffloadBalanced, ABalancerThatIsNone) {
@@ -356,6 +345,11 @@ TEST_F(OffloadBalanced, ABalancerThatIsNone) {
   EXPECT_FALSE(bad.ok());
   EXPECT_NE(bad.errors().find("--balancer: there is no balancer 'Nobody'; there are CPUOnly, "), std::string::npos)
       << bad.errors();
+  TestRouter throws(kChain, RouterOptions{.profile = false, .offload = balanced("ThrowsAnything=start")});
+  EXPECT_FALSE(throws.ok());
+  EXPECT_NE(throws.errors().find("--balancer: ThrowsAnything=start: start() threw what is no std::exception"),
+            std::string::npos)
+      << throws.errors();
   TestRouter worse("Idle -> Offload(BALANCER Fixed=2) -> Strip(14) -> cap :: Capture;", RouterOptions{});
   EXPECT_FALSE(worse.ok());
   EXPECT_NE(worse.errors().find("BALANCER: "), std::string::npos) << worse.errors();

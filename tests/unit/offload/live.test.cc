@@ -469,6 +469,64 @@ TEST_P(OffloadLive, DevicesJoinWhilePacketsFlow) {
   expect_everything_came();
 }
 
+/// Workers go on as it said before, and the handler names it.
+TEST_P(OffloadLive, ABalancerThatIsSlowerThanItsSteps) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  OffloadOptions o = options(Mode::kAuto);
+  o.balancer = "Slow";
+  o.wait_for_devices = true;
+  o.job = 64;
+  const std::string text = forwarder("RARE 30");
+  const auto r = live(text, o);
+  ASSERT_TRUE(r->ok());
+  const int64_t end = milliseconds() + 60000;
+  bool swapped = false;
+  std::string balance;
+  r->run([&] {
+    if (milliseconds() > end) return false;
+    balance = r->read("balance");
+    if (balance.find("slow: step() took longer than the 5 ms between steps (") == std::string::npos ||
+        balance.find(" times, first at decision 1)\n") == std::string::npos ||
+        r->engine()->event(offload::kJobPackets) == 0)
+      return true;
+    if (std::exchange(swapped, true)) return false;
+    EXPECT_TRUE(r->swap(text)) << r->errors();
+    return true;
+  });
+  EXPECT_TRUE(swapped) << balance;
+  EXPECT_LT(milliseconds(), end) << balance;
+  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  expect_everything_came();
+}
+
+/// Neither in a step nor at a swap, and the next router's handler names what a function for that threw.
+TEST_P(OffloadLive, ABalancerThatThrowsAnythingEndsNothing) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
+  for (const char* where : {"step", "learnt", "learn"}) {
+    SCOPED_TRACE(where);
+    OffloadOptions o = options(Mode::kAuto);
+    o.balancer = fmt::format("ThrowsAnything={}", where);
+    o.wait_for_devices = true;
+    o.job = 64;
+    const std::string text = forwarder("RARE 30");
+    const auto r = live(text, o);
+    ASSERT_TRUE(r->ok());
+    const int64_t end = milliseconds() + 60000;
+    bool swapped = false;
+    r->run([&] {
+      if (!std::exchange(swapped, true)) {
+        EXPECT_TRUE(r->swap(text)) << r->errors();
+      }
+      const std::string named = fmt::format("corrected: {}() threw what is no std::exception (", where);
+      return r->read("balance").find(named) == std::string::npos && milliseconds() < end;
+    });
+    EXPECT_LT(milliseconds(), end) << r->read("balance");
+    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    EXPECT_EQ(sink_->missing() + sink_->late() + sink_->damaged() + sink_->stale(), 0u);
+    EXPECT_EQ(sink_->received(), source_->sent());
+  }
+}
+
 TEST_P(OffloadLive, KindsOfLanesChangeWhilePacketsFlow) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
   OffloadOptions o = options(Mode::kAuto);

@@ -179,5 +179,45 @@ TEST(BalanceModel, SaysHowManyPlacesAWorkerLacks) {
   EXPECT_EQ(enough.why().find("places"), std::string::npos) << enough.why();
 }
 
+/// What Model says of two chains, of which the first has more packets, and is over its bound.
+std::string words(bool own_first, bool own_second) {
+  const std::unique_ptr<Balancer> model = balancer_of("Model");
+  BalanceSetup setup;
+  setup.cycles_per_second = 2e9;
+  setup.chains.resize(2);
+  setup.chains[0].balanced = own_first;
+  setup.chains[1].balanced = own_second;
+  setup.chains[0].p99_us = 100;
+  setup.devices.resize(1);
+  setup.first_device = {0};
+  model->set_setup(setup);
+  std::string why;
+  for (int i = 1; i <= 10; ++i) {
+    BalanceSample sample;
+    sample.at_ns = i * 5'000'000;
+    WorkerSample& w = sample.workers.emplace_back();
+    w.ns = 5'000'000;
+    w.cycles = 10'000'000;
+    w.busy = 8'000'000;
+    w.bursts = 100;
+    for (const uint64_t packets : {5000, 1000}) {
+      ChainSample& c = w.chains.emplace_back();
+      c.devices.resize(1);
+      c.arrived = c.cpu.packets = c.cpu.timed = c.delays = packets;
+      c.cpu.cycles = 1000 * packets;
+      c.delay_p50_ns = c.delay_p99_ns = 1'000'000;
+    }
+    why = model->step(sample).why;
+  }
+  return why;
+}
+
+TEST(BalanceModel, SaysNothingOfChainsOfOtherBalancers) {
+  const std::string late = "p99 bound 100 us out of reach (seen 1000)";
+  EXPECT_NE(words(true, true).find(late), std::string::npos) << words(true, true);
+  EXPECT_EQ(words(false, true).find("p99"), std::string::npos) << words(false, true);
+  EXPECT_EQ(words(false, false), "no chains");
+}
+
 }  // namespace
 }  // namespace headrace::balance

@@ -116,5 +116,56 @@ TEST(BalanceSanitize, FillsWhatIsMissing) {
   }
 }
 
+/// Sends all to a device, does not know how much, and throws, in turn.
+class Errs : public Balancer {
+ public:
+  BalanceDecision step(const BalanceSample&) override {
+    BalanceDecision decision = everything_on_cpu();
+    for (auto& worker : decision.workers)
+      for (ChainDecision& chain : worker) chain.shares[0] = steps_ % 3 == 1 ? std::nan("") : 1;
+    if (++steps_ % 3 == 0) throw 1;
+    return decision;
+  }
+  void learn(std::string_view text) override { throw std::string(text); }
+
+ private:
+  int steps_ = 0;
+};
+
+TEST(BalanceSanitize, WhatABalancerThrowsIsAMistake) {
+  Errs balancer;
+  balancer.set_setup(two_by_two());
+  Corrections corrections;
+  teach(balancer, "", corrections);
+  EXPECT_EQ(corrections.all(), 0u) << "there is nothing to learn";
+  teach(balancer, "something", corrections);
+  BalanceDecision last;
+  std::vector<double> shares;
+  for (uint64_t number = 1; number <= 6; ++number) {
+    Corrections later;
+    last = decide(balancer, BalanceSample(), last, number, later);
+    expect_sane(last, balancer.setup());
+    shares.push_back(last.workers[1][1].shares[0]);
+    corrections.add(later);
+  }
+  EXPECT_EQ(shares, (std::vector<double>{1, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(corrections.lines(), (std::vector<std::string>{
+                                     "learn() threw what is no std::exception (1 time, first at the start)",
+                                     "expected a share that is a number (8 times, first at worker 0, chain 0)",
+                                     "step() threw what is no std::exception (2 times, first at decision 3)",
+                                 }));
+  EXPECT_EQ(corrections.all(), 11u);
+}
+
+TEST(BalanceSanitize, ABalancerThatThrowsAtOnceUsesTheCpu) {
+  Errs balancer;
+  balancer.set_setup(two_by_two());
+  Corrections corrections;
+  for (int i = 0; i < 2; ++i) (void)balancer.step(BalanceSample());
+  const BalanceDecision decision = decide(balancer, BalanceSample(), BalanceDecision(), 1, corrections);
+  EXPECT_EQ(decision.workers[0][0].shares, (std::vector<double>{0, 0}));
+  EXPECT_EQ(corrections.all(), 1u);
+}
+
 }  // namespace
 }  // namespace headrace::balance

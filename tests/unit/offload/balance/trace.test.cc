@@ -28,6 +28,7 @@ TEST(BalanceTrace, LinesComeBackAsTheyWere) {
   head.setup.chains[1].name = "a \"quoted\" name";
   head.setup.devices.push_back({.name = "gpu", .node = 1});
   head.setup.first_device = {0, 0, 0};
+  head.learnt = R"([{"name":"a"}])";
   BalanceSample sample;
   sample.at_ns = -5;
   sample.workers.resize(1);
@@ -69,6 +70,7 @@ TEST(BalanceTrace, YoungFieldsAreLeftOutWhereTheyHaveTheirDefaults) {
   for (const std::string& text : {trace_line(head), trace_line(sample), trace_line(decision)}) {
     EXPECT_EQ(text.find("stream"), std::string::npos) << text;
     EXPECT_EQ(text.find("resident"), std::string::npos) << text;
+    EXPECT_EQ(text.find("learnt"), std::string::npos) << text;
   }
   head.setup.devices[0].resident = false;
   head.setup.devices[0].stream = true;
@@ -91,12 +93,34 @@ TEST(BalanceTrace, YoungFieldsAreLeftOutWhereTheyHaveTheirDefaults) {
   EXPECT_TRUE(std::get<BalanceDecision>(line).workers[0][0].stream);
 }
 
+TEST(BalanceTrace, SeveralBalancersOfARouter) {
+  const std::string first = R"({"setup":{},"balancer":"Model"})",
+                    second = R"({"setup":{},"balancer":"Fixed=0.5","beside":true})", sample = R"({"sample":{}})";
+  TraceReader reader;
+  TraceLine line;
+  for (const std::string& text : {first, second, sample}) ASSERT_TRUE(reader.read(text, line)) << reader.error();
+  const std::string decision = trace_line(BalanceDecision(), "Fixed=0.5");
+  EXPECT_EQ(decision, R"({"decision":{"workers":[],"why":"","optimum_mpps":0.0},"balancer":"Fixed=0.5"})");
+  EXPECT_TRUE(reader.read(decision, line)) << reader.error();
+  EXPECT_TRUE(std::holds_alternative<BalanceDecision>(line));
+  EXPECT_FALSE(reader.read(trace_line(BalanceDecision()), line));
+  EXPECT_EQ(reader.error(), "line 5: balancer: expected one that has a setup, found ''");
+  // In the next router there is only one.
+  ASSERT_TRUE(reader.read(first, line));
+  EXPECT_FALSE(reader.read(decision, line));
+  EXPECT_TRUE(reader.read(trace_line(BalanceDecision()), line)) << reader.error();
+  const std::string alone = "beside: expected the setup of another balancer in the line before";
+  EXPECT_EQ(error_of({second}), "line 1: " + alone);
+  EXPECT_EQ(error_of({first, sample, second}), "line 3: " + alone);
+  EXPECT_EQ(error_of({first, second, second}), "line 3: " + alone);
+}
+
 TEST(BalanceTrace, MistakesNameLineAndField) {
   EXPECT_EQ(error_of({"{"}), "line 1: expected a JSON object");
   EXPECT_EQ(error_of({"[1]"}), "line 1: expected an object");
   EXPECT_EQ(error_of({R"({"sample":{}})"}), R"(line 1: expected the setup: {"setup": ..., "balancer": ...})");
   EXPECT_EQ(error_of({kHead}), "");
-  EXPECT_EQ(error_of({kHead, kHead}), "line 2: expected a sample or a decision, found a second setup");
+  EXPECT_EQ(error_of({kHead, kHead}), "") << "of the next router";
   EXPECT_EQ(error_of({kHead, R"({"smaple":{}})"}), R"(line 2: expected {"sample": ...} or {"decision": ...})");
   EXPECT_EQ(error_of({kHead, R"({"sample":{"workers":[{"cycles":-1}]}})"}),
             "line 2: sample.workers[0].cycles: expected a whole number from 0, found -1");

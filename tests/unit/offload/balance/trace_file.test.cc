@@ -1,0 +1,46 @@
+#include "offload/balance/trace_file.hh"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace headrace::balance {
+namespace {
+
+TEST(BalanceTraceFile, RoutersFollowOneAnother) {
+  // A test that is repeated is in the same process.
+  static int times = 0;
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("headrace-trace-file-{}-{}", ::getpid(), ++times);
+  const auto text = [&] {
+    std::stringstream all;
+    all << std::ifstream(path).rdbuf();
+    return all.str();
+  };
+  std::ofstream(path) << "of another process\n";
+  TraceFile first, refused, second;
+  ASSERT_TRUE(first.open(path, "head 1\n"));
+  EXPECT_EQ(text(), "head 1\n");
+  first.write("a\n");
+  ASSERT_TRUE(refused.open(path, "head of a router that never took over\n"));
+  ASSERT_TRUE(second.open(path, "head 2\n"));
+  first.write("b\n");
+  second.write("c\n");
+  first.write("too late\n");
+  second.write("d\n");
+  EXPECT_EQ(text(), "head 1\na\nb\nhead 2\nc\nd\n");
+  std::filesystem::remove(path);
+}
+
+TEST(BalanceTraceFile, AFolderIsNone) {
+  TraceFile file;
+  EXPECT_FALSE(file.open(std::filesystem::temp_directory_path(), ""));
+  EXPECT_FALSE(file.is_open());
+}
+
+}  // namespace
+}  // namespace headrace::balance
