@@ -35,8 +35,8 @@ WAYS = {
     "device": ["--mode", "device", "--backend", os.environ.get("HEADRACE_DEVICE", "reference"), "--compile", "off"],
 }
 
-# Of each capture so many frames from its beginning, and so many spread over the rest.
-FIRST, SPREAD = 8, 6
+# Of each capture so many frames from its beginning, and so many spread over the rest; with CI_FULL many more.
+FIRST, SPREAD = (1000, 1000) if os.environ.get("CI_FULL") else (8, 6)
 RANDOM = 1200
 # So many of all frames after a write handler.
 AFTER_WRITE = 500
