@@ -215,9 +215,8 @@ void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) 
     const uint16_t bucket = bucket_of(*p);
     const Bucket& of_bucket = of_plan.buckets[bucket];
     const bool leaves = bucket < below;
-    if (only < 0 && (of_bucket.parked > 0 ||
-                     (leaves && static_cast<int>(of_bucket.device) != device &&
-                      of_bucket.sequence > of_plan.line(static_cast<int>(of_bucket.device)).released))) [[unlikely]] {
+    if (only < 0 && (of_bucket.parked > 0 || (leaves && static_cast<int>(of_bucket.device) != device &&
+                                              in_flight(of_plan, of_bucket)))) [[unlikely]] {
       send_behind(entry, p, bucket, device);
       continue;
     }
@@ -299,6 +298,7 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
     of_plan.parked_strayed = true;
   }
   Line& line = of_plan.line(device);
+  if (of_plan.all_on != device) of_plan.all_on = -1;
   if (line.parked.empty()) {
     line.shunned_for = -1;
     // Jobs of other plans may hold the places that are missing here.
@@ -348,7 +348,8 @@ bool JobQueue::unpark(int plan, int device) {
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
     const Packet* const first = rest.first;
-    unparking_ = true;
+    // What goes to the CPU may lead to here again, for another line.
+    const bool again = std::exchange(unparking_, true);
     while (!rest.empty() && line.parked.empty()) {
       Batch batch;
       const uint16_t id = rest.take(batch);
@@ -356,7 +357,7 @@ bool JobQueue::unpark(int plan, int device) {
       if (mode == OffloadOptions::Mode::kAuto) send_moved(*entries_[id], batch);
       if (!batch.empty()) send(*entries_[id], batch.begin(), batch.size(), device);
     }
-    unparking_ = false;
+    unparking_ = again;
     // What found no place is in front of what was not tried.
     line.parked.append(rest);
     update_gate(plan);

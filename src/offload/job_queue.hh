@@ -330,7 +330,7 @@ class JobQueue {
   /// Buckets move: what was sent before may be elsewhere.
   void unsettle(OfPlan& of_plan) const;
   /// Sets `settled` once what was elsewhere is done.
-  static void settle(OfPlan& of_plan);
+  void settle(OfPlan& of_plan) const;
   /// True if packets of a bucket are on a device.
   static bool in_flight(OfPlan& of_plan, const Bucket& bucket);
   /// Runs packets on the CPU, and looks for finished jobs now and then.

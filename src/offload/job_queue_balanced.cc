@@ -101,8 +101,8 @@ void JobQueue::unsettle(OfPlan& of_plan) const {
   }
 }
 
-void JobQueue::settle(OfPlan& of_plan) {
-  bool parked = false;
+void JobQueue::settle(OfPlan& of_plan) const {
+  bool parked = unparking_;
   for (const Line& line : of_plan.lines) {
     if (line.strayed > line.released) return;
     parked |= !line.parked.empty();

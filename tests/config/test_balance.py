@@ -181,3 +181,19 @@ def test_samples_are_answered_by_all_balancers():
     decisions = [json.loads(line) for line in lines]
     assert [d["balancer"] for d in decisions] == ["Fixed=0.25", "Fixed=0.5"]
     assert [d["decision"]["workers"][0][0]["shares"] for d in decisions] == [[0.25], [0.5]]
+
+
+@pytest.mark.parametrize("option, element, bounds", [
+    ([], "", [0, 0]), (["--p99", "50us"], "", [50, 50]), (["--p99", "0.2ms"], "P99 70us", [70, 200]), ([], "P99 1ms", [1000, 0])])
+def test_bounds_come_to_the_balancer(headrace, option, element, bounds):
+    """That of the command line for all chains, that of Offload for the chain behind it."""
+    lines, _ = record(headrace, f"TrafficSource -> Offload({element}) -> {CHAIN} TrafficSource -> {CHAIN}", "--duration", "0.2", *option)
+    assert [chain["p99_us"] for chain in lines[0]["setup"]["chains"]] == bounds
+
+
+@pytest.mark.parametrize("wrong", ["fast", "-5us"])
+def test_bounds_that_are_none(headrace, wrong):
+    (headrace.folder / "router.click").write_text(f"TrafficSource -> Offload(P99 {wrong}) -> {CHAIN}")
+    assert "router.click:1: " in headrace("check", "router.click", status=1).stderr
+    (headrace.folder / "router.click").write_text(f"TrafficSource -> {CHAIN}")
+    assert "--p99" in headrace("run", "--p99", wrong, "router.click", status=2).stderr

@@ -216,6 +216,30 @@ TEST_F(OffloadBalanced, FlowsThatStayedForAWhileMoveInOrder) {
   }
 }
 
+// A balancer that sends everything to one device does not note which flows are in which job. A mode that uses another
+// device must not overtake them.
+TEST_F(OffloadBalanced, OtherModesAndDevicesKeepOrder) {
+  for (const char* const mode : {"device", "fixed=0.5"}) {
+    SCOPED_TRACE(mode);
+    make(kChain, balanced("FlipsRun", 8, 16), 2);
+    ASSERT_TRUE(r().write("offload_tuning", "worker=0 device=1"));
+    send_until([&] { return device(0).submitted > 4; });
+    device(0).hold = true;
+    for (uint32_t flow = 1; flow <= 24; ++flow) send(flow, 1);
+    queue().poll();
+    ASSERT_TRUE(r().write("offload_mode", mode)) << r().errors();
+    for (int i = 0; i < 4; ++i) {
+      for (uint32_t flow = 1; flow <= 24; ++flow) send(flow, 1);
+      queue().poll();
+    }
+    device(0).hold = false;
+    r().router().drain();
+    expect_all_in_order();
+    next_.clear();
+    router_.reset();
+  }
+}
+
 TEST_F(OffloadBalanced, KindsOfLanesTakeTurns) {
   make(kChain, balanced("FlipsRun", 8, 4), 2);
   send_until([&] {
