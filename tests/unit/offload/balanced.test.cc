@@ -1,23 +1,22 @@
 // A worker's jobs where a balancer decides.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "cli/commands.hh"
 #include "headrace/balancer.hh"
 #include "headrace/real_clock.hh"
+#include "offload/balance/sanitize.hh"
+#include "offload/balance/trace.hh"
 #include "queue_fixture.hh"
 
 namespace headrace::testing {
@@ -343,8 +342,6 @@ TEST_F(OffloadBalanced, ADeviceFailsWhileKindsChange) {
 }
 
 TEST_F(OffloadBalanced, ATraceReplays) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("headrace-trace-{}", ::getpid());
   for (const char* balancer : {"Model", "Rubbish", "Throws", "ThrowsAnything=step"}) {
     SCOPED_TRACE(balancer);
     make(kChain, balanced(balancer, 8, 3));
@@ -353,14 +350,33 @@ TEST_F(OffloadBalanced, ATraceReplays) {
     r().router().drain();
     expect_all_in_order();
     next_.clear();
-    std::ofstream(file) << r().router().engine()->balance()->trace(1000);
+    std::istringstream trace(r().router().engine()->balance()->trace(1000));
     router_.reset();
-    std::string arguments[] = {"balance", "--replay", file.string()};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    EXPECT_EQ(cli::balance_command(static_cast<int>(argv.size()), argv.data()), 0);
+    balance::TraceReader reader;
+    std::unique_ptr<Balancer> again;
+    BalanceDecision last;
+    balance::Corrections corrections;
+    std::string decided;
+    uint64_t steps = 0;
+    int decisions = 0;
+    for (std::string text; std::getline(trace, text);) {
+      balance::TraceLine line;
+      ASSERT_TRUE(reader.read(text, line)) << reader.error();
+      if (const auto* head = std::get_if<balance::TraceHead>(&line)) {
+        std::string why;
+        again = make_balancer(head->balancer, why);
+        ASSERT_NE(again, nullptr) << why;
+        again->set_setup(head->setup);
+      } else if (const auto* sample = std::get_if<BalanceSample>(&line)) {
+        last = balance::decide(*again, *sample, last, ++steps, corrections);
+        decided = balance::trace_line(last);
+      } else {
+        EXPECT_EQ(text, decided);
+        ++decisions;
+      }
+    }
+    EXPECT_GT(decisions, 3);
   }
-  std::filesystem::remove(file);
 }
 
 TEST_F(OffloadBalanced, ABalancerThatIsNone) {
