@@ -409,9 +409,6 @@ def test_a_profile_names_elements_and_says_how(headrace, tmp_path, mode, said):
     for row in rows.values():
         # All of them are seen at work, with the batches that were asked for.
         assert row["cycles_per_packet"] > 0 and row["packets"] > 1000 and row["packets_per_batch"] == 16, row
-    # The parts make up what a packet costs.
-    parts = sum(row["cycles_per_packet"] for row in rows.values())
-    assert 0.3 * done["cycles_per_packet"] < parts < 1.7 * done["cycles_per_packet"]
     assert said + "\n" in headrace(*bench, env=env).stdout
 
 
