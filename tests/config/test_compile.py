@@ -408,7 +408,9 @@ def test_a_profile_names_elements_and_says_how(headrace, tmp_path, mode, said):
     assert set(rows) >= {"Strip", "CheckIPHeader", "Counter", "DecIPTTL", "EtherEncap"}
     for row in rows.values():
         # All of them are seen at work, with the batches that were asked for.
-        assert row["cycles_per_packet"] > 0 and row["packets"] > 1000 and row["packets_per_batch"] == 16, row
+        assert row["cycles_per_packet"] > 0 and row["packets"] > 1000, row
+        # But for a batch on its way when counting began.
+        assert abs(row["packets_per_batch"] - 16) < 0.01, row
     assert said + "\n" in headrace(*bench, env=env).stdout
 
 
