@@ -477,7 +477,14 @@ void Model::look_at_device(size_t d) {
   device.few = given && !device.in_use ? device.few + 1 : 0;
   if (!device.times.known() && all > 0 && (device.in_use || device.few > kTooLittle))
     device.ramp = std::min(2 * device.ramp, 1e6);
-  if (now_ - device.bound_ns > 200 * kMs) device.capacity *= 1.001;
+  if (device.late_ns >= now_ && all > 0) {
+    // It had more than it can do: packets would be late for long if that were learnt as slowly as what it does at most.
+    if (all < kLess * device.capacity) device.less_ns = now_;
+    device.capacity = device.capacity > 0 ? std::min(all, device.capacity) : all;
+    device.grows.begin(now_);
+  }
+  // Whether it does more is tried, and makes packets late if not: each time after a longer pause.
+  if (now_ - device.bound_ns > 200 * kMs && device.grows.over(now_)) device.capacity *= 1.001;
   for (size_t k = 0; k < pairs_.size(); ++k) {
     const PairState& pair = pairs_[k][d];
     // A job took its packets' time at least.

@@ -85,6 +85,8 @@ class Model : public Balancer {
       double held_ns = -1e18;  ///< when their packets last were within the bound
       double held_at = 0;      ///< packets a second then
       Pause pause;             ///< they were not, and smaller jobs were
+      double dear_at = 0;      ///< packets a second of a worker that such jobs kept so busy that packets were late
+      Pause dear;              ///< they did
     };
     static constexpr size_t kSizes = 36;  // two for each doubling
     std::array<Size, kSizes> sizes;
@@ -173,6 +175,9 @@ class Model : public Balancer {
     double full_ns = -1e18;     ///< when that was seen last
     double bound_ns = -1e18;    ///< when it was last seen busy
     double with_places_of = 0;  ///< workers whose places were all that was seen to be full; 0: the device was
+    double late_ns = -1e18;     ///< when its jobs last waited so long for others that packets were late
+    double less_ns = -1e18;     ///< when that showed that it does less than was believed
+    Pause grows{200 * kMs};     ///< until it is believed to do more than it was seen to, again
     double moved_ns = -1e18;    ///< when workers' shares of it last changed much
     double drained_ns = 0;      ///< when the jobs are back that were under way at the last change; 0: they are
     int forgotten = 0;          ///< `times.forgotten()` that was acted upon
@@ -218,6 +223,8 @@ class Model : public Balancer {
   static constexpr double kCarried = 0.95;          // of the packets: not less than this is less
   static constexpr double kStay = 20 * kMs;         // with a size of jobs
   static constexpr double kTried = 50 * kMs;        // in which another one sees whether larger jobs hold the bound
+  static constexpr double kLittleOver = 1.25;       // times the bound
+  static constexpr double kLess = 0.99;             // times what a device was believed to do
   static constexpr double kAmple = 1.15;            // places for so many times what arrives
   static constexpr double kFindsPlaces = 0.9;  // of what places let through: where they are few, no more goes there
   static constexpr double kForTheRest = 0.85;  // of a worker's cycles
@@ -385,6 +392,14 @@ class Model : public Balancer {
   }
   /// Jobs of this size do not hold the bound, and would not on workers that are alike.
   void avoid(const WorkerState& w, size_t k, int job);
+  /// It has more to do than it can, and had with jobs of the present size.
+  bool is_full(const WorkerState& w, size_t k) const;
+  /// The smallest jobs to think of. What a full worker sends in small jobs costs it more, so that packets are late though
+  /// no foretold time says so: larger ones are tried, as long as they could hold the bound.
+  /// \param path with arrivals, stretch and longest wait \param limit nanoseconds
+  int smallest_job(const WorkerState& w, size_t k, DevicePath path, double limit) const;
+  /// Its packets were late because it had too much to do, and it has just been given less.
+  bool gets_less(size_t d) const { return now_ - devices_[d].less_ns < 2 * kStay; }
   /// Whether to send larger jobs. Where they may break the bound, one of the workers that are alike tries, and the others
   /// wait for what it sees.
   bool may_use(const WorkerState& w, size_t k, int job) const;

@@ -20,6 +20,9 @@ void Model::see_delay(size_t k, WorkerState& w, double p99) {
   chain.over = over ? chain.over + 1 : 0;
   chain.late = over && (chain.late || chain.over >= 3);
   chain.broken &= over;
+  if (chain.over >= 2)
+    for (size_t d = 0; d < devices_.size(); ++d)
+      if (chain.lanes[d].waits && chain.lanes[d].share > 0.01) devices_[d].late_ns = now_;
   judge_size(k, w, p99);
   double share = 0;
   bool scarce = false;
@@ -51,10 +54,14 @@ void Model::judge_size(size_t k, WorkerState& w, double p99) {
   if (!chain.on_device || chain.job <= 0 || now_ - chain.resized_ns < kStay) return;
   const double per_second = w.per_second * chain.part;
   ChainState::Size& size = chain.size(chain.job);
+  if (chain.late && is_full(w, k)) {
+    size.dear.begin(now_);
+    size.dear_at = per_second;
+  }
   if (chain.over == 0 && p99 <= setup().chains[k].p99_us * 1e3) {
     size.held_ns = now_;
     size.held_at = per_second;
-  } else if (chain.late && has_time(w)) {
+  } else if (chain.late && has_time(w) && !gets_less(chain.device)) {
     // What is foretold of a size may be wrong, and is foretold again when what was seen is forgotten. Where nothing smaller
     // has held the bound, the device may be full, which large jobs help.
     bool held = false;
@@ -158,6 +165,38 @@ bool Model::may_use(const WorkerState& w, size_t k, int job) const {
   return !tried || is_hungry(w);
 }
 
+bool Model::is_full(const WorkerState& w, size_t k) const {
+  return is_hungry(w) && w.saturated_ns > w.chains[k].resized_ns + kStay / 2;
+}
+
+int Model::smallest_job(const WorkerState& w, size_t k, DevicePath path, double limit) const {
+  const ChainState& chain = w.chains[k];
+  const int most = most_job(k), least = std::min(kLeastJob, most);
+  if (!chain.on_device || chain.job <= 0) return least;
+  const JobTimes& times = pairs_[k][chain.device].times;
+  // Where packets would be late even if no job had to wait for others, jobs are too large.
+  path.capacity = 0;
+  const auto fits = [&](int job) {
+    path.job = job;
+    path.job_ns = job <= 2 * chain.job ? times.at_least(job) : times.of(job);
+    return foretold_p99_ns(path) < limit;
+  };
+  const auto is_dear = [&](int job) {
+    const ChainState::Size& size = chain.size(job);
+    return !size.dear.over(now_) && w.per_second * chain.part > (1 - kOtherLoad) * size.dear_at;
+  };
+  // Smaller jobs than those that keep the worker busy do so even more. But where packets are much too late, what is
+  // foretold of such jobs is wrong.
+  const bool may_stay = !is_dear(chain.job) || chain.p99_ns < kLittleOver * 1e3 * setup().chains[k].p99_us;
+  const int end = is_hungry(w) && fits(chain.job) && may_stay ? chain.job : least;
+  int found = end;
+  for (int job = most; job >= end && !is_dear(job); job = smaller(job)) {
+    if (fits(job) && may_use(w, k, job)) found = job;
+    if (job <= least) break;
+  }
+  return found;
+}
+
 bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devices, ChainDecision& decision) {
   const BalanceSetup::Chain& chain = setup().chains[k];
   ChainState& state = w.chains[k];
@@ -190,11 +229,14 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
   decision.max_wait_us = static_cast<int>(path.max_wait_ns * 1e-3);
   const double limit = (state.on_device ? kHeld : kRoom) * bound;
   // The largest jobs that hold the bound, and of these as many as do. What others take is known after some samples.
-  const bool stays = state.on_device && state.job > 0 && state.over == 0 && now_ - state.resized_ns < kStay;
+  // A device that had too much to do gets fewer packets, and smaller jobs would not help it.
+  const bool less = !is_full(w, k) && gets_less(state.device);
+  const bool stays = state.on_device && state.job > 0 && (less || (state.over == 0 && now_ - state.resized_ns < kStay));
   // What is seen says more than what is foretold. But a full worker needs other jobs.
   const bool holds =
-      state.on_device && !is_hungry(w) && state.over == 0 && now_ - state.resized_ns >= kStay && state.p99_ns <= bound;
+      state.on_device && !is_full(w, k) && state.over == 0 && now_ - state.resized_ns >= kStay && state.p99_ns <= bound;
   const bool scarce = is_scarce(w, k);
+  const int least_job = smallest_job(w, k, path, limit);
   DevicePath best;
   double least = 0, most_carried = 0;
   bool held = false;
@@ -222,7 +264,7 @@ bool Model::fit_bound(WorkerState& w, size_t k, const std::vector<size_t>& devic
         most_carried = carries;
       }
     }
-    if (stays || job <= kLeastJob) break;
+    if (stays || job <= least_job) break;
   }
   state.foretold = least;
   if (best.job != state.job) {

@@ -96,6 +96,8 @@ void Model::set_shares(WorkerState& w, size_t k, const std::vector<size_t>& devi
   // Where the CPU gets the rest, a worker itself finds out best what the device takes. Where another device or chain
   // gets it, that is for the plan to say.
   decision.follow = alone && (devices.size() == 1 || sum < 0.999) && chain.undivided < 0;
+  // But what it takes of a full device, another worker lacks that has no time to do the packets itself.
+  if (any_hungry_ && !is_hungry(w) && now_ - devices_[devices[0]].late_ns < kFullBefore) decision.follow = false;
   // It has found that the device takes more than is believed.
   if (alone && devices.size() == 1 && seen > sum && chain.lanes[devices[0]].full < 0.01) near = true;
   // What was said to it is not what it has found.

@@ -74,14 +74,15 @@ std::vector<std::pair<int64_t, BalanceDecision>> decisions_of(const Simulated& r
 }
 
 TEST(BalanceSimulator, AFullWorkerGetsLargerJobsForAllItsDelays) {
-  // Packets wait because the worker is full. It must not take smaller jobs for it, which cost it more. So near to what the
-  // machine can do, ten of 60 are over in more than 5 % of the steps with noises of 1 to 20.
-  for (const double load : {0.925, 0.95, 0.975})
+  // Packets wait because the worker is full. It must not take smaller jobs for it, which cost it more. Very near to what the
+  // machine can do they are a little late in up to a third of the steps.
+  for (const double load : {0.9, 0.925, 0.95, 0.975})
     for (const uint64_t noise : {1u, 2u, 3u}) {
       const std::vector<Phase> phases = nearly_full(load, 200);
       const auto model = balancer_of("Model");
       const Simulated r = simulate(phases, *model, 0.6, noise);
-      EXPECT_TRUE(holds(r, 0.3, 200, phases[0].machine.optimum() * 1e-6, 0.1)) << load << ", noise " << noise;
+      const double bound = load < 0.95 ? 200 : 250;
+      EXPECT_TRUE(holds(r, 0.3, bound, phases[0].machine.optimum() * 1e-6)) << load << ", noise " << noise;
     }
 }
 
@@ -170,9 +171,7 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
   for (size_t b = 0; b < bounds.size(); ++b) {
     // Fixed settings do hold it: otherwise nothing would be asked for below.
     EXPECT_GE(highest[b], 0.7) << bounds[b] << " us";
-    // 50 us are held up to 0.85, though a fixed setting holds them up to 0.95: see docs/balancing.md.
-    const bool short_bound = bounds[b] < 100;
-    const double asked = std::min(highest[b], short_bound ? 0.85 : 0.9);
+    const double asked = std::min(highest[b], 0.9);
     double highest_of_model = 0;
     for (const double load : loads) {
       m.chains[0].p99_us = bounds[b];
@@ -190,7 +189,24 @@ TEST(BalanceSimulator, BoundsAreHeldWhereverAFixedSettingHoldsThem) {
       }
       if (held >= 2) highest_of_model = std::max(highest_of_model, load);
     }
-    EXPECT_GE(highest_of_model, short_bound ? 0.85 : 0.92 * highest[b]) << bounds[b] << " us";
+    EXPECT_GE(highest_of_model, 0.94 * highest[b]) << bounds[b] << " us";
+  }
+}
+
+TEST(BalanceSimulator, ABoundNearTheLimitIsHeldForGood) {
+  // Small jobs hold 50 us while the worker has time, but cost it more: it was full with jobs of 16 for ever, did 0.85 of
+  // what arrives, and was late. And a device that is believed to do a little more each moment, until packets are late, made
+  // them late twice a second.
+  std::vector<Phase> phases = first_phase_of("h100-bound");
+  Machine& m = phases[0].machine;
+  const double all = 0.9 * most_mpps(m);
+  m.chains[0].p99_us = 50;
+  m.mpps = {all / m.workers};
+  for (const uint64_t noise : {1u, 2u, 3u, 4u}) {
+    const auto model = balancer_of("Model");
+    const Simulated r = simulate(phases, *model, 1.5, noise);
+    EXPECT_TRUE(holds(r, 0.15, 50, all)) << "noise " << noise << ": over in " << r.phases[0].over_bound
+                                         << " of the steps, " << r.phases[0].why;
   }
 }
 
