@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "headrace/balancer.hh"
+#include "offload/balance/simulator.hh"
+#include "support/source_dir.hh"
 #include "unit/offload/balance/simulations.hh"
 
 namespace headrace::balance {
@@ -217,6 +221,22 @@ TEST(BalanceModel, SaysNothingOfChainsOfOtherBalancers) {
   EXPECT_NE(words(true, true).find(late), std::string::npos) << words(true, true);
   EXPECT_EQ(words(false, true).find("p99"), std::string::npos) << words(false, true);
   EXPECT_EQ(words(false, false), "no chains");
+}
+
+TEST(BalanceModel, SanitizersSeeEachMachineForAMoment) {
+  // Longer runs take minutes with sanitizers: make test has those in the release build.
+  int machines = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(kSourceDir) / "bench" / "machines")) {
+    if (entry.path().extension() != ".json") continue;
+    const auto model = balancer_of("Model");
+    std::vector<Phase> phases = machine_file(entry.path());
+    phases.resize(1);
+    const Simulated r = simulate(phases, *model, 0.1, 1);
+    EXPECT_GT(share_of_optimum(r.phases.at(0)), 0.5) << entry.path();
+    ++machines;
+  }
+  EXPECT_GE(machines, 16);
 }
 
 }  // namespace
