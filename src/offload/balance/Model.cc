@@ -477,10 +477,11 @@ void Model::look_at_device(size_t d) {
   device.few = given && !device.in_use ? device.few + 1 : 0;
   if (!device.times.known() && all > 0 && (device.in_use || device.few > kTooLittle))
     device.ramp = std::min(2 * device.ramp, 1e6);
-  if (device.late_ns >= now_ && all > 0) {
-    // It had more than it can do: packets would be late for long if that were learnt as slowly as what it does at most.
+  // Nearly as much as it is believed to do was more than it can: packets would be late for long if that were learnt as
+  // slowly as what it does at most. They may be late for other reasons, so this is believed but rarely.
+  if (device.late_ns >= now_ && device.grows.over(now_) && all > kNearlyFull * device.capacity) {
     if (all < kLess * device.capacity) device.less_ns = now_;
-    device.capacity = device.capacity > 0 ? std::min(all, device.capacity) : all;
+    device.capacity = std::min(all, device.capacity);
     device.grows.begin(now_);
   }
   // Whether it does more is tried, and makes packets late if not: each time after a longer pause.

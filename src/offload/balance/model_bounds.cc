@@ -20,7 +20,7 @@ void Model::see_delay(size_t k, WorkerState& w, double p99) {
   chain.over = over ? chain.over + 1 : 0;
   chain.late = over && (chain.late || chain.over >= 3);
   chain.broken &= over;
-  if (chain.over >= 2)
+  if (chain.over >= 2 && !is_hungry(w))
     for (size_t d = 0; d < devices_.size(); ++d)
       if (chain.lanes[d].waits && chain.lanes[d].share > 0.01) devices_[d].late_ns = now_;
   judge_size(k, w, p99);
