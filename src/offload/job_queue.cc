@@ -64,6 +64,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     of_plan.balance.decision.shares.resize(devices.size());
     of_plan.balance.devices.resize(devices.size());
     of_plan.balance.side.resize(kBuckets);
+    of_plan.fixed.side.resize(kBuckets);
     of_plan.balance.weight.resize(kBuckets);
     counters = std::max(counters, plan.counters());
   }
@@ -120,12 +121,15 @@ JobQueue::~JobQueue() {
       for (Packet* output : job.outputs)
         if (output) output->kill();
     }
-  for (OfPlan& of_plan : of_plan_)
+  for (OfPlan& of_plan : of_plan_) {
+    for (Packet* p : *of_plan.gathered.batch) p->kill();
     for (Line& line : of_plan.lines) line.parked.kill();
+  }
 }
 
 bool JobQueue::rests(const OfPlan& of_plan) {
-  return std::all_of(of_plan.lines.begin(), of_plan.lines.end(),
+  return of_plan.gathered.batch->empty() &&
+         std::all_of(of_plan.lines.begin(), of_plan.lines.end(),
                      [](const Line& line) { return line.empty() && line.parked.empty(); });
 }
 
@@ -183,6 +187,7 @@ void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) 
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   const int device = only >= 0 ? only : usable_device(of_plan.tuning.device);
   const bool to_some = device >= 0 && (options.mode == Mode::kDevice || options.mode == Mode::kFixed);
+  if (!to_some || options.mode != Mode::kFixed) release_gathered(of_plan);
   if (devices_.size() == 1) {
     if (only < 0 && !of_plan.line(0).parked.empty()) {
       park(entry, 0, packets, nullptr, n);
@@ -201,34 +206,12 @@ void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) 
     to_cpu(entry.plan(), entry.step(), packets, nullptr, n);
     return;
   }
-  // By bucket, so that all packets of a flow take the same path.
   const uint32_t below = !to_some ? 0
                          : options.mode == Mode::kFixed
                              ? static_cast<uint32_t>(std::lround(options.fraction * kBuckets))
                              : kBuckets;
-  Packet *here[Batch::kCapacity], *there[Batch::kCapacity];
-  uint16_t buckets_here[Batch::kCapacity], buckets_there[Batch::kCapacity];
-  int stay = 0, go = 0;
-  for (int i = 0; i < n; ++i) {
-    Packet* p = packets[i];
-    // The lowest bits choose the worker, so higher bits choose the processor.
-    const uint16_t bucket = bucket_of(*p);
-    const Bucket& of_bucket = of_plan.buckets[bucket];
-    const bool leaves = bucket < below;
-    if (only < 0 && (of_bucket.parked > 0 || (leaves && static_cast<int>(of_bucket.device) != device &&
-                                              in_flight(of_plan, of_bucket)))) [[unlikely]] {
-      send_behind(entry, p, bucket, device);
-      continue;
-    }
-    here[stay] = p;
-    buckets_here[stay] = bucket;
-    there[go] = p;
-    buckets_there[go] = bucket;
-    go += leaves;
-    stay += !leaves;
-  }
-  if (go) to_device(entry, device, there, buckets_there, go);
-  if (stay) to_cpu(entry.plan(), entry.step(), here, buckets_here, stay);
+  use_fixed_sides(of_plan, below, device);
+  send_divided(entry, packets, n, only, true);
 }
 
 void JobQueue::send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device) {
@@ -243,7 +226,7 @@ void JobQueue::send_behind(const ChainEntry& entry, Packet* packet, uint16_t buc
 }
 
 void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
-                         uint32_t given) {
+                         uint64_t given) {
   const int plan = entry.plan();
   const OffloadOptions& options = entry.in_effect();
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
@@ -257,7 +240,7 @@ void JobQueue::to_device(const ChainEntry& entry, int device, Packet** packets, 
         return;
       }
       if (options.mode == OffloadOptions::Mode::kDevice && usable_device(tuning.device) >= 0) {
-        park(entry, device, packets, buckets, n);
+        park(entry, device, packets, buckets, n, given);
         return;
       }
       events_[kFullLane] += static_cast<uint64_t>(n);
@@ -291,7 +274,7 @@ int JobQueue::count_fitting(Job& job, Packet* const* packets, int n, const Offlo
 }
 
 void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
-                    uint32_t given) {
+                    uint64_t given) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   if (given != of_plan.division) {
     of_plan.settled = false;
@@ -354,8 +337,7 @@ bool JobQueue::unpark(int plan, int device) {
       Batch batch;
       const uint16_t id = rest.take(batch);
       std::for_each(batch.begin(), batch.end(), forget);
-      if (mode == OffloadOptions::Mode::kAuto) send_moved(*entries_[id], batch);
-      if (!batch.empty()) send(*entries_[id], batch.begin(), batch.size(), device);
+      send(*entries_[id], batch.begin(), batch.size(), device);
     }
     unparking_ = again;
     // What found no place is in front of what was not tried.
@@ -496,7 +478,7 @@ void JobQueue::provide_outputs(Job& job, int first, int n) {
   }
 }
 
-int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint32_t given) {
+int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint64_t given) {
   const Plan& plan = plans_[static_cast<size_t>(job.plan)];
   const int k = std::min(n, options_.job - job.size);
   if (plan.rewrites()) provide_outputs(job, job.size, k);
@@ -589,7 +571,14 @@ bool JobQueue::poll() {
   arrived_ = false;
   const bool rested = std::exchange(bursts_polled_, meter_.bursts().all) == meter_.bursts().all;
   int64_t now = releasing_ ? 0 : looked_ns_;
-  for (OfPlan& of_plan : of_plan_)
+  for (OfPlan& of_plan : of_plan_) {
+    if (of_plan.gathered.began != 0 && !releasing_) {
+      if (now == 0) now = JobClock::ns();
+      if (quiet || now - of_plan.gathered.began >= int64_t{of_plan.gathered.max_wait_us} * 1000) {
+        release_gathered(of_plan);
+        worked = true;
+      }
+    }
     for (Line& line : of_plan.lines) {
       if (!line.open) continue;
       if (now == 0) now = JobClock::ns();
@@ -599,6 +588,7 @@ bool JobQueue::poll() {
         worked = true;
       }
     }
+  }
   if (any) meter_.look(quiet && rested && !worked);
   return worked;
 }

@@ -264,13 +264,30 @@ class JobQueue {
     int probe = 0;                            // packets that are still to be sent to the decision's probe_device
     int warming = 0;                          // packets of a probe of the CPU that only warm its caches
     int warming_there = 0;                    // likewise of a probe of a device
-    std::vector<uint8_t> side;                // by bucket: 0: the CPU, else a device's number plus 1
+    std::vector<uint8_t> side;                // by bucket, as in OfPlan::side
     std::vector<uint32_t> weight;             // by bucket: packets, older ones count less
     uint64_t arrived = 0, looked_at = 0, bytes_looked_at = 0;
     Measured cpu;
     BatchSums cpu_batches;
     std::vector<Measured> devices;
     TimesWindow delays;
+  };
+  /// The sides of buckets where options give them, not a balancer: those of the first ones are a device.
+  struct FixedSides {
+    std::vector<uint8_t> side;  // by bucket, as in OfPlan::side
+    uint32_t below = 0;         // so many buckets
+    int device = -1;
+  };
+  /// Packets for the CPU that wait for others: divided batches are small, and small ones cost more. None of their flows
+  /// has packets on a device.
+  struct Gathered {
+    std::unique_ptr<Batch> batch = std::make_unique<Batch>();
+    uint16_t step = 0;
+    int64_t began = 0;  // when the first ones came; 0: there are none
+    int max_wait_us = 0;
+    int64_t arrived = 0;    // when packets came last
+    uint64_t since = 0;     // see LoadMeter::since(), of the first ones; 0: unknown
+    uint64_t released = 0;  // packets, ever
   };
   struct OfPlan {
     explicit OfPlan(const Plan& plan) : rows(plan), takes_packets(plan.takes_packets()) {}
@@ -282,11 +299,16 @@ class JobQueue {
     std::vector<Line> lines;  // by device
     std::vector<Bucket> buckets;
     int all_on = -1;  // the device that all buckets were last on; -1: they differ
-    /// All packets that are on devices, or parked, are where the balancer wants their buckets: those of other buckets need
+    /// Where packets go, by bucket: 0: to the CPU, else to the device of this number, less 1. The balancer's or those of
+    /// options, whatever the last packets went by; null: none went by any.
+    const uint8_t* side = nullptr;
+    FixedSides fixed;
+    Gathered gathered;
+    /// All packets that are on devices, or parked, are where the sides want their buckets: those of other buckets need
     /// not look whether they may overtake.
     bool settled = false;
     bool parked_strayed = false;        // of those that are parked, some may be of buckets that are given to others
-    uint32_t division = 1;              // counts moves of buckets
+    uint64_t division = 1;              // counts moves of buckets
     std::vector<ChainEntry*> entry_at;  // by step; null where no packets enter
     Histogram doorbell_latency, arrival_latency;
     const ChainEntry* entry = nullptr;  // the first one
@@ -298,11 +320,24 @@ class JobQueue {
     return decides ? of_plan.balance.tuning : of_plan.tuning;
   }
 
-  /// \param only the device for those that go to one, whatever is parked; -1: the plan's, or where others of their flows
-  /// are
+  /// \param only the device for those that go to one, whatever is parked: they were, and their buckets may have been given to
+  /// the CPU meanwhile; -1: the plan's, or where others of their flows are
   void send(const ChainEntry& entry, Packet** packets, int n, int only = -1);
   /// The same for entries whose mode is kAuto: to the sides that the balancer has given to their buckets.
   void send_balanced(const ChainEntry& entry, Packet** packets, int n, int only);
+  /// Sends packets to the sides of their buckets.
+  /// \param all_usable whether the devices of all sides are usable; if not, `usable_now_` says which are
+  void send_divided(const ChainEntry& entry, Packet** packets, int n, int only, bool all_usable);
+  /// Packets for the CPU have been gathered: they wait for more while these are likely to come soon.
+  /// \param n the packets that arrived together, of which `came` are for the CPU
+  void gather(const ChainEntry& entry, int n, int came);
+  /// Runs what was gathered on the CPU.
+  void release_gathered(OfPlan& of_plan);
+  static void take_gathered(OfPlan& of_plan, Batch& to);
+  /// Packets go by these sides from now on.
+  void use_sides(OfPlan& of_plan, const std::vector<uint8_t>& side) const;
+  /// Likewise: those of the first `below` buckets to `device`, the others to the CPU.
+  void use_fixed_sides(OfPlan& of_plan, uint32_t below, int device) const;
   /// True if packets may go to `device` without a look at their buckets: none of their flows is elsewhere, and buckets
   /// say so, for when packets go elsewhere again.
   bool takes_all(OfPlan& of_plan, int device);
@@ -311,21 +346,23 @@ class JobQueue {
   bool arrive_balanced(ChainEntry& entry, Batch& batch);
   /// Packets for a device that has no place. Those of flows that are there must wait; of the others, a slice goes to the
   /// CPU, and the rest may find a place by then.
-  void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint32_t given);
+  void overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint64_t given);
   /// Packets of one entry, divided among the sides.
   struct Divided {
-    Batch here;
+    Batch* here = nullptr;  // what is in it already stays
     Packet* there[Batch::kCapacity];
     uint16_t buckets_there[Batch::kCapacity];
-    uint8_t device_of[Batch::kCapacity];
+    uint8_t device_of[Batch::kCapacity];  // only if they differ
     int go = 0;
-    bool one = true;     // all that go have the same device
-    uint32_t given = 0;  // the division by which they go where the balancer wants them, or 0
+    int device = -1;     // of all that go; -1: they differ
+    uint64_t given = 0;  // the division by which they go where the sides want them, or 0
   };
   /// Divides packets of a plan that is settled.
+  /// \tparam kSeveral whether there are several devices
+  template <bool kSeveral>
   static void divide(OfPlan& of_plan, Packet** packets, int n, Divided& to);
   /// The same for any plan: packets whose flows have others elsewhere are sent behind them.
-  void divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, Divided& to);
+  void divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, bool all_usable, Divided& to);
   static bool none_parked(const OfPlan& of_plan);
   /// Buckets move: what was sent before may be elsewhere.
   void unsettle(OfPlan& of_plan) const;
@@ -354,7 +391,7 @@ class JobQueue {
   /// \param buckets the packets' buckets; null: they are not recorded
   /// \param given the division that has given all of their buckets to this device, 0 if there is none
   void to_device(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
-                 uint32_t given = 0);
+                 uint64_t given = 0);
   /// \param buckets null: not known yet
   void to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t* buckets, int n);
   /// Runs packets that enter at `step` on the CPU, and measures what they cost; not for the first half of a probe.
@@ -366,15 +403,12 @@ class JobQueue {
   static bool has_enough_bytes(int packets, int bytes, const OffloadOptions& options);
   /// How many of these packets a job takes before its bytes fill it. Counts their bytes.
   static int count_fitting(Job& job, Packet* const* packets, int n, const OffloadOptions& options);
-  int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint32_t given);
+  int append(Job& job, uint16_t step, Packet** packets, const uint16_t* buckets, int n, uint64_t given);
   /// A free job for packets of `plan`; null if the plan has all of its places or none is free.
   Job* free_job(int plan, int device);
   Job* open_job(int plan, int device);
-  void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint32_t given = 0);
+  void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint64_t given = 0);
   bool unpark(int plan, int device);
-  /// Of packets that were parked, sends those to the CPU whose buckets were given to it meanwhile: behind what is under way
-  /// of them. A flow that sends more than the device takes would never leave it otherwise. The others stay in `batch`.
-  void send_moved(const ChainEntry& entry, Batch& batch);
   /// True if no packet of the plan is parked or in a job.
   static bool rests(const OfPlan& of_plan);
   void update_gate(int plan);

@@ -68,47 +68,18 @@ bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
     look_cycles_ = look_cycles_ == 0 ? look : (7 * look_cycles_ + look) / 8;
   }
   arrived_ = true;
-  const uint64_t cpu_before = balance.cpu.packets;
+  const auto on_cpu = [&] { return balance.cpu.packets - of_plan.gathered.released; };
+  const uint64_t cpu_before = on_cpu();
   send_balanced(entry, batch.begin(), n, -1);
   batch.clear();
-  if (since != 0 && balance.cpu.packets > cpu_before)
-    add_delay(of_plan, LoadMeter::now() - since, static_cast<int>(balance.cpu.packets - cpu_before));
+  if (const uint64_t done = on_cpu() - cpu_before; since != 0 && done > 0)
+    add_delay(of_plan, LoadMeter::now() - since, static_cast<int>(done));
   return true;
 }
 
 void JobQueue::add_delay(OfPlan& of_plan, uint64_t cycles, int n) {
   of_plan.balance.delays.add(static_cast<uint64_t>(static_cast<double>(cycles) * 1e3 / cycles_per_us_),
                              static_cast<uint32_t>(n));
-}
-
-bool JobQueue::in_flight(OfPlan& of_plan, const Bucket& bucket) {
-  const Line& line = of_plan.line(static_cast<int>(bucket.device));
-  return std::max(line.untracked, bucket.sequence) > line.released;
-}
-
-bool JobQueue::none_parked(const OfPlan& of_plan) {
-  return std::all_of(of_plan.lines.begin(), of_plan.lines.end(), [](const Line& line) { return line.parked.empty(); });
-}
-
-void JobQueue::unsettle(OfPlan& of_plan) const {
-  of_plan.settled = false;
-  ++of_plan.division;
-  // While packets are unparked, the others are in no line.
-  of_plan.parked_strayed |= unparking_;
-  for (Line& line : of_plan.lines) {
-    line.strayed = line.released + line.size;
-    of_plan.parked_strayed |= !line.parked.empty();
-  }
-}
-
-void JobQueue::settle(OfPlan& of_plan) const {
-  bool parked = unparking_;
-  for (const Line& line : of_plan.lines) {
-    if (line.strayed > line.released) return;
-    parked |= !line.parked.empty();
-  }
-  if (!parked) of_plan.parked_strayed = false;
-  of_plan.settled = !of_plan.parked_strayed;
 }
 
 bool JobQueue::takes_all(OfPlan& of_plan, int device) {
@@ -129,7 +100,7 @@ bool JobQueue::takes_all(OfPlan& of_plan, int device) {
 void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, int only) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   Balance& balance = of_plan.balance;
-  const int devices = static_cast<int>(devices_.size());
+  if (balance.all_to != Balance::kMixed || balance.probe > 0) release_gathered(of_plan);
   // All to one device, as in mode `device`.
   if (balance.all_to >= 0 && balance.probe == 0 && only < 0 && usable(balance.all_to) &&
       takes_all(of_plan, balance.all_to)) {
@@ -152,117 +123,14 @@ void JobQueue::send_balanced(const ChainEntry& entry, Packet** packets, int n, i
     n -= m;
     if (n == 0) return;
   }
-  LoadMeter::Part part{};
-  if (meter_.timed()) part = meter_.begin();
+  use_sides(of_plan, balance.side);
   // All of a flow to one side: other threads may find meanwhile that a device is well or not.
   bool all_usable = true;
-  for (int d = 0; d < devices; ++d) {
-    usable_now_[static_cast<size_t>(d)] = only == d || usable(d);
-    all_usable &= usable_now_[static_cast<size_t>(d)] || balance.shares[static_cast<size_t>(d)] <= 0;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    usable_now_[d] = only == static_cast<int>(d) || usable(static_cast<int>(d));
+    all_usable &= usable_now_[d] || balance.shares[d] <= 0;
   }
-  Divided divided;
-  if (only < 0 && all_usable && of_plan.settled && none_parked(of_plan)) [[likely]]
-    divide(of_plan, packets, n, divided);
-  else
-    divide_looking(entry, packets, n, only, divided);
-  const int go = divided.go, stay = divided.here.size();
-  if (go > 0 && divided.one) {
-    to_device(entry, divided.device_of[0], divided.there, divided.buckets_there, go, divided.given);
-  } else if (go > 0) {
-    Packet* of_one[Batch::kCapacity];
-    uint16_t buckets_of_one[Batch::kCapacity];
-    for (int d = 0; d < devices; ++d) {
-      int k = 0;
-      for (int i = 0; i < go; ++i) {
-        if (divided.device_of[i] != d) continue;
-        of_one[k] = divided.there[i];
-        buckets_of_one[k++] = divided.buckets_there[i];
-      }
-      if (k > 0) to_device(entry, d, of_one, buckets_of_one, k, divided.given);
-    }
-  }
-  if (meter_.timed()) {
-    // What dividing costs is part of what devices cost: without them nothing is divided.
-    const uint64_t cycles = meter_.end(part);
-    const uint8_t* const device_of = divided.device_of;
-    for (int d = 0; d < devices && go > 0; ++d) {
-      const auto k = static_cast<uint64_t>(std::count(device_of, device_of + go, static_cast<uint8_t>(d)));
-      balance.devices[static_cast<size_t>(d)].packed += k;
-      balance.devices[static_cast<size_t>(d)].pack_cycles += cycles * k / static_cast<uint64_t>(go);
-    }
-  }
-  if (stay == 0) return;
-  if (divided.given == of_plan.division && of_plan.settled) {
-    events_[kCpuPackets] += static_cast<uint64_t>(stay);
-    process_in_slices(entry.plan(), entry.step(), divided.here);
-  } else {
-    to_cpu(entry.plan(), entry.step(), divided.here.begin(), nullptr, stay);
-  }
-}
-
-void JobQueue::divide(OfPlan& of_plan, Packet** packets, int n, Divided& to) {
-  const uint8_t* const side_of = of_plan.balance.side.data();
-  uint32_t* const weight = of_plan.balance.weight.data();
-  Packet** const here = to.here.begin();
-  // No branch depends on a side: nothing predicts them.
-  int go = 0;
-  uint8_t some = 0, every = UINT8_MAX;
-  for (int i = 0; i < n; ++i) {
-    Packet* const p = packets[i];
-    const uint16_t bucket = bucket_of(*p);
-    const uint8_t side = side_of[bucket];
-    const bool goes = side != 0;
-    ++weight[bucket];
-    here[i - go] = to.there[go] = p;
-    to.buckets_there[go] = bucket;
-    to.device_of[go] = static_cast<uint8_t>(side - 1);
-    some |= side;
-    every &= static_cast<uint8_t>(side | (int{goes} - 1));
-    go += int{goes};
-  }
-  to.here.resize(n - go);
-  to.given = of_plan.division;
-  to.go = go;
-  to.one = some == every;
-}
-
-void JobQueue::divide_looking(const ChainEntry& entry, Packet** packets, int n, int only, Divided& to) {
-  OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
-  Balance& balance = of_plan.balance;
-  uint16_t buckets[Batch::kCapacity];
-  int16_t sides[Batch::kCapacity];
-  bool given = only < 0 || !of_plan.parked_strayed;
-  // First all sides: packets that are sent behind others may bring in the next decision.
-  for (int i = 0; i < n; ++i) {
-    const uint16_t bucket = buckets[i] = bucket_of(*packets[i]);
-    balance.weight[bucket] += only < 0;
-    const int side = only >= 0 ? only : int{balance.side[bucket]} - 1;
-    const bool lost = side >= 0 && !usable_now_[static_cast<size_t>(side)];
-    given &= !lost;
-    sides[i] = static_cast<int16_t>(lost ? -1 : side);
-  }
-  to.given = given ? of_plan.division : 0;
-  int stay = 0, go = 0;
-  for (int i = 0; i < n; ++i) {
-    Packet* const p = packets[i];
-    const uint16_t bucket = buckets[i];
-    const Bucket& of_bucket = of_plan.buckets[bucket];
-    const int side = sides[i];
-    const bool goes = side >= 0, moved = goes & (static_cast<int>(of_bucket.device) != side);
-    if (only < 0 && ((of_bucket.parked > 0) | moved) && (of_bucket.parked > 0 || in_flight(of_plan, of_bucket)))
-        [[unlikely]] {
-      send_behind(entry, p, bucket, side);
-      continue;
-    }
-    to.here[stay] = to.there[go] = p;
-    to.buckets_there[go] = bucket;
-    to.device_of[go] = static_cast<uint8_t>(side);
-    to.one &= !goes | (to.device_of[0] == side);
-    go += int{goes};
-    stay += int{!goes};
-  }
-  to.here.resize(stay);
-  to.go = go;
+  send_divided(entry, packets, n, only, all_usable);
 }
 
 void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
@@ -301,7 +169,7 @@ void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
 }
 
 void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n,
-                        uint32_t given) {
+                        uint64_t given) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   const auto count = [&](int k) {
     if (unparking_) return;
@@ -345,24 +213,6 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
   if (stay > 0) to_device(entry, device, here, buckets_here, stay, given);
 }
 
-void JobQueue::send_moved(const ChainEntry& entry, Batch& batch) {
-  const OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
-  Packet* here[Batch::kCapacity];
-  uint16_t buckets[Batch::kCapacity];
-  int stay = 0, go = 0;
-  for (Packet* const p : batch) {
-    const uint16_t bucket = bucket_of(*p);
-    const bool moved = of_plan.balance.side[bucket] == 0;
-    here[stay] = p;
-    buckets[stay] = bucket;
-    batch[go] = p;
-    stay += moved;
-    go += !moved;
-  }
-  batch.resize(go);
-  if (stay > 0) to_cpu(entry.plan(), entry.step(), here, buckets, stay);
-}
-
 void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   const int slice = std::max(of_plan.balance.decision.slice, 1);
@@ -394,7 +244,7 @@ void JobQueue::tick() {
   const bool first = std::exchange(ticked_, now) == 0;
   for (OfPlan& of_plan : of_plan_) {
     if (of_plan.balance.decision.follow && !first) follow(of_plan, us / 1e3);
-    if (!of_plan.settled && of_plan.balance.all_to == Balance::kMixed) settle(of_plan);
+    if (!of_plan.settled) settle(of_plan);
   }
   const BalanceLink::Decision* const decision = link_.decision();
   if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
