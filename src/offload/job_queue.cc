@@ -55,7 +55,6 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
     of_plan.tuning = of_plan.balance.tuning = tuning;
     of_plan.lines.resize(devices.size());
     for (Line& line : of_plan.lines) line.ring.resize(static_cast<size_t>(options.jobs));
-    of_plan.buckets.resize(kBuckets);
     of_plan.entry_at.resize(plan.steps().size());
     of_plan.balance.shares.resize(devices.size());
     of_plan.balance.reported.resize(devices.size());
@@ -215,9 +214,9 @@ void JobQueue::send(const ChainEntry& entry, Packet** packets, int n, int only) 
 }
 
 void JobQueue::send_behind(const ChainEntry& entry, Packet* packet, uint16_t bucket, int device) {
-  const Bucket& of_bucket = of_plan_[static_cast<size_t>(entry.plan())].buckets[bucket];
-  const auto theirs = static_cast<int>(of_bucket.device);
-  if (of_bucket.parked > 0)
+  const OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
+  const int theirs = device_of(of_plan, bucket);
+  if (of_plan.buckets.parked[bucket] > 0)
     park(entry, theirs, &packet, &bucket, 1);
   else if (device >= 0 && usable(theirs))
     to_device(entry, theirs, &packet, &bucket, 1);
@@ -290,9 +289,9 @@ void JobQueue::park(const ChainEntry& entry, int device, Packet** packets, const
   }
   for (int i = 0; i < n; ++i) {
     line.parked.push_back(packets[i], entry.id());
-    Bucket& of_bucket = of_plan.buckets[buckets ? buckets[i] : bucket_of(*packets[i])];
-    if (of_bucket.device != static_cast<uint32_t>(device)) of_bucket = {0, static_cast<uint32_t>(device), 0};
-    ++of_bucket.parked;
+    const uint16_t bucket = buckets ? buckets[i] : bucket_of(*packets[i]);
+    if (device_of(of_plan, bucket) != device) move_bucket(of_plan, bucket, device);
+    ++of_plan.buckets.parked[bucket];
   }
   update_gate(entry.plan());
 }
@@ -326,7 +325,7 @@ bool JobQueue::unpark(int plan, int device) {
   const int wanted = usable_device(of_plan.tuning.device);
   const OffloadOptions::Mode mode = entries_[line.parked.first->tag()]->in_effect().mode;
   const bool for_device = mode == OffloadOptions::Mode::kDevice || mode == OffloadOptions::Mode::kAuto;
-  const auto forget = [&](const Packet* p) { --of_plan.buckets[bucket_of(*p)].parked; };
+  const auto forget = [&](const Packet* p) { --of_plan.buckets.parked[bucket_of(*p)]; };
   Held rest;
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
@@ -369,9 +368,9 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
     Packet* p = packets[i];
     if (any) {
       // A packet must not overtake packets of its bucket that are on a device.
-      const Bucket& of_bucket = of_plan.buckets[buckets ? buckets[i] : bucket_of(*p)];
-      Line& line = of_plan.line(static_cast<int>(of_bucket.device));
-      const uint64_t last = std::max(line.untracked, of_bucket.sequence);
+      const uint16_t bucket = buckets ? buckets[i] : bucket_of(*p);
+      Line& line = of_plan.line(device_of(of_plan, bucket));
+      const uint64_t last = last_job(of_plan, bucket);
       if (last > line.released) {
         Job* job = line.at(static_cast<size_t>(last - line.released - 1));
         // No packet may join a job that other packets wait behind.
@@ -489,10 +488,11 @@ int JobQueue::append(Job& job, uint16_t step, Packet** packets, const uint16_t* 
   std::fill_n(job.untouched.begin() + job.size, k, plan.resume_at(step));
   if (of_plan.all_on != job.device) of_plan.all_on = -1;
   if (buckets) {
-    for (int i = 0; i < k; ++i) {
-      Bucket& of_bucket = of_plan.buckets[buckets[i]];
-      of_bucket.sequence = job.sequence;
-      of_bucket.device = static_cast<uint32_t>(job.device);
+    uint16_t* const job_of = of_plan.buckets.job.data();
+    for (int i = 0; i < k; ++i) job_of[buckets[i]] = static_cast<uint16_t>(job.sequence);
+    if (devices_.size() > 1) {
+      uint8_t* const device_of = of_plan.buckets.device.data();
+      for (int i = 0; i < k; ++i) device_of[buckets[i]] = static_cast<uint8_t>(job.device);
     }
   } else {
     of_plan.line(job.device).untracked = job.sequence;

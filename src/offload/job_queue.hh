@@ -234,11 +234,12 @@ class JobQueue {
       --size;
     }
   };
-  /// Where the last packet of a bucket went. All packets of a bucket that are on devices are in one line.
-  struct Bucket {
-    uint64_t sequence = 0;  // of its job
-    uint32_t device = 0;    // of the line
-    uint32_t parked = 0;    // packets
+  /// Where the last packet of each bucket went. All packets of a bucket that are on devices are in one line. In columns: each
+  /// packet that goes to a device has its place in `job` written, and these should be few cache lines.
+  struct Buckets {
+    std::vector<uint16_t> job = std::vector<uint16_t>(kBuckets);  // the low bits of its sequence number, see last_job()
+    std::vector<uint8_t> device = std::vector<uint8_t>(kBuckets);    // of the line
+    std::vector<uint32_t> parked = std::vector<uint32_t>(kBuckets);  // packets
   };
   /// What is measured of one side of a plan for the balancer, since the last sample.
   struct Measured {
@@ -292,12 +293,13 @@ class JobQueue {
   struct OfPlan {
     explicit OfPlan(const Plan& plan) : rows(plan), takes_packets(plan.takes_packets()) {}
     Line& line(int device) { return lines[static_cast<size_t>(device)]; }
+    const Line& line(int device) const { return lines[static_cast<size_t>(device)]; }
 
     Rows rows;
     bool takes_packets;
     Tuning tuning;
     std::vector<Line> lines;  // by device
-    std::vector<Bucket> buckets;
+    Buckets buckets;
     int all_on = -1;  // the device that all buckets were last on; -1: they differ
     /// Where packets go, by bucket: 0: to the CPU, else to the device of this number, less 1. The balancer's or those of
     /// options, whatever the last packets went by; null: none went by any.
@@ -368,8 +370,15 @@ class JobQueue {
   void unsettle(OfPlan& of_plan) const;
   /// Sets `settled` once what was elsewhere is done.
   void settle(OfPlan& of_plan) const;
+  /// The sequence number of the last job of a bucket's line that may have packets of it; that of a released one if there is none.
+  /// After 2^16 jobs a bucket that has none may seem to have one again, and a packet waits in vain.
+  static uint64_t last_job(const OfPlan& of_plan, uint16_t bucket);
   /// True if packets of a bucket are on a device.
-  static bool in_flight(OfPlan& of_plan, const Bucket& bucket);
+  static bool in_flight(const OfPlan& of_plan, uint16_t bucket);
+  /// The device that a bucket's last packets went to.
+  static int device_of(const OfPlan& of_plan, uint16_t bucket) { return of_plan.buckets.device[bucket]; }
+  /// A bucket that has no packets on devices is on this one.
+  static void move_bucket(OfPlan& of_plan, uint16_t bucket, int device);
   /// Runs packets on the CPU, and looks for finished jobs now and then.
   void process_in_slices(int plan, uint16_t step, Batch& batch);
   /// Moves shares and talks to the balancer, if it is time.

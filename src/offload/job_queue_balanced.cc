@@ -88,11 +88,8 @@ bool JobQueue::takes_all(OfPlan& of_plan, int device) {
   if (of_plan.all_on == device) return true;
   for (size_t d = 0; d < of_plan.lines.size(); ++d)
     if (static_cast<int>(d) != device && !of_plan.lines[d].empty()) return false;
-  for (Bucket& bucket : of_plan.buckets) {
-    if (static_cast<int>(bucket.device) == device) continue;
-    bucket.sequence = 0;
-    bucket.device = static_cast<uint32_t>(device);
-  }
+  for (uint16_t bucket = 0; bucket < kBuckets; ++bucket)
+    if (device_of(of_plan, bucket) != device) move_bucket(of_plan, bucket, device);
   of_plan.all_on = device;
   return true;
 }
@@ -145,9 +142,8 @@ void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
   int k = 0;
   for (int i = 0; i < n; ++i) {
     const uint16_t bucket = bucket_of(*packets[i]);
-    const Bucket& of_bucket = of_plan.buckets[bucket];
-    if (of_bucket.parked > 0 ||
-        (side >= 0 && static_cast<int>(of_bucket.device) != side && in_flight(of_plan, of_bucket))) {
+    if (of_plan.buckets.parked[bucket] > 0 ||
+        (side >= 0 && device_of(of_plan, bucket) != side && in_flight(of_plan, bucket))) {
       send_behind(entry, packets[i], bucket, side);
       continue;
     }
@@ -187,8 +183,7 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
   int stay = 0, wait = 0, k = 0;
   const int slice = releasing_ ? n : std::max(of_plan.balance.decision.slice, 1);
   for (; k < n && stay < slice; ++k) {
-    const Bucket& of_bucket = of_plan.buckets[buckets[k]];
-    const bool waits = of_bucket.parked > 0 || in_flight(of_plan, of_bucket);
+    const bool waits = of_plan.buckets.parked[buckets[k]] > 0 || in_flight(of_plan, buckets[k]);
     here[stay] = waiting[wait] = packets[k];
     buckets_here[stay] = buckets_waiting[wait] = buckets[k];
     wait += waits;
@@ -203,7 +198,7 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
   // What follows must not overtake packets of its flows that still wait.
   wait = stay = 0;
   for (; k < n; ++k) {
-    const bool waits = of_plan.buckets[buckets[k]].parked > 0;
+    const bool waits = of_plan.buckets.parked[buckets[k]] > 0;
     here[stay] = waiting[wait] = packets[k];
     buckets_here[stay] = buckets_waiting[wait] = buckets[k];
     wait += waits;

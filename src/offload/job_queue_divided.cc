@@ -101,18 +101,21 @@ void JobQueue::gather(const ChainEntry& entry, int n, int came) {
   Gathered& gathered = of_plan.gathered;
   const int have = gathered.batch->size();
   if (have == 0) return;
-  const int64_t now = JobClock::ns();
-  if (gathered.began == 0) {
-    gathered.began = now;
-    gathered.max_wait_us = std::min(entry.in_effect().max_wait_us, tuning_of(of_plan).max_wait_us);
-    gathered.since = meter_.timed() ? meter_.since() : 0;
-  }
-  // The next ones will come as soon after these as these after the last ones.
-  const int64_t next = now + (now - std::exchange(gathered.arrived, now));
-  const bool in_time = next - gathered.began < int64_t{gathered.max_wait_us} * 1000;
+  if (gathered.since == 0 && meter_.timed()) gathered.since = meter_.since();
   const bool divides = of_plan.side == of_plan.fixed.side.data() || of_plan.balance.all_to == Balance::kMixed;
   const int batch = default_batch();
-  if (!divides || releasing_ || 2 * n < batch || have + came > batch + batch / 4 || !in_time) release_gathered(of_plan);
+  bool waits = divides && !releasing_ && 2 * n >= batch && have + came <= batch + batch / 4;
+  if (waits) {
+    const int64_t now = JobClock::ns();
+    if (gathered.began == 0) {
+      gathered.began = now;
+      gathered.max_wait_us = std::min(entry.in_effect().max_wait_us, tuning_of(of_plan).max_wait_us);
+    }
+    // The next ones will come as soon after these as these after the last ones.
+    const int64_t next = now + (now - std::exchange(gathered.arrived, now));
+    waits = next - gathered.began < int64_t{gathered.max_wait_us} * 1000;
+  }
+  if (!waits) release_gathered(of_plan);
 }
 
 void JobQueue::take_gathered(OfPlan& of_plan, Batch& to) {
@@ -192,11 +195,10 @@ void JobQueue::divide_looking(const ChainEntry& entry, Packet** packets, int n, 
   for (int i = 0; i < n; ++i) {
     Packet* const p = packets[i];
     const uint16_t bucket = buckets[i];
-    const Bucket& of_bucket = of_plan.buckets[bucket];
     const int side = sides[i];
-    const bool goes = side >= 0, moved = goes & (static_cast<int>(of_bucket.device) != side);
-    if (only < 0 && ((of_bucket.parked > 0) | moved) && (of_bucket.parked > 0 || in_flight(of_plan, of_bucket)))
-        [[unlikely]] {
+    const bool parked = of_plan.buckets.parked[bucket] > 0;
+    const bool goes = side >= 0, moved = goes & (device_of(of_plan, bucket) != side);
+    if (only < 0 && (parked | moved) && (parked || in_flight(of_plan, bucket))) [[unlikely]] {
       send_behind(entry, p, bucket, side);
       continue;
     }
@@ -212,9 +214,19 @@ void JobQueue::divide_looking(const ChainEntry& entry, Packet** packets, int n, 
   to.device = go > 0 && one ? to.device_of[0] : -1;
 }
 
-bool JobQueue::in_flight(OfPlan& of_plan, const Bucket& bucket) {
-  const Line& line = of_plan.line(static_cast<int>(bucket.device));
-  return std::max(line.untracked, bucket.sequence) > line.released;
+uint64_t JobQueue::last_job(const OfPlan& of_plan, uint16_t bucket) {
+  const Line& line = of_plan.line(device_of(of_plan, bucket));
+  const auto behind = static_cast<uint16_t>(of_plan.buckets.job[bucket] - line.released);
+  return std::max(line.untracked, line.released + (behind <= line.size ? behind : 0));
+}
+
+bool JobQueue::in_flight(const OfPlan& of_plan, uint16_t bucket) {
+  return last_job(of_plan, bucket) > of_plan.line(device_of(of_plan, bucket)).released;
+}
+
+void JobQueue::move_bucket(OfPlan& of_plan, uint16_t bucket, int device) {
+  of_plan.buckets.device[bucket] = static_cast<uint8_t>(device);
+  of_plan.buckets.job[bucket] = static_cast<uint16_t>(of_plan.line(device).released);
 }
 
 bool JobQueue::none_parked(const OfPlan& of_plan) {
