@@ -308,6 +308,7 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
   Balance& balance = of_plan.balance;
   std::copy(balance.shares.begin(), balance.shares.end(), balance.given.begin());
   const int was = std::exchange(balance.all_to, Balance::kCpu);
+  const bool in_force = of_plan.side == balance.side.data();
   for (size_t d = 0; d < devices_.size(); ++d) {
     if (balance.shares[d] > balance::kNothing) balance.all_to = Balance::kMixed;
     if (balance::is_everything(balance.shares[d])) {
@@ -316,7 +317,7 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
     }
   }
   if (balance.all_to != Balance::kMixed) {
-    unsettle(of_plan);
+    if (in_force) unsettle(of_plan);
     std::fill(balance.side.begin(), balance.side.end(), static_cast<uint8_t>(balance.all_to + 1));
     return;
   }
@@ -341,7 +342,7 @@ void JobQueue::give_out_buckets(OfPlan& of_plan) {
   if (was == Balance::kMixed &&
       std::all_of(missing.begin(), missing.end(), [&](int64_t m) { return std::abs(m) < worth; }))
     return;
-  unsettle(of_plan);
+  if (in_force) unsettle(of_plan);
   // Heavy ones first: what they leave is for the others. Where none of the sides has room for one, it stays, unless it is
   // far more at home elsewhere.
   std::array<size_t, kHeavy> heavy;
