@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/thread_name.hh"
 #include "headrace/worker.hh"
 #include "offload/cpu_program.hh"
 #include "offload/cycle_account.hh"
@@ -50,8 +51,15 @@ void CpuChains::start() {
   if (options_.mode == CompileOptions::Mode::kWait)
     find();
   else
-    finder_ = std::thread([this] { find(); });
-  if (profile_) sampler_ = std::thread([this] { sample(); });
+    finder_ = std::thread([this] {
+      name_thread("chain compiler");
+      find();
+    });
+  if (profile_)
+    sampler_ = std::thread([this] {
+      name_thread("profiler");
+      sample();
+    });
 }
 
 std::vector<uint8_t> CpuChains::image_of(const ShaderElementBase& shader) {

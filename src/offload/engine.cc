@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_name.hh"
 #include "headrace/real_clock.hh"
 #include "headrace/router.hh"
 #include "headrace/worker.hh"
@@ -260,6 +261,7 @@ void Engine::start(Host host) {
     return;
   }
   opener_ = std::thread([this, alive = std::weak_ptr<const bool>(alive_)] {
+    name_thread("device opener");
     Errors errors;
     if (!open_devices(opened_, errors).ok()) opened_.clear();
     // The router may have ended by then, on that thread.

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_name.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/rcu.hh"
 #include "headrace/router.hh"
@@ -258,12 +259,16 @@ void Runtime::run(std::unique_ptr<Router>& router, const std::function<bool()>& 
     // Before there are workers: the first of them could take the CPU for good.
     if (options_.control_thread) options_.real_time.apply(options_.real_time.control_priority);
     for (int id = options_.control_thread ? 0 : 1; id < this->threads(); ++id)
-      threads.emplace_back([this, id, &ready] { loop(id, ready); });
+      threads.emplace_back([this, id, &ready] {
+        name_thread("worker " + std::to_string(id));
+        loop(id, ready);
+      });
     if (options_.control_thread) {
       control_loop(control, control_period_ms);
     } else {
       if (control_needed())
         threads.emplace_back([this] {
+          name_thread("control");
           detail::t_thread_id = this->threads();
           control_loop({}, 100);
         });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/thread_name.hh"
 #include "headrace/device/jobs.hh"
 #include "offload/job_clock.hh"
 
@@ -115,7 +116,11 @@ Status ReferenceBackend::open(const Program& program, const LaneOptions& options
   lanes_.resize(static_cast<size_t>(lanes));
   open_ = std::make_unique<std::atomic<const ReferenceLane*>[]>(lanes_.size());
   if (options_.threads == 0) without_threads_.resize(static_cast<size_t>(place_count_));
-  for (int t = 0; t < options_.threads; ++t) threads_.emplace_back([this, t] { serve(t); });
+  for (int t = 0; t < options_.threads; ++t)
+    threads_.emplace_back([this, t] {
+      name_thread("reference " + std::to_string(t));
+      serve(t);
+    });
   return {};
 }
 

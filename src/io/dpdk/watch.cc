@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "base/thread_name.hh"
 #include "headrace/rcu.hh"
 #include "io/dpdk/eal.hh"
 
@@ -33,7 +34,11 @@ void Watch::add(Port* port, const std::shared_ptr<LinkWatch>& links) {
   if (links && !port->interface_name_.empty()) link = links->subscribe(port->interface_name_, [this] { wake(); });
   std::lock_guard guard(lock_);
   ports_.push_back({port, std::move(link)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable())
+    thread_ = std::thread([this] {
+      name_thread("port watch");
+      run();
+    });
   wake();
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/thread_name.hh"
 #include "offload/balance/trace.hh"
 #include "offload/job_clock.hh"
 
@@ -47,7 +48,11 @@ std::unique_ptr<BalanceLoop> BalanceLoop::make(const BalanceSetup& setup, const 
 }
 
 void BalanceLoop::start() {
-  if (!JobClock::simulated()) thread_ = std::thread([this] { run(); });
+  if (!JobClock::simulated())
+    thread_ = std::thread([this] {
+      name_thread("balancer");
+      run();
+    });
 }
 
 void BalanceLoop::stop() {
