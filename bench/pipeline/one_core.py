@@ -5,9 +5,10 @@
                                [--repeat 7] [--seconds 0.4] [--cpu 1] [--only CASE]... [--out FILE]
 
 CASE is one of: router, router-64 (in batches of 64), router-off and router-off-64 (without compiled chains), ipv6, nat, ids,
-ids-1024, alone (one packet a batch), no-op. BINARY, an older `headrace`, measures the same but router-off. COMMAND is a program that
-forwards like conf/ipv4-router.click and prints "N Mpps"; {batch} and {routes}, a file of lines "PREFIX HOP", are replaced. Printed
-are medians in Mpps, and the medians of the ratios of neighboring runs. Run it on an otherwise idle machine.
+ids-1024, alone (one packet a batch), no-op. BINARY, an older `headrace`, measures the same but router-off and router-off-64; cases of
+which it does not know an option are left out. COMMAND is a program that forwards like conf/ipv4-router.click and prints "N Mpps"; {batch}
+and {routes}, a file of lines "PREFIX HOP", are replaced. Printed are medians in Mpps, and the medians of the ratios of neighboring runs.
+Run it on an otherwise idle machine.
 """
 import argparse
 import datetime
@@ -25,9 +26,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROUTER = "conf/ipv4-router.click"
 IDS = ["conf/ids-router.click", "TRAFFIC=uniform", "ALERTS=/dev/null"]
 CASES = {
-    "router": [ROUTER],
+    "router": [ROUTER, "--batch", "128"],
     "router-64": [ROUTER, "--batch", "64"],
-    "router-off": [ROUTER, "--compile", "off"],
+    "router-off": [ROUTER, "--compile", "off", "--batch", "128"],
     "router-off-64": [ROUTER, "--compile", "off", "--batch", "64"],
     "ipv6": ["conf/ipv6-forward.click"],
     "nat": ["bench/pipeline/nat.click", "FLOWS=16384"],
@@ -74,6 +75,9 @@ def main():
     parser.add_argument("--only", action="append", choices=list(CASES))
     parser.add_argument("--out")
     options = parser.parse_args()
+    options.headrace = str(pathlib.Path(options.headrace).resolve())
+    if options.before:
+        options.before = str(pathlib.Path(options.before).resolve())
     result = {"date": datetime.date.today().isoformat(), "command": " ".join(["bench/pipeline/one_core.py", *sys.argv[1:]])}
     cases = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -96,6 +100,7 @@ def main():
                     if mpps is None and name == "now":
                         sys.exit(f"{case}: {said}")
                     if mpps is None:
+                        print(f"{case}, {name}: {said.strip()}", file=sys.stderr)
                         continue
                     rates[name].append(mpps)
                     if name == "before":

@@ -327,6 +327,7 @@ bool JobQueue::unpark(int plan, int device) {
   const bool for_device = mode == OffloadOptions::Mode::kDevice || mode == OffloadOptions::Mode::kAuto;
   const auto forget = [&](const Packet* p) { --of_plan.buckets.parked[bucket_of(*p)]; };
   Held rest;
+  const bool sends_before = std::exchange(sends_waiting_, true);
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
     const Packet* const first = rest.first;
@@ -339,12 +340,16 @@ bool JobQueue::unpark(int plan, int device) {
       send(*entries_[id], batch.begin(), batch.size(), device);
     }
     unparking_ = again;
+    sends_waiting_ = sends_before;
     // What found no place is in front of what was not tried.
     line.parked.append(rest);
     update_gate(plan);
     return line.parked.first != first;
   }
-  if (device == wanted || (usable(device) && line.shunned_for == wanted)) return false;
+  if (device == wanted || (usable(device) && line.shunned_for == wanted)) {
+    sends_waiting_ = sends_before;
+    return false;
+  }
   // To another device, or the CPU: as if they arrived now.
   rest = std::exchange(line.parked, {});
   for (const Packet* p = rest.first; p; p = p->next()) forget(p);
@@ -353,6 +358,7 @@ bool JobQueue::unpark(int plan, int device) {
     const uint16_t id = rest.take(batch);
     send(*entries_[id], batch.begin(), batch.size());
   }
+  sends_waiting_ = sends_before;
   line.shunned_for = wanted;
   update_gate(plan);
   return true;
@@ -377,6 +383,11 @@ void JobQueue::to_cpu(int plan, uint16_t step, Packet** packets, const uint16_t*
         if (job->state == State::kOpen) submit(*job);
         job->probe |= probing_;
         job->behind.push_back(p, step);
+        // If its bucket is given to another side, the next ones must look for it.
+        if (of_plan.side == nullptr || int{of_plan.side[bucket]} - 1 != device_of(of_plan, bucket)) {
+          of_plan.settled = false;
+          line.strayed = std::max(line.strayed, last);
+        }
         events_[kBehind] += 1;
         // A full device is no reason to take all buffers.
         if (++line.behind > many() && (closed_gates_ & gate_of(plan)) == 0) [[unlikely]]

@@ -112,7 +112,7 @@ class JobQueue {
   /// Releases jobs that are done, sends parked packets on, and submits jobs that have waited long enough. True if there
   /// were any.
   bool poll();
-  /// True if no job is open or submitted and no packet is parked.
+  /// True if no job is open or submitted and no packet is parked or gathered.
   bool idle() const;
   /// The plans for which packets are parked, as bits: see gate_of(). Sources that feed them should rest.
   uint64_t closed_gates() const { return closed_gates_; }
@@ -273,10 +273,11 @@ class JobQueue {
     std::vector<Measured> devices;
     TimesWindow delays;
   };
-  /// The sides of buckets where options give them, not a balancer: those of the first ones are a device.
+  /// The sides of buckets where options give them, not a balancer: the first `below` buckets go to a device, the others to the
+  /// CPU.
   struct FixedSides {
     std::vector<uint8_t> side;  // by bucket, as in OfPlan::side
-    uint32_t below = 0;         // so many buckets
+    uint32_t below = 0;
     int device = -1;
   };
   /// Packets for the CPU that wait for others: divided batches are small, and small ones cost more. None of their flows
@@ -371,7 +372,7 @@ class JobQueue {
   /// Sets `settled` once what was elsewhere is done.
   void settle(OfPlan& of_plan) const;
   /// The sequence number of the last job of a bucket's line that may have packets of it; that of a released one if there is none.
-  /// After 2^16 jobs a bucket that has none may seem to have one again, and a packet waits in vain.
+  /// 2^16 jobs later, a bucket that has no packets in jobs may seem to have some again: a packet then waits for a job in vain.
   static uint64_t last_job(const OfPlan& of_plan, uint16_t bucket);
   /// True if packets of a bucket are on a device.
   static bool in_flight(const OfPlan& of_plan, uint16_t bucket);
@@ -418,7 +419,7 @@ class JobQueue {
   Job* open_job(int plan, int device);
   void park(const ChainEntry& entry, int device, Packet** packets, const uint16_t* buckets, int n, uint64_t given = 0);
   bool unpark(int plan, int device);
-  /// True if no packet of the plan is parked or in a job.
+  /// True if no packet of the plan is parked, gathered or in a job.
   static bool rests(const OfPlan& of_plan);
   void update_gate(int plan);
   /// Packets of a plan that may wait on a worker before its sources rest: as many as there may be in jobs.
@@ -515,6 +516,8 @@ class JobQueue {
   size_t next_bucket_ = 0;               // where give_out_buckets() begins
   bool probing_ = false;                 // packets to be measured are being sent
   bool unparking_ = false;               // packets that were parked are being sent
+  /// Packets that waited are being sent. No job is released meanwhile: its packets may be of their flows, and come here again.
+  bool sends_waiting_ = false;
   rcu::Copy copy_{[this] { return oldest(); }};
 };
 

@@ -72,7 +72,8 @@ bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
   const uint64_t cpu_before = on_cpu();
   send_balanced(entry, batch.begin(), n, -1);
   batch.clear();
-  if (const uint64_t done = on_cpu() - cpu_before; since != 0 && done > 0)
+  // Less than before if a decision came meanwhile, with which all is counted anew.
+  if (const auto done = static_cast<int64_t>(on_cpu() - cpu_before); since != 0 && done > 0)
     add_delay(of_plan, LoadMeter::now() - since, static_cast<int>(done));
   return true;
 }

@@ -31,8 +31,6 @@ void JobQueue::use_fixed_sides(OfPlan& of_plan, uint32_t below, int device) cons
 void JobQueue::send_divided(const ChainEntry& entry, Packet** packets, int n, int only, bool all_usable) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   const int devices = static_cast<int>(devices_.size());
-  LoadMeter::Part part{};
-  if (meter_.timed()) part = meter_.begin();
   Divided divided;
   Batch here;
   Gathered& gathered = of_plan.gathered;
@@ -41,6 +39,8 @@ void JobQueue::send_divided(const ChainEntry& entry, Packet** packets, int n, in
     release_gathered(of_plan);
     gathered.step = entry.step();
   }
+  LoadMeter::Part part{};
+  if (meter_.timed()) part = meter_.begin();
   // Once more: what was released may have moved buckets.
   if (looks()) [[unlikely]] {
     divided.here = &here;
@@ -82,17 +82,22 @@ void JobQueue::send_divided(const ChainEntry& entry, Packet** packets, int n, in
     }
   }
   const bool settled = divided.given == of_plan.division && of_plan.settled;
-  if (divided.here == gathered.batch.get() && settled) [[likely]] {
-    gather(entry, n, n - go);
-    return;
+  uint16_t step = entry.step();
+  if (divided.here == gathered.batch.get()) {
+    if (settled) [[likely]] {
+      gather(entry, n, n - go);
+      return;
+    }
+    // Meanwhile there may be others, and of another entry.
+    step = gathered.step;
+    take_gathered(of_plan, here);
   }
-  if (divided.here == gathered.batch.get()) take_gathered(of_plan, here);
   if (here.empty()) return;
   if (settled) {
     events_[kCpuPackets] += static_cast<uint64_t>(here.size());
-    process_in_slices(entry.plan(), entry.step(), here);
+    process_in_slices(entry.plan(), step, here);
   } else {
-    to_cpu(entry.plan(), entry.step(), here.begin(), nullptr, here.size());
+    to_cpu(entry.plan(), step, here.begin(), nullptr, here.size());
   }
 }
 
@@ -101,14 +106,14 @@ void JobQueue::gather(const ChainEntry& entry, int n, int came) {
   Gathered& gathered = of_plan.gathered;
   const int have = gathered.batch->size();
   if (have == 0) return;
-  if (gathered.since == 0 && meter_.timed()) gathered.since = meter_.since();
+  if (have == came && meter_.timed()) gathered.since = meter_.since();
   const bool divides = of_plan.side == of_plan.fixed.side.data() || of_plan.balance.all_to == Balance::kMixed;
   const int batch = default_batch();
   bool waits = divides && !releasing_ && 2 * n >= batch && have + came <= batch + batch / 4;
   if (waits) {
     const int64_t now = JobClock::ns();
     if (gathered.began == 0) {
-      gathered.began = now;
+      gathered.began = std::max<int64_t>(now, 1);
       gathered.max_wait_us = std::min(entry.in_effect().max_wait_us, tuning_of(of_plan).max_wait_us);
     }
     // The next ones will come as soon after these as these after the last ones.
@@ -131,11 +136,15 @@ void JobQueue::release_gathered(OfPlan& of_plan) {
   // Some may come back while they are processed.
   while (!gathered.batch->empty()) {
     const uint64_t since = gathered.since;
+    const bool waited = gathered.began != 0;
     Batch batch;
     take_gathered(of_plan, batch);
     const int n = batch.size();
     events_[kCpuPackets] += static_cast<uint64_t>(n);
+    // While they waited, a chain in front of this one may have sent others of their flows to a device.
+    const bool before = std::exchange(sends_waiting_, sends_waiting_ || waited);
     process_in_slices(of_plan.entry->plan(), gathered.step, batch);
+    sends_waiting_ = before;
     gathered.released += static_cast<uint64_t>(n);
     if (since != 0) add_delay(of_plan, LoadMeter::now() - since, n);
   }

@@ -20,6 +20,7 @@ constexpr int kMostBatches = 8;
 }  // namespace
 
 bool JobQueue::release_done() {
+  if (sends_waiting_) return false;
   bool worked = false;
   looked_ns_ = 0;
   if (meter_.timed()) {
