@@ -238,6 +238,50 @@ TEST_F(OffloadDivided, WhatWaitsGoesBeforeWhatABalancerMoves) {
   expect_all_in_order();
 }
 
+// Of a job's number the last 16 bits are noted for each bucket. When that many jobs are done, a bucket that has stayed on the CPU
+// since seems to have packets in the next one.
+TEST_F(OffloadDivided, ABucketWhoseJobNumberComesAgainKeepsOrder) {
+  make("Idle -> first :: OffloadFan -> cap :: Capture; first[1] -> gone :: Counter -> Discard; first[2] -> Discard;",
+       options(Mode::kFixed, 1, 4));
+  const auto send_one = [&](uint32_t flow, bool stays) {
+    std::string frame = udp_frame(0x0a000000 + flow, 1);
+    frame[0] = stays ? 0 : 1;
+    inject(r(), "first", {marked(frame, flow, stays ? next_[flow]++ : 0)});
+  };
+  const auto find_flow = [&](const char* mode, bool on_cpu) {
+    set_mode(mode);
+    for (uint32_t flow = 1;; ++flow) {
+      const uint64_t before = count(offload::kCpuPackets);
+      send_one(flow, false);
+      while (!queue().idle()) poll(r());
+      if ((count(offload::kCpuPackets) > before) == on_cpu) return flow;
+    }
+  };
+  const uint32_t here = find_flow("fixed=0.7", true), there = find_flow("fixed=0.3", false);
+  set_mode("fixed=1");
+  send_one(here, false);
+  while (!queue().idle()) poll(r());
+  set_mode("fixed=0.5");
+  for (uint32_t jobs = 1; jobs < 1u << 16; ++jobs) {
+    send_one(there, false);
+    while (!queue().idle()) poll(r());
+  }
+  EXPECT_EQ(count(offload::kBehind), 0u);
+  device().hold = true;
+  set_mode("fixed=0.45");  // so that all look where others of their flows are
+  send_one(there, false);
+  send_one(here, true);
+  EXPECT_EQ(count(offload::kBehind), 1u) << "in vain";
+  for (int i = 0; i < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(1100));
+    for (int k = 0; k < 20; ++k) poll(r());
+  }
+  send_one(here, true);
+  device().hold = false;
+  r().router().drain();
+  expect_all_in_order();
+}
+
 TEST_F(OffloadDivided, AnyModesAtAnyTimesKeepOrder) {
   std::mt19937 random(1);
   const auto one_of = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
