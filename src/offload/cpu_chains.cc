@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "base/thread_name.hh"
+#include "headrace/thread_name.hh"
 #include "headrace/worker.hh"
 #include "offload/cpu_program.hh"
 #include "offload/cycle_account.hh"

@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/thread_name.hh"
 #include "headrace/real_clock.hh"
 #include "headrace/router.hh"
+#include "headrace/thread_name.hh"
 #include "headrace/worker.hh"
 #include "offload/chain_plans.hh"
 #include "offload/job_clock.hh"

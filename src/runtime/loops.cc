@@ -11,10 +11,10 @@
 #include <thread>
 #include <utility>
 
-#include "base/thread_name.hh"
 #include "headrace/packet_pool.hh"
 #include "headrace/rcu.hh"
 #include "headrace/router.hh"
+#include "headrace/thread_name.hh"
 #include "headrace/worker.hh"
 #include "runtime/runtime.hh"
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/thread_name.hh"
 #include "headrace/device/jobs.hh"
+#include "headrace/thread_name.hh"
 #include "offload/job_clock.hh"
 
 namespace headrace::offload {

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-#include "base/thread_name.hh"
 #include "headrace/rcu.hh"
+#include "headrace/thread_name.hh"
 #include "io/dpdk/eal.hh"
 
 namespace headrace::io::dpdk {

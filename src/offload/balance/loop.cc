@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/thread_name.hh"
+#include "headrace/thread_name.hh"
 #include "offload/balance/trace.hh"
 #include "offload/job_clock.hh"
 
