@@ -4,11 +4,11 @@
     bench/pipeline/one_core.py [--headrace build/headrace] [--before BINARY] [--by-hand COMMAND] [--chains auto|off]
                                [--repeat 7] [--seconds 0.4] [--cpu 1] [--only CASE]... [--out FILE]
 
-CASE is one of: router, router-64 (in batches of 64), router-off and router-off-64 (without compiled chains), ipv6, nat, ids,
-ids-1024, alone (one packet a batch), no-op. BINARY, an older `headrace`, measures the same but router-off and router-off-64; cases of
-which it does not know an option are left out. COMMAND is a program that forwards like conf/ipv4-router.click and prints "N Mpps"; {batch}
-and {routes}, a file of lines "PREFIX HOP", are replaced. Printed are medians in Mpps, and the medians of the ratios of neighboring runs.
-Run it on an otherwise idle machine.
+CASE is one of: router, router-64 (in batches of 64), router-off and router-off-64 (without compiled chains), ipv6, nat, nat-few (16,384
+flows), ids, ids-1024, alone (one packet a batch), no-op. BINARY, an older `headrace`, measures the same but router-off and
+router-off-64; cases of which it does not know an option are left out. COMMAND is a program that forwards like conf/ipv4-router.click and
+prints "N Mpps"; {batch} and {routes}, a file of lines "PREFIX HOP", are replaced. Printed are medians in Mpps, and the medians of the
+ratios of neighboring runs. Run it on an otherwise idle machine.
 """
 import argparse
 import datetime
@@ -26,12 +26,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROUTER = "conf/ipv4-router.click"
 IDS = ["conf/ids-router.click", "TRAFFIC=uniform", "ALERTS=/dev/null"]
 CASES = {
-    "router": [ROUTER, "--batch", "128"],
+    "router": [ROUTER],
     "router-64": [ROUTER, "--batch", "64"],
-    "router-off": [ROUTER, "--compile", "off", "--batch", "128"],
+    "router-off": [ROUTER, "--compile", "off"],
     "router-off-64": [ROUTER, "--compile", "off", "--batch", "64"],
     "ipv6": ["conf/ipv6-forward.click"],
-    "nat": ["bench/pipeline/nat.click", "FLOWS=16384"],
+    "nat": ["bench/pipeline/nat.click"],
+    "nat-few": ["bench/pipeline/nat.click", "FLOWS=16384"],
     "ids": [*IDS, "LENGTH=64"],
     "ids-1024": [*IDS, "LENGTH=1024", "PAYLOAD=random"],
     "alone": [ROUTER, "--batch", "1"],
@@ -55,7 +56,10 @@ def bench(binary, case, options):
 
 
 def by_hand(case, routes, options):
-    command = options.by_hand.format(batch=64 if case.endswith("-64") else 128, routes=routes).split()
+    # What Headrace takes without --batch.
+    cache = subprocess.run(["getconf", "LEVEL1_DCACHE_SIZE"], capture_output=True, text=True, check=False).stdout.strip()
+    usual = 64 if cache.isdigit() and int(cache) < 48 << 10 else 128
+    command = options.by_hand.format(batch=64 if case.endswith("-64") else usual, routes=routes).split()
     done = pinned(options.cpu, command)
     rates = re.findall(r"([\d.]+) Mpps", done.stdout)
     if not rates:
