@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what one core forwards from memory to memory, beside an older build and a loop by hand, in turn.
 
-    bench/pipeline/one_core.py [--headrace build/headrace] [--before BINARY] [--by-hand COMMAND] [--chains auto|off]
+    bench/pipeline/one_core.py [--headrace build/headrace] [--before BINARY] [--by-hand COMMAND]
                                [--repeat 7] [--seconds 0.4] [--cpu 1] [--only CASE]... [--out FILE]
 
 CASE is one of: router, router-64 (in batches of 64), router-off and router-off-64 (without compiled chains), ipv6, nat, nat-few (16,384
@@ -46,8 +46,7 @@ def pinned(cpu, command):
 
 def bench(binary, case, options):
     """Mpps and what else `headrace bench` says; None if an older binary does not know an option."""
-    chains = [] if options.chains == "auto" or "--compile" in CASES[case] else ["--compile", options.chains]
-    done = pinned(options.cpu, [binary, "bench", *CASES[case], *chains, "-w", "1", "-s", options.seconds, "--json"])
+    done = pinned(options.cpu, [binary, "bench", *CASES[case], "-w", "1", "-s", options.seconds, "--json"])
     if done.returncode != 0 or not done.stdout.startswith("{"):
         return None, done.stderr
     # What elements print comes behind it.
@@ -72,7 +71,6 @@ def main():
     parser.add_argument("--headrace", default=str(ROOT / "build" / "headrace"))
     parser.add_argument("--before")
     parser.add_argument("--by-hand")
-    parser.add_argument("--chains", choices=["auto", "off"], default="auto")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--seconds", default="0.4")
     parser.add_argument("--cpu", default="1")

@@ -121,7 +121,7 @@ JobQueue::~JobQueue() {
         if (output) output->kill();
     }
   for (OfPlan& of_plan : of_plan_) {
-    for (Packet* p : *of_plan.gathered.batch) p->kill();
+    of_plan.gathered.batch->kill();
     for (Line& line : of_plan.lines) line.parked.kill();
   }
 }
@@ -327,12 +327,12 @@ bool JobQueue::unpark(int plan, int device) {
   const bool for_device = mode == OffloadOptions::Mode::kDevice || mode == OffloadOptions::Mode::kAuto;
   const auto forget = [&](const Packet* p) { --of_plan.buckets.parked[bucket_of(*p)]; };
   Held rest;
-  const bool sends_before = std::exchange(sends_waiting_, true);
   if (usable(device) && (!for_device || line.open || free_job(plan, device))) {
     rest = std::exchange(line.parked, {});
     const Packet* const first = rest.first;
     // What goes to the CPU may lead to here again, for another line.
     const bool again = std::exchange(unparking_, true);
+    const bool sends_before = std::exchange(sends_waiting_, true);
     while (!rest.empty() && line.parked.empty()) {
       Batch batch;
       const uint16_t id = rest.take(batch);
@@ -346,13 +346,11 @@ bool JobQueue::unpark(int plan, int device) {
     update_gate(plan);
     return line.parked.first != first;
   }
-  if (device == wanted || (usable(device) && line.shunned_for == wanted)) {
-    sends_waiting_ = sends_before;
-    return false;
-  }
+  if (device == wanted || (usable(device) && line.shunned_for == wanted)) return false;
   // To another device, or the CPU: as if they arrived now.
   rest = std::exchange(line.parked, {});
   for (const Packet* p = rest.first; p; p = p->next()) forget(p);
+  const bool sends_before = std::exchange(sends_waiting_, true);
   while (!rest.empty()) {
     Batch batch;
     const uint16_t id = rest.take(batch);

@@ -424,6 +424,7 @@ class JobQueue {
   void update_gate(int plan);
   /// Packets of a plan that may wait on a worker before its sources rest: as many as there may be in jobs.
   size_t many() const { return static_cast<size_t>(options_.jobs) * static_cast<size_t>(options_.job); }
+  /// The lowest bits of a packet's hash choose the worker, so higher ones choose the processor.
   static uint16_t bucket_of(const Packet& p) { return static_cast<uint16_t>((flow_bucket(p) >> 7) % kBuckets); }
   void submit(Job& job);
   bool release_done();

@@ -39,6 +39,8 @@ HEADRACE_BALANCER(PartsAndOneSide, "for tests: divides packets, and then does no
 class OffloadDivided : public OffloadQueue {
  protected:
   static constexpr int kBatch = 64;
+  static constexpr const char* kTwoChains =
+      "Idle -> first :: Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;";
   void SetUp() override {
     OffloadQueue::SetUp();
     batch_before_ = default_batch();
@@ -72,6 +74,11 @@ class OffloadDivided : public OffloadQueue {
       packets.push_back(marked(udp_frame(0x0a000000 + flow, 1), flow, next_[flow]++));
     inject(r(), element, packets);
   }
+  /// Something arrives at the second of two chains, though no packet.
+  void arrive_at_second() {
+    Batch none;
+    r().router().find("second")->input(0).element()->output(0).push(none);
+  }
   /// Sends a batch of which packets for the CPU wait: the second one, if only half of it goes there.
   void gather(const std::string& element = "first") {
     send_flows(kBatch / 4, element);
@@ -98,16 +105,12 @@ TEST_F(OffloadDivided, PacketsForTheCpuWaitForOthers) {
 }
 
 TEST_F(OffloadDivided, TheyWaitForMaxwaitWhileOthersArrive) {
-  make_halves(
-      "Idle -> first :: Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
-      1, 50'000);
+  make_halves(kTwoChains, 1, 50'000);
   const int64_t begin = now_ns();
   gather();
   const uint64_t before = count(offload::kCpuPackets);
   for (int rounds = 0; count(offload::kCpuPackets) == before && rounds < 50'000'000; ++rounds) {
-    // Arrivals again and again, without packets.
-    Batch none;
-    r().router().find("second")->input(0).element()->output(0).push(none);
+    arrive_at_second();
     poll(r());
   }
   EXPECT_GT(count(offload::kCpuPackets), before);
@@ -220,15 +223,12 @@ TEST_F(OffloadDivided, WhatWaitsGoesBeforeWhatABalancerMoves) {
   o.balancer = "PartsAndOneSide";
   o.wait_for_devices = true;
   o.max_wait_us = 1'000'000;
-  make(
-      "Idle -> first :: Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture; Idle -> second :: Strip(13) -> [1] cap;",
-      o);
+  make(kTwoChains, o);
   // Something arrives at any time, so that what waits does so for as long as it may.
   const int64_t end = now_ns() + 20'000'000'000;
   for (int i = 0; (i < 3000 || count(offload::kJobPackets) == 0) && now_ns() < end; ++i) {
     if (i / 32 % 2 == 0 || i % 32 == 0) send_flows(kFew);
-    Batch none;
-    r().router().find("second")->input(0).element()->output(0).push(none);
+    arrive_at_second();
     if (i % 5 != 0) poll(r());  // decisions come at any place
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
@@ -250,12 +250,14 @@ TEST_F(OffloadDivided, ABucketWhoseJobNumberComesAgainKeepsOrder) {
   };
   const auto find_flow = [&](const char* mode, bool on_cpu) {
     set_mode(mode);
-    for (uint32_t flow = 1;; ++flow) {
+    for (uint32_t flow = 1; flow < 1000; ++flow) {
       const uint64_t before = count(offload::kCpuPackets);
       send_one(flow, false);
       while (!queue().idle()) poll(r());
       if ((count(offload::kCpuPackets) > before) == on_cpu) return flow;
     }
+    ADD_FAILURE() << "all flows take the same way";
+    return 0u;
   };
   const uint32_t here = find_flow("fixed=0.7", true), there = find_flow("fixed=0.3", false);
   set_mode("fixed=1");
