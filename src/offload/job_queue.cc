@@ -306,7 +306,7 @@ void JobQueue::update_gate(int plan) {
     for (int d = 0; d < static_cast<int>(of_plan.lines.size()); ++d) {
       const Held& parked = of_plan.lines[static_cast<size_t>(d)].parked;
       // Where packets are divided, the CPU has work meanwhile.
-      const bool divided = of_plan.balance.all_to == Balance::kMixed;
+      const bool divided = is_balanced(of_plan) && of_plan.balance.all_to == Balance::kMixed;
       const Tuning& tuning = tuning_of(of_plan);
       const size_t few =
           divided ? static_cast<size_t>(tuning.job) * static_cast<size_t>(std::max(tuning.places, 1)) : many();
@@ -448,7 +448,7 @@ JobQueue::Job* JobQueue::free_job(int plan, int device) {
 
 Run JobQueue::run_for(const OfPlan& of_plan, int device) const {
   // A line's jobs are released in their order, whatever lanes they are in, so a change of kind moves no packet.
-  const bool stream = of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto && of_plan.balance.decision.stream;
+  const bool stream = is_balanced(of_plan) && of_plan.balance.decision.stream;
   const Run wanted = stream ? Run::kStream : Run::kResident, other = stream ? Run::kResident : Run::kStream;
   return lanes_[static_cast<size_t>(device)][static_cast<size_t>(wanted)] ? wanted : other;
 }

@@ -317,10 +317,13 @@ class JobQueue {
     const ChainEntry* entry = nullptr;  // the first one
     Balance balance;
   };
+  /// True if the balancer decides where a plan's packets go.
+  static bool is_balanced(const OfPlan& of_plan) {
+    return of_plan.entry && of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto;
+  }
   /// What is in force for a plan: the balancer's word where it decides.
-  const Tuning& tuning_of(const OfPlan& of_plan) const {
-    const bool decides = of_plan.entry->in_effect().mode == OffloadOptions::Mode::kAuto;
-    return decides ? of_plan.balance.tuning : of_plan.tuning;
+  static const Tuning& tuning_of(const OfPlan& of_plan) {
+    return is_balanced(of_plan) ? of_plan.balance.tuning : of_plan.tuning;
   }
 
   /// \param only the device for those that go to one, whatever is parked: they were, and their buckets may have been given to
@@ -505,6 +508,7 @@ class JobQueue {
   uint64_t alone_since_ = 0;                     // since when all packets stay on the CPU, in cycles
   int until_tick_ = 1;                           // batches and polls
   uint64_t ticked_ = 0;                          // when
+  bool decides_ = false;                         // at the last tick, the balancer decided for some plan
   uint64_t span_began_ = 0;                      // of the present sample
   uint64_t polled_ = 0, longest_stretch_ = 0;    // when jobs were last looked for; the longest time between
   double looks_cycles_ = 0, looks_packets_ = 0;  // of looks that are not in a sample yet: what they cost, and for whom

@@ -212,7 +212,7 @@ void JobQueue::overflow(const ChainEntry& entry, int device, Packet** packets, c
 void JobQueue::process_in_slices(int plan, uint16_t step, Batch& batch) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(plan)];
   const int slice = std::max(of_plan.balance.decision.slice, 1);
-  if (releasing_ || slice >= batch.size() || of_plan.balance.all_to == Balance::kCpu) {
+  if (releasing_ || slice >= batch.size() || !is_balanced(of_plan) || of_plan.balance.all_to == Balance::kCpu) {
     process(plan, step, batch);
     return;
   }
@@ -236,12 +236,18 @@ void JobQueue::tick() {
   const uint64_t now = LoadMeter::now();
   const double us = static_cast<double>(now - ticked_) / cycles_per_us_;
   if (ticked_ != 0 && us < kTickUs) return;
-  if (ticked_ == 0) start_span(now);
-  const bool first = std::exchange(ticked_, now) == 0;
+  ticked_ = now;
+  const bool decides =
+      std::any_of(of_plan_.begin(), of_plan_.end(), [](const OfPlan& of_plan) { return is_balanced(of_plan); });
+  const bool decided = std::exchange(decides_, decides);
+  // What packets cost in other modes, and how many came, says nothing of the balancer's decisions.
+  if (!decides || !decided) start_span(now);
   for (OfPlan& of_plan : of_plan_) {
-    if (of_plan.balance.decision.follow && !first) follow(of_plan, us / 1e3);
+    if (of_plan.balance.decision.follow && decides && decided) follow(of_plan, us / 1e3);
     if (!of_plan.settled) settle(of_plan);
   }
+  if (!decides) (void)tidy(now);
+  if (!decides || !decided) return;
   const BalanceLink::Decision* const decision = link_.decision();
   if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
   if (WorkerSample* const sample = link_.sample_place()) {
@@ -262,11 +268,13 @@ void JobQueue::tick() {
 bool JobQueue::tidy(uint64_t now) {
   bool alone = true;
   for (const OfPlan& of_plan : of_plan_) {
-    alone &= of_plan.balance.all_to == Balance::kCpu;
-    untidy_ |= of_plan.balance.all_to == Balance::kMixed;
+    if (!of_plan.entry) continue;
+    const OffloadOptions& options = of_plan.entry->in_effect();
+    alone &= is_balanced(of_plan) ? of_plan.balance.all_to == Balance::kCpu : options.mode == OffloadOptions::Mode::kCpu;
     // It would take longer than many bounds.
-    if (of_plan.entry && of_plan.entry->in_effect().p99_us > 0) return false;
+    if (options.p99_us > 0) return false;
   }
+  untidy_ |= !alone;
   if (!alone || !untidy_) alone_since_ = now;
   if (static_cast<double>(now - alone_since_) < kAloneUs * cycles_per_us_ || !idle()) return false;
   PacketPool::instance().sort();

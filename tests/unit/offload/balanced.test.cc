@@ -132,6 +132,44 @@ TEST_F(OffloadBalanced, HalfOfTheFlows) {
   expect_all_in_order();
 }
 
+TEST_F(OffloadBalanced, HearsNothingOfOtherModes) {
+  const auto samples = [this] {
+    std::istringstream trace(r().router().engine()->balance()->trace(1000));
+    balance::TraceReader reader;
+    std::vector<BalanceSample> all;
+    for (std::string text; std::getline(trace, text);) {
+      balance::TraceLine line;
+      EXPECT_TRUE(reader.read(text, line)) << reader.error();
+      if (const auto* sample = std::get_if<BalanceSample>(&line)) all.push_back(*sample);
+    }
+    return all;
+  };
+  make(kChain, balanced("Fixed=0.5", 8, 16));
+  for (const char* const mode : {"cpu", "device", "fixed=0.5"}) {
+    SCOPED_TRACE(mode);
+    const size_t before = samples().size();
+    send_until([&] { return samples().size() > before; });
+    ASSERT_TRUE(r().write("offload_mode", mode)) << r().errors();
+    const size_t then = samples().size();
+    const int64_t began = now_ns();
+    for (int i = 0; i < 100; ++i) {
+      send(1, 1);
+      queue().poll();
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    const int64_t there = now_ns() - began;
+    EXPECT_LE(samples().size(), then + 1) << "but for one that was ready";
+    ASSERT_TRUE(r().write("offload_mode", "auto")) << r().errors();
+    const size_t heard = samples().size();
+    send_until([&] { return samples().size() > heard; });
+    const WorkerSample sample = samples().at(heard).workers.at(0);
+    EXPECT_LT(sample.ns, there);
+    EXPECT_GT(sample.chains.at(0).arrived, 0u);
+  }
+  r().router().drain();
+  expect_all_in_order();
+}
+
 TEST_F(OffloadBalanced, PacketsWithoutAPlaceWaitOrTakeTheCpu) {
   make(kChain, balanced("Fixed=0.5", 8, 2));
   send_until([&] { return count(offload::kJobPackets) > 0; });
