@@ -169,7 +169,14 @@ void JobQueue::look_for_lanes() {
 // --- Arrival
 
 bool JobQueue::arrive(ChainEntry& entry, Batch& batch) {
-  if (entry.in_effect().mode == OffloadOptions::Mode::kAuto) return arrive_balanced(entry, batch);
+  if (--until_tick_ <= 0 && !releasing_) tick();
+  const OffloadOptions::Mode mode = entry.in_effect().mode;
+  if (mode == OffloadOptions::Mode::kAuto) return arrive_balanced(entry, batch);
+  if (mode == OffloadOptions::Mode::kCpu && rests(of_plan_[static_cast<size_t>(entry.plan())])) {
+    events_[kCpuPackets] += static_cast<uint64_t>(batch.size());
+    entry.process(batch);
+    return false;
+  }
   arrived_ = true;
   send(entry, batch.begin(), batch.size());
   batch.clear();

@@ -38,7 +38,6 @@ constexpr uint64_t kManyPackets = 1000;
 bool JobQueue::arrive_balanced(ChainEntry& entry, Batch& batch) {
   OfPlan& of_plan = of_plan_[static_cast<size_t>(entry.plan())];
   Balance& balance = of_plan.balance;
-  if (--until_tick_ <= 0 && !releasing_) tick();
   const int n = batch.size();
   balance.arrived += static_cast<uint64_t>(n);
   const uint64_t since = meter_.timed() ? meter_.since() : 0;
@@ -236,23 +235,21 @@ void JobQueue::tick() {
   const uint64_t now = LoadMeter::now();
   const double us = static_cast<double>(now - ticked_) / cycles_per_us_;
   if (ticked_ != 0 && us < kTickUs) return;
-  ticked_ = now;
   const bool decides =
       std::any_of(of_plan_.begin(), of_plan_.end(), [](const OfPlan& of_plan) { return is_balanced(of_plan); });
-  const bool decided = std::exchange(decides_, decides);
+  const bool began = std::exchange(ticked_, now) == 0 || decides != decides_;
+  decides_ = decides;
   // What packets cost in other modes, and how many came, says nothing of the balancer's decisions.
-  if (!decides || !decided) start_span(now);
+  if (began) start_span(now);
   for (OfPlan& of_plan : of_plan_) {
-    if (of_plan.balance.decision.follow && decides && decided) follow(of_plan, us / 1e3);
+    if (of_plan.balance.decision.follow && decides && !began) follow(of_plan, us / 1e3);
     if (!of_plan.settled) settle(of_plan);
   }
-  if (!decides) (void)tidy(now);
-  if (!decides || !decided) return;
-  const BalanceLink::Decision* const decision = link_.decision();
-  if (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_) return;
+  const BalanceLink::Decision* const decision = decides ? link_.decision() : nullptr;
+  if (began || (!decision && static_cast<double>(now - span_began_) < kSpanUs * cycles_per_us_)) return;
   if (WorkerSample* const sample = link_.sample_place()) {
     fill_sample(*sample, now);
-    link_.sample_ready();
+    link_.sample_ready(decides);
   } else if (!decision) {
     return;  // the last one has not been read: this one goes on
   }

@@ -23,7 +23,11 @@ class BalanceLink {
 
   /// Null while the last sample has not been read. What is there is for the worker to overwrite, without changing sizes.
   WorkerSample* sample_place() { return sampled_.load(std::memory_order_acquire) ? nullptr : &sample_; }
-  void sample_ready() { sampled_.store(true, std::memory_order_release); }
+  /// \param decides whether the balancer decides for any of the worker's chains. If not, only how busy it was is of interest.
+  void sample_ready(bool decides) {
+    decides_ = decides;
+    sampled_.store(true, std::memory_order_release);
+  }
   /// A decision that has not been taken; null if there is none.
   const Decision* decision() const { return decided_.load(std::memory_order_acquire) ? &decision_ : nullptr; }
   void decision_taken() { decided_.store(false, std::memory_order_release); }
@@ -31,6 +35,8 @@ class BalanceLink {
   // The balancer's side.
 
   const WorkerSample* sample() const { return sampled_.load(std::memory_order_acquire) ? &sample_ : nullptr; }
+  /// Of the sample that is there.
+  bool decides() const { return decides_; }
   void sample_read() { sampled_.store(false, std::memory_order_release); }
   Decision* decision_place() { return decided_.load(std::memory_order_acquire) ? nullptr : &decision_; }
   void decision_ready() { decided_.store(true, std::memory_order_release); }
@@ -46,6 +52,7 @@ class BalanceLink {
  private:
   alignas(64) std::atomic<bool> sampled_{false};
   WorkerSample sample_;
+  bool decides_ = false;
   alignas(64) std::atomic<bool> decided_{false};
   Decision decision_;
 };

@@ -78,13 +78,22 @@ void BalanceLoop::run() {
 void BalanceLoop::step(int64_t now) {
   BalanceSample sample;
   sample.at_ns = now;
+  heard_ = false;
+  Load load;
   for (const auto& link : links_)
     if (const WorkerSample* const from = link->sample()) {
-      sample.workers.push_back(*from);
+      heard_ = true;
+      load.cycles += from->cycles;
+      load.busy += from->busy;
+      if (link->decides()) sample.workers.push_back(*from);
       link->sample_read();
     }
-  heard_ = !sample.workers.empty();
-  if (!heard_) return;
+  if (heard_) {
+    const std::lock_guard guard(lock_);
+    load_.cycles += load.cycles;
+    load_.busy += load.busy;
+  }
+  if (sample.workers.empty()) return;
   const uint64_t number = decisions_.load() + 1;
   BalanceDecision together;
   for (One& one : all_) {
@@ -125,11 +134,7 @@ void BalanceLoop::step(int64_t now) {
   for (const One& one : all_) noted.decisions.push_back(one.last);
   if (file_.is_open()) file_.write(lines(noted));
   if (trace_.size() > kTraceSteps) trace_.pop_front();
-  for (WorkerSample& s : sample.workers) {
-    load_.cycles += s.cycles;
-    load_.busy += s.busy;
-    seen_[static_cast<size_t>(s.worker)] = std::move(s);
-  }
+  for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
   longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
 }
 
