@@ -135,7 +135,7 @@ void JobQueue::send_probe(const ChainEntry& entry, Packet** packets, int n) {
   const int wanted = of_plan.balance.decision.probe_device;
   const int side = wanted >= 0 && usable(wanted) ? wanted : -1;
   const bool timed_before = meter_.time_all();
-  probing_ = true;
+  probing_ = untidy_ = true;
   const LoadMeter::Part part = meter_.begin();
   Packet* go[Batch::kCapacity];
   uint16_t buckets[Batch::kCapacity];

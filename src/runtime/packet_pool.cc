@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <bit>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "headrace/batch.hh"
 #include "headrace/out_of_memory.hh"
@@ -45,6 +47,7 @@ struct alignas(64) PacketPool::Cache {
   SingleWriter<uint32_t> tail;
   uint32_t keep = 2048;  // above keep + 2 * kBulk buffers go back to the pool
   Packet* slots[kSlots] = {};
+  std::vector<uint64_t> present;  // for sort(): a bit for each buffer of the pool, 0 between calls
 
   uint32_t size() const { return tail - head; }
   Packet* pop() {
@@ -109,8 +112,12 @@ uint32_t PacketPool::take_unused(Part& part, Packet** out, uint32_t n) {
     if (k == 0) return 0;
   } while (!part.used->compare_exchange_weak(used, used + k, std::memory_order_relaxed));
   for (uint32_t i = 0; i < k; ++i)
-    out[i] = new (base_ + kLead + size_t{part.first + used + i} * kStride + kDriverRoom) Packet;
+    out[i] = new (buffer_at(size_t{part.first} + used + i)) Packet;
   return k;
+}
+
+Packet* PacketPool::buffer_at(size_t number) const {
+  return reinterpret_cast<Packet*>(base_ + kLead + number * kStride + kDriverRoom);
 }
 
 uint8_t* PacketPool::page_of(uint32_t buffer) const {
@@ -170,6 +177,7 @@ PacketPool::Cache* PacketPool::make_cache() {
   prepare();
   if (thread_id() < 0) return nullptr;
   auto* const c = new Cache;
+  c->present.resize((wanted_ + 63) / 64);
   caches_[thread_id() + 1].store(c, std::memory_order_release);
   return c;
 }
@@ -234,13 +242,15 @@ uint32_t PacketPool::reserve(uint32_t n) {
 void PacketPool::sort() {
   Cache* const c = cache();
   if (!c) return;
-  Packet** const slots = c->slots;
-  Packet** const first = slots + c->head % Cache::kSlots;
-  Packet** const end = slots + Cache::kSlots;
-  // In one piece, and back to where it was.
-  std::rotate(slots, first, end);
-  std::sort(slots, slots + c->size(), std::less<>());
-  std::rotate(slots, end - (first - slots), end);
+  for (uint32_t at = c->head; at != c->tail; ++at) {
+    const size_t offset = reinterpret_cast<const uint8_t*>(c->slots[at % Cache::kSlots]) - base_;
+    const size_t number = offset / kStride;
+    c->present[number / 64] |= uint64_t{1} << number % 64;
+  }
+  uint32_t at = c->head;
+  for (size_t word = 0; at != c->tail; ++word)
+    for (uint64_t bits = std::exchange(c->present[word], 0); bits != 0; bits &= bits - 1)
+      c->slots[at++ % Cache::kSlots] = buffer_at(64 * word + static_cast<size_t>(std::countr_zero(bits)));
 }
 
 Packet* PacketPool::allocate_large(uint32_t length, uint32_t headroom) {
