@@ -267,7 +267,8 @@ bool JobQueue::tidy(uint64_t now) {
   for (const OfPlan& of_plan : of_plan_) {
     if (!of_plan.entry) continue;
     const OffloadOptions& options = of_plan.entry->in_effect();
-    alone &= is_balanced(of_plan) ? of_plan.balance.all_to == Balance::kCpu : options.mode == OffloadOptions::Mode::kCpu;
+    alone &=
+        is_balanced(of_plan) ? of_plan.balance.all_to == Balance::kCpu : options.mode == OffloadOptions::Mode::kCpu;
     // It would take longer than many bounds.
     if (options.p99_us > 0) return false;
   }

@@ -111,8 +111,7 @@ uint32_t PacketPool::take_unused(Part& part, Packet** out, uint32_t n) {
     k = std::min(n, part.buffers - used);
     if (k == 0) return 0;
   } while (!part.used->compare_exchange_weak(used, used + k, std::memory_order_relaxed));
-  for (uint32_t i = 0; i < k; ++i)
-    out[i] = new (buffer_at(size_t{part.first} + used + i)) Packet;
+  for (uint32_t i = 0; i < k; ++i) out[i] = new (buffer_at(size_t{part.first} + used + i)) Packet;
   return k;
 }
 

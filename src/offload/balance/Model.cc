@@ -167,7 +167,9 @@ void Model::judge_total(double passed) {
     for (const ChainState& chain : w.chains)
       for (const LaneState& lane : chain.lanes) on_devices += lane.per_second;
   }
-  if (rate > 0) judge_.see(rate, passed, now_, backlogged, on_devices / rate, on_cpu);
+  const auto& chains = setup().chains;
+  const bool bound = std::any_of(chains.begin(), chains.end(), [](const auto& chain) { return chain.p99_us > 0; });
+  if (rate > 0) judge_.see(rate, passed, now_, backlogged, on_devices / rate, on_cpu, !bound);
 }
 
 void Model::take(const WorkerSample& s) {

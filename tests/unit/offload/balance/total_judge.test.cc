@@ -108,24 +108,80 @@ TEST_F(BalanceTotalJudge, AWorkerWithTimeLeftSaysNothing) {
   EXPECT_FALSE(refuses());
 }
 
+TEST_F(BalanceTotalJudge, TriesTheCpuAgainAfterAWhile) {
+  const auto wait_for_try = [this](double rate, double on_cpu) {
+    int waited = 0;
+    for (; !refuses() && waited < 20000; waited += 5) pass(5, rate, 0.8, on_cpu);
+    EXPECT_TRUE(refuses());
+    return waited;
+  };
+  // Beside devices, packets on the CPU are twice as dear.
+  pass(200, 80, 0, 80);
+  EXPECT_NEAR(wait_for_try(92, 40), 2000, 50);
+  pass(75, 90, 0, 90);
+  EXPECT_FALSE(refuses()) << "it was worse";
+  // Less and less often.
+  EXPECT_NEAR(wait_for_try(92, 40), 4000, 100);
+  pass(20, 50, 0, 50);
+  EXPECT_FALSE(refuses()) << "far worse";
+  // Other packets.
+  pass(3000, 92, 0.8, 40);
+  EXPECT_NEAR(wait_for_try(60, 30), 2000, 100);
+  pass(75, 62, 0, 62);
+  EXPECT_TRUE(refuses()) << "it was better";
+  EXPECT_NEAR(judge_.before(), 62, 0.1);
+  EXPECT_NEAR(judge_.after(), 60, 0.1);
+}
+
+TEST_F(BalanceTotalJudge, TriesNoCpuThatIsNoHope) {
+  pass(200, 60, 0, 60);
+  pass(10000, 92, 0.8, 30);
+  EXPECT_FALSE(refuses());
+}
+
 /// IDS rules on 64 bytes, with costs as beside an H200: what goes to the device makes packets on the CPU dearer, so that
-/// it saves cycles once it is used. For 60 ms all is dearer, and it seems to do so from the beginning.
-TEST(BalanceSimulator, CostsBesideDevicesDoNotKeepThem) {
-  const auto chain = [](int cpu, int beside) {
+/// it saves cycles once it is used.
+class BesideDevices : public ::testing::Test {
+ protected:
+  static std::string chain(int cpu, int beside) {
     return fmt::format(R"("chains": [{{"name": "ids", "cpu": {}, "cpu_beside": {}, "device": 285, "mpps": 75,
                            "link_bytes": 128, "payload": true, "most_job": 256, "most_places": 16}}])",
                        cpu, beside);
-  };
-  const std::string text = fmt::format(R"({{
-    "name": "beside", "workers": 15, "ghz": 2.1, "outside": 28, "mpps": 0, "cold_cycles": 300,
-    "devices": [{{"name": "H200", "link_gb": 50, "job_us": 30, "packet_ns": 60, "job_cycles": 2000}}],
-    {},
-    "steps": [{{"at_s": 0.3, "change": {{{}}}}}, {{"at_s": 0.36, "change": {{{}}}}}, {{"at_s": 1.1, "change": {{{}}}}}]
-  }})",
-                                       chain(262, 355), chain(350, 380), chain(262, 355), chain(262, 355));
-  std::string error;
-  const std::vector<Phase> phases = read_machine(text, error);
-  ASSERT_FALSE(phases.empty()) << error;
+  }
+  /// \param steps a list in JSON
+  static std::vector<Phase> phases(const std::string& chain, const std::string& steps) {
+    std::string error;
+    std::vector<Phase> all = read_machine(fmt::format(R"({{
+      "name": "beside", "workers": 15, "ghz": 2.1, "outside": 28, "mpps": 0, "cold_cycles": 300,
+      "devices": [{{"name": "H200", "link_gb": 50, "job_us": 30, "packet_ns": 60, "job_cycles": 2000}}],
+      {}, "steps": {}
+    }})",
+                                                      chain, steps),
+                                          error);
+    EXPECT_FALSE(all.empty()) << error;
+    return all;
+  }
+};
+
+/// They have become cheaper meanwhile, which nobody sees.
+TEST_F(BesideDevices, TheCpuIsTriedAgain) {
+  const std::vector<Phase> all =
+      phases(chain(350, 380), fmt::format(R"([{{"at_s": 0.5, "change": {{{}}}}}, {{"at_s": 4, "change": {{{}}}}}])",
+                                          chain(262, 355), chain(262, 355)));
+  ASSERT_EQ(all.size(), 3u);
+  const auto model = balancer_of("Model");
+  const Simulated r = simulate(all, *model, 5, 1);
+  EXPECT_GE(share_of_optimum(r.phases[0]), 0.98);
+  EXPECT_GT(r.phases[1].share, 0.3) << "it does not meet what this is about";
+  EXPECT_GE(share_of_optimum(r.phases[2]), 0.98);
+}
+
+/// For 60 ms all is dearer, and devices seem to save cycles from the beginning.
+TEST_F(BesideDevices, CostsDoNotKeepThem) {
+  const std::vector<Phase> phases = this->phases(
+      chain(262, 355), fmt::format(R"([{{"at_s": 0.3, "change": {{{}}}}}, {{"at_s": 0.36, "change": {{{}}}}},
+                                      {{"at_s": 1.1, "change": {{{}}}}}])",
+                                   chain(350, 380), chain(262, 355), chain(262, 355)));
   for (const uint64_t noise : {1u, 2u, 3u}) {
     SCOPED_TRACE(noise);
     const auto model = balancer_of("Model");
