@@ -46,7 +46,7 @@ class TotalJudge {
       return;
     }
     look_at_change(rate, ns, now);
-    if (moved_.on && now >= moved_.since + kLearn) beside_costs_.add(on_cpu, ns, kConverge);
+    compare_costs(on_cpu, ns, now);
     if (tries && wait_.over(now) && beside_.ns >= kWindow && on_cpu * dearer_ >= kHopeful * beside_.rate) {
       before_ = beside_.rate;
       leave(beside_.rate, now);
@@ -56,9 +56,8 @@ class TotalJudge {
     if (!moved_.on || now < moved_.since + kConverge) return;
     if (now > moved_.since + kTrial) moved_.on = false;
     moved_.seen.add(rate, ns, kWindow);
-    const bool known = alone_.ns >= kWindow && alone_ns_ > moved_.since - kTrial;
-    if (known) dearer_ = std::clamp(alone_.rate / std::max(beside_costs_.rate, 1e-9), 1.0, kMostDearer);
-    if (!known || moved_.seen.ns < kWindow || now < trusted_until_ || moved_.seen.rate >= kLow * alone_.rate) return;
+    if (!is_alone_known() || moved_.seen.ns < kWindow || now < trusted_until_ || moved_.seen.rate >= kLow * alone_.rate)
+      return;
     // Packets that are much dearer on the CPU than devices can make them are other packets.
     if (on_cpu < kDearer * moved_.seen.rate) return;
     before_ = alone_.rate;
@@ -98,6 +97,17 @@ class TotalJudge {
     pause_.begin(now);
     moved_.on = false;
     back_.begin(now);
+  }
+
+  /// Of about the time of the last move to devices.
+  bool is_alone_known() const { return alone_.ns >= kWindow && alone_ns_ > moved_.since - kTrial; }
+
+  /// How much dearer packets on the CPU have become by the last move.
+  void compare_costs(double on_cpu, double ns, double now) {
+    if (now < moved_.since + kLearn || now > moved_.since + kTrial) return;
+    beside_costs_.add(on_cpu, ns, kConverge);
+    if (is_alone_known() && beside_costs_.ns >= kWindow && beside_costs_.rate > 0)
+      dearer_ = std::clamp(alone_.rate / beside_costs_.rate, 1.0, kMostDearer);
   }
 
   void begin_wait(double now) {
