@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -115,6 +118,11 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
     }
   }
   if (engine->entries_.empty()) return nullptr;
+  // Before devices are open, so that it stops the router and not only their use.
+  if (const std::string& file = options.balance_trace; !file.empty() && !std::ofstream(file, std::ios::app)) {
+    (void)errors.error("--balance-trace: {}: cannot be written ({})", file, std::strerror(errno));
+    return nullptr;
+  }
   // Without a balancer nobody ever chooses the other one.
   if (engine->options_.run == OffloadOptions::Run::kAuto && !engine->balanced_)
     engine->options_.run = OffloadOptions::Run::kResident;
@@ -224,7 +232,7 @@ Status Engine::make_queues(Errors& errors) {
   if (!loop_) return Status::failed();
   loop_->learn(learnt_);
   if (!options_.balance_trace.empty() && !loop_->write_trace(options_.balance_trace))
-    return errors.error("{}: cannot be written", options_.balance_trace);
+    return errors.error("--balance-trace: {}: cannot be written ({})", options_.balance_trace, std::strerror(errno));
   for (int w = 0; w < workers_; ++w) {
     const NearNode near(worker_nodes_[static_cast<size_t>(w)]);
     queues_.push_back(std::make_unique<JobQueue>(w, first_device_[static_cast<size_t>(w)], plans_, devices_, entries_,

@@ -5,6 +5,8 @@ import lzma
 import os
 import pathlib
 import re
+import resource
+import signal
 import subprocess
 
 import pytest
@@ -128,6 +130,30 @@ def test_the_live_line_has_the_optimum_of_a_model(balancer, states):
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if " s  in " in line]
     assert bool(re.search(r"drops \S+( \S+)?  optimum [0-9.]+ Mpps$", lines[-1])) == states
+
+
+def test_a_full_disk_ends_the_trace_and_not_the_router(tmp_path):
+    file = tmp_path / "trace.jsonl"
+
+    def limit_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    conf = "TrafficSource -> Strip(14) -> CheckIPHeader -> TrafficSink;"
+    done = subprocess.run([BINARY, "run", "-e", conf, "--workers", "1", "--backend", "reference", "--compile", "off",
+                           "--balance-trace", str(file), "--duration", "1"],
+                          capture_output=True, text=True, timeout=60, preexec_fn=limit_files, restore_signals=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"--balance-trace: {file}: no more can be written (File too large), so the trace ends") == 1
+    assert file.stat().st_size == 20_000
+
+
+def test_a_trace_that_cannot_be_written_is_an_error(tmp_path):
+    conf = "TrafficSource -> Strip(14) -> CheckIPHeader -> TrafficSink;"
+    done = subprocess.run([BINARY, "run", "-e", conf, "--workers", "1", "--backend", "reference", "--balance-trace",
+                           str(tmp_path / "no" / "trace.jsonl"), "--duration", "1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "no/trace.jsonl: cannot be written (No such file or directory)" in done.stderr
 
 
 CHAIN = "Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:1:1) -> TrafficSink;"

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "headrace/thread_name.hh"
@@ -132,7 +134,10 @@ void BalanceLoop::step(int64_t now) {
   Step& noted = trace_.emplace_back();
   noted.sample = sample;
   for (const One& one : all_) noted.decisions.push_back(one.last);
-  if (file_.is_open()) file_.write(lines(noted));
+  if (file_.is_open() && !file_.write(lines(noted)))
+    Errors(Errors::Output::kStderr)
+        .warning("--balance-trace: {}: no more can be written ({}), so the trace ends", file_name_,
+                 std::strerror(errno));
   if (trace_.size() > kTraceSteps) trace_.pop_front();
   for (WorkerSample& s : sample.workers) seen_[static_cast<size_t>(s.worker)] = std::move(s);
   longest_step_ns_ = std::max(longest_step_ns_, JobClock::ns() - now);
@@ -153,7 +158,10 @@ std::string BalanceLoop::lines(const Step& step) const {
   return text;
 }
 
-bool BalanceLoop::write_trace(const std::string& file) { return file_.open(file, head()); }
+bool BalanceLoop::write_trace(const std::string& file) {
+  file_name_ = file;
+  return file_.open(file, head());
+}
 
 std::string BalanceLoop::trace(size_t steps) const {
   const std::lock_guard guard(lock_);

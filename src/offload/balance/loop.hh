@@ -101,6 +101,7 @@ class BalanceLoop {
   Load load_;
   std::deque<Step> trace_;
   balance::TraceFile file_;
+  std::string file_name_;
   int64_t longest_step_ns_ = 0;
 
   std::mutex stop_lock_;

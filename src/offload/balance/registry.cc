@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headrace/balancer.hh"
+#include "offload/balance/sanitize.hh"
 
 namespace headrace {
 
@@ -52,8 +53,17 @@ std::unique_ptr<Balancer> make_balancer(std::string_view text, std::string& erro
         name, known);
     return nullptr;
   }
-  std::unique_ptr<Balancer> balancer = info->make();
-  if (balancer->configure(argument)) return balancer;
+  std::unique_ptr<Balancer> balancer;
+  bool takes = false;
+  const std::string threw = balance::thrown_by("configure()", [&] {
+    balancer = info->make();
+    takes = balancer->configure(argument);
+  });
+  if (takes) return balancer;
+  if (!threw.empty()) {
+    error = fmt::format("{}: {}", text, threw);
+    return nullptr;
+  }
   error = argument.empty() ? fmt::format("the balancer {0} needs an argument: {0}=ARGUMENT", name)
                            : fmt::format("the balancer {} does not take the argument '{}'", name, argument);
   return nullptr;

@@ -29,17 +29,19 @@ bool TraceFile::open(const std::string& file, std::string head) {
     head_ = std::move(head);
   }
   // That of the first router is there before any packet came.
-  if (turn_ == 1) write("");
-  return true;
+  return turn_ > 1 || write("");
 }
 
-void TraceFile::write(const std::string& lines) {
+bool TraceFile::write(const std::string& lines) {
   const std::lock_guard guard(shared_->lock);
-  if (turn_ < shared_->turn) return;
+  if (turn_ < shared_->turn) return true;
   if (turn_ > shared_->turn) shared_->out << head_;
   shared_->turn = turn_;
   // At once: who reads the file meanwhile sees whole steps.
   shared_->out << lines << std::flush;
+  if (shared_->out) return true;
+  shared_ = nullptr;
+  return false;
 }
 
 }  // namespace headrace::balance

@@ -15,7 +15,8 @@ class TraceFile {
   bool open(const std::string& file, std::string head);
   bool is_open() const { return shared_ != nullptr; }
   /// Appends whole lines, unless a router that came later has begun: a last step of the one before is of no use then.
-  void write(const std::string& lines);
+  /// False if they could not be written. Then the trace of this router ends, and is_open() is false.
+  [[nodiscard]] bool write(const std::string& lines);
 
  private:
   struct Shared;

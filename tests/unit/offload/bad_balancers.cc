@@ -104,11 +104,12 @@ class Throws : public Balancer {
 };
 HEADRACE_BALANCER(Throws, "for tests: throws at its third step")
 
-/// What is no std::exception, where the argument says: start, step, learn or learnt.
+/// What is no std::exception, where the argument says: configure, start, step, learn or learnt.
 class ThrowsAnything : public Balancer {
  public:
   bool configure(std::string_view argument) override {
     where_ = argument;
+    throws_at("configure");
     return true;
   }
   void start() override { throws_at("start"); }

@@ -428,6 +428,11 @@ TEST_F(OffloadBalanced, ABalancerThatIsNone) {
   EXPECT_NE(throws.errors().find("--balancer: ThrowsAnything=start: start() threw what is no std::exception"),
             std::string::npos)
       << throws.errors();
+  TestRouter at_once(kChain, RouterOptions{.profile = false, .offload = balanced("ThrowsAnything=configure")});
+  EXPECT_FALSE(at_once.ok());
+  EXPECT_NE(at_once.errors().find("--balancer: ThrowsAnything=configure: configure() threw what is no std::exception"),
+            std::string::npos)
+      << at_once.errors();
   TestRouter worse("Idle -> Offload(BALANCER Fixed=2) -> Strip(14) -> cap :: Capture;", RouterOptions{});
   EXPECT_FALSE(worse.ok());
   EXPECT_NE(worse.errors().find("BALANCER: "), std::string::npos) << worse.errors();

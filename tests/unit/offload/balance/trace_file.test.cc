@@ -25,13 +25,13 @@ TEST(BalanceTraceFile, RoutersFollowOneAnother) {
   TraceFile first, refused, second;
   ASSERT_TRUE(first.open(path, "head 1\n"));
   EXPECT_EQ(text(), "head 1\n");
-  first.write("a\n");
+  EXPECT_TRUE(first.write("a\n"));
   ASSERT_TRUE(refused.open(path, "head of a router that never took over\n"));
   ASSERT_TRUE(second.open(path, "head 2\n"));
-  first.write("b\n");
-  second.write("c\n");
-  first.write("too late\n");
-  second.write("d\n");
+  EXPECT_TRUE(first.write("b\n"));
+  EXPECT_TRUE(second.write("c\n"));
+  EXPECT_TRUE(first.write("too late\n"));
+  EXPECT_TRUE(second.write("d\n"));
   EXPECT_EQ(text(), "head 1\na\nb\nhead 2\nc\nd\n");
   std::filesystem::remove(path);
 }
