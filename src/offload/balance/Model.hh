@@ -407,10 +407,11 @@ class Model : public Balancer {
   bool is_scarce(const WorkerState& w, size_t k) const;
   /// The part of what arrives for the device that places let through. More than that, if it is more than 1.
   double finds_places(const WorkerState& w, size_t k, const DevicePath& path) const;
-  /// The share to give to a device then: what waits for places is late, so the CPU gets some more than does not find any.
   /// What a worker may give to a full device so that its jobs do not wait for others there, if the worker has time for the
   /// rest; else 1. \param share what is planned
   double below_full(const WorkerState& w, size_t k, double share) const;
+  /// The share to give to a device then: what waits for places is late, so the CPU gets some more than does not find any.
+  /// \param finds_places as finds_places() says
   static double share_of(double finds_places) { return kFindsPlaces * std::min(finds_places, 1.0); }
   /// It does all that arrives with `part` of what the plan has for devices, and the rest on the CPU.
   bool has_time_for_rest(const WorkerState& w, size_t k, double part, double cycles = kForTheRest) const;

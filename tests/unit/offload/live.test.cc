@@ -439,7 +439,6 @@ TEST_P(OffloadLive, AllDevices) {
   EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos);
 }
 
-/// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 /// With a balancer, packets flow on the CPU at once. Devices are opened meanwhile, and what was learnt outlives a swap.
 TEST_P(OffloadLive, DevicesJoinWhilePacketsFlow) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
@@ -551,6 +550,7 @@ TEST_P(OffloadLive, KindsOfLanesChangeWhilePacketsFlow) {
   expect_everything_came();
 }
 
+/// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
 TEST_P(OffloadLive, HotSwap) {
   // Only one of them with a route table, which takes ThreadSanitizer seconds to fill.
   const auto by_rules = [](const char* source, const char* rules) {
