@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -119,7 +118,8 @@ std::unique_ptr<Engine> Engine::create(const std::vector<Element*>& elements, co
   }
   if (engine->entries_.empty()) return nullptr;
   // Before devices are open, so that it stops the router and not only their use.
-  if (const std::string& file = options.balance_trace; !file.empty() && !std::ofstream(file, std::ios::app)) {
+  if (const std::string& file = options.balance_trace;
+      !before && !file.empty() && !balance::TraceFile::may_write(file)) {
     (void)errors.error("--balance-trace: {}: cannot be written ({})", file, std::strerror(errno));
     return nullptr;
   }

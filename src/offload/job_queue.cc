@@ -174,7 +174,11 @@ bool JobQueue::arrive(ChainEntry& entry, Batch& batch) {
   if (mode == OffloadOptions::Mode::kAuto) return arrive_balanced(entry, batch);
   if (mode == OffloadOptions::Mode::kCpu && rests(of_plan_[static_cast<size_t>(entry.plan())])) {
     events_[kCpuPackets] += static_cast<uint64_t>(batch.size());
+    // Not a cost of a chain that the balancer decides on.
+    const bool timed = meter_.timed();
+    const LoadMeter::Part part = timed ? meter_.begin() : LoadMeter::Part{};
     entry.process(batch);
+    if (timed) (void)meter_.end(part);
     return false;
   }
   arrived_ = true;

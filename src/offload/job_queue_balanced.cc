@@ -235,12 +235,18 @@ void JobQueue::tick() {
   const uint64_t now = LoadMeter::now();
   const double us = static_cast<double>(now - ticked_) / cycles_per_us_;
   if (ticked_ != 0 && us < kTickUs) return;
-  const bool decides =
-      std::any_of(of_plan_.begin(), of_plan_.end(), [](const OfPlan& of_plan) { return is_balanced(of_plan); });
+  const bool decides = std::any_of(entries_.begin(), entries_.end(), [](const ChainEntry* entry) {
+    return entry->in_effect().mode == OffloadOptions::Mode::kAuto;
+  });
   const bool began = std::exchange(ticked_, now) == 0 || decides != decides_;
   decides_ = decides;
-  // What packets cost in other modes, and how many came, says nothing of the balancer's decisions.
-  if (began) start_span(now);
+  if (began) {
+    // What packets cost in other modes, and how many came, says nothing of the balancer's decisions.
+    (void)meter_.take();
+    bursts_before_ = meter_.bursts();
+    looks_cycles_ = looks_packets_ = 0;
+    start_span(now);
+  }
   for (OfPlan& of_plan : of_plan_) {
     if (of_plan.balance.decision.follow && decides && !began) follow(of_plan, us / 1e3);
     if (!of_plan.settled) settle(of_plan);

@@ -247,7 +247,7 @@ void PacketPool::sort() {
     c->present[number / 64] |= uint64_t{1} << number % 64;
   }
   uint32_t at = c->head;
-  for (size_t word = 0; at != c->tail; ++word)
+  for (size_t word = 0; word < c->present.size(); ++word)
     for (uint64_t bits = std::exchange(c->present[word], 0); bits != 0; bits &= bits - 1)
       c->slots[at++ % Cache::kSlots] = buffer_at(64 * word + static_cast<size_t>(std::countr_zero(bits)));
 }

@@ -141,7 +141,7 @@ def test_a_full_disk_ends_the_trace_and_not_the_router(tmp_path):
 
     conf = "TrafficSource -> Strip(14) -> CheckIPHeader -> TrafficSink;"
     done = subprocess.run([BINARY, "run", "-e", conf, "--workers", "1", "--backend", "reference", "--compile", "off",
-                           "--balance-trace", str(file), "--duration", "1"],
+                           "--balance-trace", str(file), "--duration", "3"],
                           capture_output=True, text=True, timeout=60, preexec_fn=limit_files, restore_signals=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(f"--balance-trace: {file}: no more can be written (File too large), so the trace ends") == 1

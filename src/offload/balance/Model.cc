@@ -155,7 +155,8 @@ void Model::look_at_lengths(double passed) {
 }
 
 void Model::judge_total(double passed) {
-  double rate = 0, on_devices = 0, on_cpu = 0;
+  const auto& chains = setup().chains;
+  double rate = 0, on_devices = 0, on_cpu = 0, longest_ns = 0;
   bool backlogged = true;
   for (const WorkerState& w : workers_) {
     if (!w.known) continue;
@@ -163,13 +164,15 @@ void Model::judge_total(double passed) {
     if (w.sampled_ns < now_) return;
     backlogged &= w.saturated;
     rate += w.last;
+    longest_ns = std::max(longest_ns, 1e9 * w.sample_s);
     on_cpu += hz() / std::max(cpu_cost_in_full(w), 1.0);
-    for (const ChainState& chain : w.chains)
-      for (const LaneState& lane : chain.lanes) on_devices += lane.per_second;
+    for (size_t k = 0; k < w.chains.size(); ++k)
+      for (const LaneState& lane : w.chains[k].lanes) on_devices += chains[k].balanced ? lane.per_second : 0;
   }
-  const auto& chains = setup().chains;
+  // Behind a time in which nobody heard, samples are of a part of it.
+  const double span = std::min(passed, 2 * longest_ns);
   const bool bound = std::any_of(chains.begin(), chains.end(), [](const auto& chain) { return chain.p99_us > 0; });
-  if (rate > 0) judge_.see(rate, passed, now_, backlogged, on_devices / rate, on_cpu, !bound);
+  if (rate > 0) judge_.see(rate, span, now_, backlogged, on_devices / rate, on_cpu, !bound);
 }
 
 void Model::take(const WorkerSample& s) {

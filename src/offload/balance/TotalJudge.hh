@@ -19,7 +19,7 @@ class TotalJudge {
  public:
   /// What all workers did since the last step.
   /// \param backlogged packets waited for each of them: the rate is all that they can do
-  /// \param share the part of the packets that went to devices
+  /// \param share the part of the packets that the balancer has sent to devices
   /// \param on_cpu the rate that the CPU would have, by what packets there cost now
   /// \param tries whether all may leave devices only to see what the CPU does alone
   void see(double rate, double ns, double now, bool backlogged, double share, double on_cpu, bool tries = true) {
@@ -35,6 +35,7 @@ class TotalJudge {
       // Other work arrives: what was seen says nothing about it.
       if (!uses) alone_ = {};
       moved_.on = false;
+      begin_wait(now);
       return;
     }
     if (!uses) {
@@ -45,9 +46,15 @@ class TotalJudge {
       see_alone(rate, ns, now);
       return;
     }
+    if (back_.on && now > back_.since + kConverge) {
+      // Devices are used all the same: there is nothing to see.
+      back_.on = false;
+      pause_.cancel(now);
+    }
     look_at_change(rate, ns, now);
     compare_costs(on_cpu, ns, now);
-    if (tries && wait_.over(now) && beside_.ns >= kWindow && on_cpu * dearer_ >= kHopeful * beside_.rate) {
+    if (!tries || refuses(now) || on_cpu * dearer_ < kHopeful * beside_.rate) hopeless_ns_ = now;
+    if (wait_.over(now) && now >= hopeless_ns_ + kWindow) {
       before_ = beside_.rate;
       leave(beside_.rate, now);
       wait_.begin(now);
@@ -94,6 +101,7 @@ class TotalJudge {
   /// \param rate with devices
   void leave(double rate, double now) {
     after_ = rate;
+    alone_ = {};
     pause_.begin(now);
     moved_.on = false;
     back_.begin(now);
@@ -114,6 +122,7 @@ class TotalJudge {
     wait_.begin(now);
     beside_ = {};
     waits_at_ = 0;
+    hopeless_ns_ = now;
   }
 
   /// What the CPU does alone is worth another try once the rate has changed, and stays so for a while.
@@ -140,17 +149,18 @@ class TotalJudge {
   }
 
   bool uses_ = false;
-  RateMean alone_;         ///< the rate without devices
-  double alone_ns_ = 0;    ///< when that was seen last
-  double left_ns_ = 0;     ///< when devices were used last
-  Trial moved_;            ///< to devices
-  Trial back_;             ///< from devices that lowered the rate
-  Pause pause_{1e9};       // longer than a trial takes
-  Pause wait_{2e9};        ///< until it is tried what the CPU does alone
-  RateMean beside_;        ///< the rate with devices
-  RateMean beside_costs_;  ///< what the CPU would do by the costs seen there, since the move to devices
-  double dearer_ = 1;      ///< packets on the CPU were so much dearer there when last compared
-  double waits_at_ = 0;    ///< that rate, when the wait for a try began
+  RateMean alone_;          ///< the rate without devices
+  double alone_ns_ = 0;     ///< when that was seen last
+  double left_ns_ = 0;      ///< when devices were used last
+  Trial moved_;             ///< to devices
+  Trial back_;              ///< from devices that lowered the rate
+  Pause pause_{1e9};        // longer than a trial takes
+  Pause wait_{2e9};         ///< until it is tried what the CPU does alone
+  double hopeless_ns_ = 0;  ///< when the CPU last was no hope
+  RateMean beside_;         ///< the rate with devices
+  RateMean beside_costs_;   ///< what the CPU would do by the costs seen there, since the move to devices
+  double dearer_ = 1;       ///< packets on the CPU were so much dearer there when last compared
+  double waits_at_ = 0;     ///< that rate, when the wait for a try began
   double before_ = 0, after_ = 0, trusted_until_ = 0;
 };
 

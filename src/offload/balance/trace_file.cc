@@ -1,5 +1,9 @@
 #include "offload/balance/trace_file.hh"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -10,9 +14,22 @@ namespace headrace::balance {
 struct TraceFile::Shared {
   std::mutex lock;
   std::ofstream out;
-  uint64_t turns = 0;  // given
-  uint64_t turn = 0;   // of the one that writes
+  bool failed = false;  // to write, after all that is there
+  uint64_t turns = 0;   // given
+  uint64_t turn = 0;    // of the one that writes
 };
+
+bool TraceFile::may_write(const std::string& file) {
+  if (::access(file.c_str(), F_OK) == 0) {
+    if (std::filesystem::is_directory(file)) {
+      errno = EISDIR;
+      return false;
+    }
+    return ::access(file.c_str(), W_OK) == 0;
+  }
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+}
 
 bool TraceFile::open(const std::string& file, std::string head) {
   // Never destroyed: a balancer's thread may be at work when the process ends.
@@ -22,6 +39,7 @@ bool TraceFile::open(const std::string& file, std::string head) {
     const std::lock_guard guard(lock);
     Shared& shared = all[file];
     const std::lock_guard write_guard(shared.lock);
+    if (shared.failed) return true;
     if (!shared.out.is_open()) shared.out.open(file);
     if (!shared.out) return false;
     shared_ = &shared;
@@ -40,6 +58,7 @@ bool TraceFile::write(const std::string& lines) {
   // At once: who reads the file meanwhile sees whole steps.
   shared_->out << lines << std::flush;
   if (shared_->out) return true;
+  shared_->failed = true;
   shared_ = nullptr;
   return false;
 }

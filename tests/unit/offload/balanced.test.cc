@@ -170,6 +170,23 @@ TEST_F(OffloadBalanced, HearsNothingOfOtherModes) {
   expect_all_in_order();
 }
 
+TEST_F(OffloadBalanced, AnEntryBesideOneOfAnotherMode) {
+  make(R"(Idle -> oa :: Offload(MODE cpu) -> Strip(14) -> c :: Counter -> cap :: Capture;
+          Idle -> ob :: Offload(MODE auto) -> Strip(14) -> c;)",
+       balanced("DeviceOnly", 4, 16));
+  ASSERT_EQ(r().router().engine()->describe().find("chain 1:"), std::string::npos) << "both are entries of one chain";
+  const int64_t end = now_ns() + 20'000'000'000;
+  while (count(offload::kJobPackets) == 0 && now_ns() < end) {
+    send(1, 1, "oa");
+    send(2, 1, "ob");
+    queue().poll();
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+  EXPECT_GT(count(offload::kJobPackets), 0u);
+  r().router().drain();
+  expect_all_in_order();
+}
+
 TEST_F(OffloadBalanced, PacketsWithoutAPlaceWaitOrTakeTheCpu) {
   make(kChain, balanced("Fixed=0.5", 8, 2));
   send_until([&] { return count(offload::kJobPackets) > 0; });

@@ -139,6 +139,26 @@ TEST_F(BalanceTotalJudge, TriesNoCpuThatIsNoHope) {
   EXPECT_FALSE(refuses());
 }
 
+/// What is new shows in the costs at once, and in the mean of the rates a little later.
+TEST_F(BalanceTotalJudge, HopeMustLast) {
+  pass(200, 8, 0, 8);
+  pass(3000, 10, 0.8, 5);
+  ASSERT_FALSE(refuses());
+  pass(1500, 30, 0.8, 15);
+  EXPECT_FALSE(refuses());
+}
+
+/// As where a chain that the balancer does not decide on keeps workers from being idle.
+TEST_F(BalanceTotalJudge, ATryThatNobodyFollowsIsNotRepeatedMeanwhile) {
+  pass(200, 80, 0, 80);
+  int refused = 0;
+  for (int ms = 0; ms < 120000; ms += 5) {
+    pass(5, 92, 0.8, 80);
+    refused += refuses();
+  }
+  EXPECT_LT(refused, 120000 / 5 / 4);
+}
+
 /// IDS rules on 64 bytes, with costs as beside an H200: what goes to the device makes packets on the CPU dearer, so that
 /// it saves cycles once it is used.
 class BesideDevices : public ::testing::Test {

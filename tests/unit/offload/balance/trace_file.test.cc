@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -34,6 +35,26 @@ TEST(BalanceTraceFile, RoutersFollowOneAnother) {
   EXPECT_TRUE(second.write("d\n"));
   EXPECT_EQ(text(), "head 1\na\nb\nhead 2\nc\nd\n");
   std::filesystem::remove(path);
+}
+
+TEST(BalanceTraceFile, AFullDiskEndsTheTraceOfAllRouters) {
+  TraceFile first, second;
+  EXPECT_FALSE(first.open("/dev/full", "head 1\n"));
+  EXPECT_FALSE(first.is_open());
+  // A swap is no worse for it.
+  EXPECT_TRUE(second.open("/dev/full", "head 2\n"));
+  EXPECT_FALSE(second.is_open());
+}
+
+TEST(BalanceTraceFile, SaysBeforehandWhetherItMayWrite) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  EXPECT_TRUE(TraceFile::may_write(folder / "headrace-no-such-file"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "headrace-no-such-file"));
+  EXPECT_TRUE(TraceFile::may_write("/dev/null"));
+  EXPECT_FALSE(TraceFile::may_write(folder));
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_FALSE(TraceFile::may_write(folder / "headrace-no-such-folder" / "file"));
+  EXPECT_EQ(errno, ENOENT);
 }
 
 TEST(BalanceTraceFile, AFolderIsNone) {
