@@ -166,8 +166,10 @@ void Model::judge_total(double passed) {
     rate += w.last;
     longest_ns = std::max(longest_ns, 1e9 * w.sample_s);
     on_cpu += hz() / std::max(cpu_cost_in_full(w), 1.0);
+    // Where another balancer or mode decides, nothing arrives here.
     for (size_t k = 0; k < w.chains.size(); ++k)
-      for (const LaneState& lane : w.chains[k].lanes) on_devices += chains[k].balanced ? lane.per_second : 0;
+      for (const LaneState& lane : w.chains[k].lanes)
+        on_devices += chains[k].balanced && w.chains[k].part > 0 ? lane.per_second : 0;
   }
   // Behind a time in which nobody heard, samples are of a part of it.
   const double span = std::min(passed, 2 * longest_ns);

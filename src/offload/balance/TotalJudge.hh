@@ -35,7 +35,7 @@ class TotalJudge {
       // Other work arrives: what was seen says nothing about it.
       if (!uses) alone_ = {};
       moved_.on = false;
-      begin_wait(now);
+      hopeless_ns_ = now;
       return;
     }
     if (!uses) {
@@ -129,8 +129,8 @@ class TotalJudge {
   void look_at_change(double rate, double ns, double now) {
     beside_.add(rate, ns, kWindow);
     if (beside_.ns < kWindow || std::abs(beside_.rate - waits_at_) <= kChange * waits_at_) return;
-    if (waits_at_ > 0) wait_.cancel(now);
-    waits_at_ = beside_.rate;
+    if (std::exchange(waits_at_, beside_.rate) <= 0) return;
+    wait_.cancel(now);
     wait_.begin(now);
   }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace headrace::balance {
@@ -21,7 +22,7 @@ struct TraceFile::Shared {
 
 bool TraceFile::may_write(const std::string& file) {
   if (::access(file.c_str(), F_OK) == 0) {
-    if (std::filesystem::is_directory(file)) {
+    if (std::error_code ignored; std::filesystem::is_directory(file, ignored)) {
       errno = EISDIR;
       return false;
     }
@@ -52,7 +53,7 @@ bool TraceFile::open(const std::string& file, std::string head) {
 
 bool TraceFile::write(const std::string& lines) {
   const std::lock_guard guard(shared_->lock);
-  if (turn_ < shared_->turn) return true;
+  if (turn_ < shared_->turn || shared_->failed) return true;
   if (turn_ > shared_->turn) shared_->out << head_;
   shared_->turn = turn_;
   // At once: who reads the file meanwhile sees whole steps.

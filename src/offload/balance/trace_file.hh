@@ -17,7 +17,7 @@ class TraceFile {
   bool open(const std::string& file, std::string head);
   bool is_open() const { return shared_ != nullptr; }
   /// Appends whole lines, unless a router that came later has begun: a last step of the one before is of no use then.
-  /// False if they could not be written. Then the trace ends, and is_open() is false, also for routers that come later.
+  /// False if they could not be written, the first time. Then the trace ends, also for routers that come later.
   [[nodiscard]] bool write(const std::string& lines);
 
  private:

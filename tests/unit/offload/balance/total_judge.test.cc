@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "offload/balance/TotalJudge.hh"
 #include "offload/balance/simulator.hh"
@@ -133,6 +134,20 @@ TEST_F(BalanceTotalJudge, TriesTheCpuAgainAfterAWhile) {
   EXPECT_NEAR(judge_.after(), 60, 0.1);
 }
 
+/// As when one of many workers is not full in a third of the samples.
+TEST_F(BalanceTotalJudge, TriesTheCpuThoughSomeRestAtTimes) {
+  pass(200, 80, 0, 80);
+  std::mt19937 random(1);
+  int tries = 0;
+  for (int ms = 0; ms < 60000; ms += 5) {
+    const bool was = refuses();
+    pass(5, 92, was ? 0 : 0.8, 80, random() % 3 != 0);
+    tries += !was && refuses();
+  }
+  EXPECT_GE(tries, 4);
+  EXPECT_LE(tries, 12);
+}
+
 TEST_F(BalanceTotalJudge, TriesNoCpuThatIsNoHope) {
   pass(200, 60, 0, 60);
   pass(10000, 92, 0.8, 30);
@@ -156,6 +171,7 @@ TEST_F(BalanceTotalJudge, ATryThatNobodyFollowsIsNotRepeatedMeanwhile) {
     pass(5, 92, 0.8, 80);
     refused += refuses();
   }
+  EXPECT_GT(refused, 0);
   EXPECT_LT(refused, 120000 / 5 / 4);
 }
 
