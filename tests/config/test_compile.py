@@ -407,8 +407,10 @@ def test_a_profile_names_elements_and_says_how(headrace, tmp_path, mode, said):
     rows = {row["class"]: row for row in done["profile"]}
     assert set(rows) >= {"Strip", "CheckIPHeader", "Counter", "DecIPTTL", "EtherEncap"}
     for row in rows.values():
-        # All of them are seen at work, with the batches that were asked for.
-        assert row["cycles_per_packet"] > 0 and row["packets"] > 1000, row
+        # All of them are seen at work, with the batches that were asked for. On a busy machine no sample may meet an addition
+        # for each batch, which is all that is left of a Counter.
+        least = -1 if mode == "wait" and row["class"] == "Counter" else 0
+        assert row["cycles_per_packet"] > least and row["packets"] > 1000, row
         # But for a batch on its way when counting began.
         assert abs(row["packets_per_batch"] - 16) < 0.01, row
     assert said + "\n" in headrace(*bench, env=env).stdout
