@@ -58,7 +58,7 @@ class PacketPool {
   /// Makes the running thread's cache cycle through at least `n` buffers; returns how many it got.
   uint32_t reserve(uint32_t n);
   /// Puts the running thread's free buffers into the order in which they lie, which their pages' translations and the
-  /// CPU's prefetchers like. Takes some 3 ns a buffer.
+  /// CPU's prefetchers like. Takes some 2 ns a buffer.
   void sort();
   /// Says that a worker will use so many buffers. Call before workers run; the most counts.
   void expect(uint32_t buffers) { expected_ = std::max(expected_.get(), buffers); }

@@ -158,9 +158,9 @@ class TotalJudge {
   Pause wait_{2e9};         ///< until it is tried what the CPU does alone
   double hopeless_ns_ = 0;  ///< when the CPU last was no hope
   RateMean beside_;         ///< the rate with devices
+  double waits_at_ = 0;     ///< that rate, when the wait for a try began
   RateMean beside_costs_;   ///< what the CPU would do by the costs seen there, since the move to devices
   double dearer_ = 1;       ///< packets on the CPU were so much dearer there when last compared
-  double waits_at_ = 0;     ///< that rate, when the wait for a try began
   double before_ = 0, after_ = 0, trusted_until_ = 0;
 };
 
