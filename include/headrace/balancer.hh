@@ -96,7 +96,7 @@ struct DeviceSample : SideSample {
   uint64_t polls = 0;          ///< times that the worker looked for finished jobs
   uint64_t starved = 0;        ///< of these, times that the device had no job of this worker and chain
   double share = 0;            ///< the part of the packets that goes there at the end of the sample
-  bool well = true;            ///< false: it hangs or has failed, and takes no jobs
+  bool well = true;            ///< false: it takes no jobs of this worker: it hangs, has failed, or has no lane left
 };
 
 struct ChainSample {

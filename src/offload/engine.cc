@@ -247,12 +247,13 @@ void Engine::open_wanted_lanes(Errors& errors) {
   for (size_t d = 0; d < devices_.size(); ++d) {
     std::vector<Backend::LaneFor> wanted;
     for (int w = 0; w < workers_; ++w)
-      if (queue(w).wanted_lane() == static_cast<int>(d)) wanted.push_back({w, worker_nodes_[static_cast<size_t>(w)]});
+      if (queue(w).wants_lane(static_cast<int>(d))) wanted.push_back({w, worker_nodes_[static_cast<size_t>(w)]});
     if (wanted.empty()) continue;
     // Without lanes these workers go on as they are, so that is no failure of whatever led here.
     if (devices_[d]->well()) (void)devices_[d]->backend->open_lanes(wanted, errors);
-    for (const Backend::LaneFor& lane : wanted) queue(lane.worker).settle_wanted_lane();
   }
+  for (const auto& q : queues_)
+    if (q->wants_lanes()) q->settle_wanted_lanes();
 }
 
 Engine::~Engine() {
@@ -306,8 +307,8 @@ void Engine::join() {
       JobQueue& q = queue(w);
       const bool worked = q.poll();
       const bool idle = q.idle();
-      if (q.wanted_lane() >= 0 || std::any_of(devices_.begin(), devices_.end(),
-                                              [](const auto& device) { return device->came_back(); })) [[unlikely]] {
+      if (q.wants_lanes() || std::any_of(devices_.begin(), devices_.end(),
+                                         [](const auto& device) { return device->came_back(); })) [[unlikely]] {
         Errors errors(Errors::Output::kStderr);
         (void)entries_.front()->router().update_devices(errors);
       }
@@ -363,7 +364,7 @@ void Engine::drain(int worker) {
 
 bool Engine::behind() {
   const int worker = thread_id();
-  if (!queues_.empty() && worker >= 0 && worker < workers_ && queue(worker).wanted_lane() >= 0) return true;
+  if (!queues_.empty() && worker >= 0 && worker < workers_ && queue(worker).wants_lanes()) return true;
   return std::any_of(devices_.begin(), devices_.end(), [](const std::unique_ptr<Device>& device) {
     return device->came_back() || (device->well() && device->parameters->behind());
   });

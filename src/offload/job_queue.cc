@@ -38,6 +38,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   for (size_t d = 0; d < devices.size(); ++d)
     epochs_.push_back(std::make_unique<std::atomic<rcu::Epoch>[]>(static_cast<size_t>(options.jobs)));
   lanes_.resize(devices.size());
+  wanted_lanes_.resize(devices.size());
   refused_lanes_.resize(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) use_lane(static_cast<int>(d));
   Tuning tuning;
@@ -82,6 +83,7 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
 void JobQueue::use_lane(int device) {
   const auto d = static_cast<size_t>(device);
   if (has_lane(device)) return;
+  lacks_lanes_ = true;
   for (const Run run : {Run::kResident, Run::kStream})
     lanes_[d][static_cast<size_t>(run)] = devices_[d]->backend->lane(worker_, run);
   if (!has_lane(device)) return;
@@ -98,11 +100,16 @@ void JobQueue::use_lane(int device) {
   jobs_[d] = std::move(jobs);
 }
 
-void JobQueue::settle_wanted_lane() {
-  const int device = std::exchange(wanted_lane_, -1);
-  use_lane(device);
-  const auto d = static_cast<size_t>(device);
-  refused_lanes_[d] = devices_[d]->well() && !has_lane(device);
+void JobQueue::settle_wanted_lanes() {
+  lacks_lanes_ = wants_lanes_ = false;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const int device = static_cast<int>(d);
+    if (std::exchange(wanted_lanes_[d], 0)) {
+      use_lane(device);
+      refused_lanes_[d] = devices_[d]->well() && !has_lane(device);
+    }
+    lacks_lanes_ |= !has_lane(device);
+  }
 }
 
 // A router that has run leaves no packets here: each worker's last act in it is drain(), which ends when idle() is true, and
@@ -151,18 +158,28 @@ int JobQueue::usable_device(int first) const {
   return -1;
 }
 
+bool JobQueue::may_get_lane(int device) const {
+  const auto d = static_cast<size_t>(device);
+  return devices_[d]->well() && !has_lane(device) && !refused_lanes_[d];
+}
+
 void JobQueue::look_for_lanes() {
+  if (!lacks_lanes_) [[likely]]
+    return;
+  const auto want = [this](int device) {
+    if (!may_get_lane(device)) return false;
+    wanted_lanes_[static_cast<size_t>(device)] = wants_lanes_ = true;
+    return true;
+  };
+  const int devices = static_cast<int>(devices_.size());
   for (const OfPlan& of_plan : of_plan_) {
-    const int first = of_plan.tuning.device;
-    if (usable(first)) [[likely]]
+    if (is_balanced(of_plan)) {
+      for (int d = 0; d < devices; ++d) want(d);
       continue;
-    for (int n = 0; n < static_cast<int>(devices_.size()); ++n) {
-      const auto d = static_cast<size_t>(nth_device(first, n));
-      if (usable(static_cast<int>(d))) break;
-      if (!devices_[d]->well() || has_lane(static_cast<int>(d)) || refused_lanes_[d]) continue;
-      wanted_lane_ = static_cast<int>(d);
-      return;
     }
+    const int first = of_plan.tuning.device;
+    for (int n = 0; n < devices; ++n)
+      if (const int d = nth_device(first, n); usable(d) || want(d)) break;
   }
 }
 

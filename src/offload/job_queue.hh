@@ -125,12 +125,12 @@ class JobQueue {
   int device_for(int plan) const { return usable_device(of_plan_[static_cast<size_t>(plan)].tuning.device); }
   /// Call on the control thread while the worker stands: the queue may use its lane to the device, if it has one now.
   void use_lane(int device);
-  /// Notes the device that the worker would use if it had a lane to it.
+  /// Notes the devices that the worker, or a balancer, would use if it had a lane to them.
   void look_for_lanes();
-  /// That device; -1: none.
-  int wanted_lane() const { return wanted_lane_; }
-  /// The wanted lane is there now, or there is none to be had.
-  void settle_wanted_lane();
+  bool wants_lane(int device) const { return wanted_lanes_[static_cast<size_t>(device)]; }
+  bool wants_lanes() const { return wants_lanes_; }
+  /// The wanted lanes are there now, or there are none to be had.
+  void settle_wanted_lanes();
   /// True if a device still works on jobs that were run again on the CPU; poll() must then be called now and then.
   bool has_late_jobs() const { return quarantined_ > 0; }
   /// Waits until all jobs are done and released.
@@ -461,6 +461,8 @@ class JobQueue {
   bool usable(int device) const;
   /// `first`, or another device if it is not usable; -1 if none is.
   int usable_device(int first) const;
+  /// True if the device is well and a lane to it is missing, and may be had.
+  bool may_get_lane(int device) const;
   /// The devices in the order in which a worker tries them whose first one is `first`.
   int nth_device(int first, int n) const;
   /// Notes that a hung device has finished something, perhaps the last of what it owed.
@@ -482,8 +484,8 @@ class JobQueue {
   // The same by place: what tables its results are of; 0: it will have none.
   std::vector<std::unique_ptr<std::atomic<rcu::Epoch>[]>> epochs_;
   std::vector<std::array<Lane*, kRuns>> lanes_;  // by device and kind: this worker's, or null
-  int wanted_lane_ = -1;
-  std::vector<uint8_t> refused_lanes_;  // by device: there was none to be had
+  bool lacks_lanes_ = false, wants_lanes_ = false;
+  std::vector<uint8_t> wanted_lanes_, refused_lanes_;  // by device; refused: there was none to be had
   /// Late jobs of a device that has not failed.
   struct Quarantine {
     int places = 0;

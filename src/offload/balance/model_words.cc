@@ -21,7 +21,7 @@ double Model::optimum() const {
       use.cpu = cpu_cost_in_full(w, k);
       for (size_t d = 0; d < devices_.size(); ++d) {
         const double cost = device_cost_of(w, k, d);
-        use.device.push_back(cost > 0 && devices_[d].pause.over(now_) ? cost : use.cpu);
+        use.device.push_back(cost > 0 && devices_[d].pause.over(now_) && !lacks(w, d) ? cost : use.cpu);
         use.device_ns.push_back(device_ns(k, d));
       }
     }
@@ -74,7 +74,7 @@ std::string Model::why() const {
   for (size_t i = 0; i < devices_.size(); ++i) {
     share += chain.lanes[i].share;
     full |= chain.lanes[i].share > 0 && now_ - devices_[i].bound_ns < 100 * kMs;
-    any_pause |= !devices_[i].pause.over(now_);
+    any_pause |= !devices_[i].pause.over(now_) || lacks(*hottest, i);
     refused |= hottest->judge.refuses(i, now_);
     needed = std::max(needed, places_lacked(*hottest, k, i));
     const double cost = device_cost_of(*hottest, k, i);

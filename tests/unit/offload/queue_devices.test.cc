@@ -141,13 +141,27 @@ TEST_F(OffloadQueue, ALaneIsOpenedWhenAWorkerNeedsIt) {
   expect_all_in_order();
 }
 
+TEST_F(OffloadQueue, ABalancerGetsLanesToAllDevices) {
+  for (const char* const handler : {"offload_mode", "first.mode"}) {
+    router_.reset();
+    next_.clear();
+    make("Idle -> first :: Offload -> Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture;",
+         options(Mode::kDevice, 4, 4), 3, 4);
+    EXPECT_EQ(device(0).lanes + device(1).lanes + device(2).lanes, 4);
+    r().write(handler, "fixed=0.5");
+    EXPECT_EQ(device(0).lanes + device(1).lanes + device(2).lanes, 4);
+    r().write(handler, "auto");
+    for (int d = 0; d < 3; ++d) EXPECT_EQ(device(d).lanes, 4) << d << " " << handler;
+  }
+}
+
 TEST_F(OffloadQueue, WithoutMemoryForALaneAWorkerStaysWhereItIs) {
   make(kChain, options(Mode::kDevice, 4, 4), 2, 2);
   device(1).no_lanes = true;
   r().write("offload_tuning", "worker=0 device=1");
   EXPECT_EQ(device(1).lanes, 1);
   EXPECT_EQ(r().router().engine()->queue(0).device_for(0), 0);
-  EXPECT_EQ(r().router().engine()->queue(0).wanted_lane(), -1);
+  EXPECT_FALSE(r().router().engine()->queue(0).wants_lanes());
   send(1, 8);
   poll(r());
   EXPECT_EQ(device(0).submitted, 2);

@@ -59,6 +59,7 @@ struct DeviceModel {
   double job_cycles = 0;     ///< likewise for each job
   double look_cycles = 10;   ///< likewise for each look whether a job is done
   double cold_cycles = 0;    ///< likewise for the first job after a pause
+  bool full = false;         ///< there is no memory for further lanes
   uint64_t got = 0;          ///< packets
 };
 
@@ -110,6 +111,7 @@ class CostlyBackend final : public offload::Backend {
     return device_.open(program, options, errors);
   }
   Status open_lanes(const std::vector<LaneFor>& lanes, Errors& errors) override {
+    if (model_.full) return Status::failed();
     const Status status = device_.open_lanes(lanes, errors);
     for (const LaneFor& lane : lanes)
       lanes_[static_cast<size_t>(lane.worker)] =
@@ -200,7 +202,8 @@ class UnlikeDevices : public ::testing::Test {
   }
 
   /// \param outside, cpu cycles of a worker per packet
-  void make(int workers, double outside, double cpu, const std::vector<DeviceModel>& models) {
+  void make(int workers, double outside, double cpu, const std::vector<DeviceModel>& models,
+            OffloadOptions::Mode mode = OffloadOptions::Mode::kAuto) {
     outside_ = outside;
     cpu_ = cpu;
     models_ = models;
@@ -218,7 +221,7 @@ class UnlikeDevices : public ::testing::Test {
       return found;
     });
     OffloadOptions options;
-    options.mode = OffloadOptions::Mode::kAuto;
+    options.mode = mode;
     options.backend = "reference";
     options.balancer = "Model";
     options.job = kJob;
@@ -239,6 +242,9 @@ class UnlikeDevices : public ::testing::Test {
   }
 
   offload::Engine* engine() { return router_->router().engine(); }
+  void write(const std::string& handler, const std::string& value) { router_->write(handler, value); }
+  /// No further lanes are to be had of this device.
+  void fill(size_t device) { models_[device].full = true; }
   const OrderSink& sink() { return dynamic_cast<const OrderSink&>(*router_->router().find("sink")); }
 
   /// Of the CPU, from now on, in cycles for a packet and for a batch of any size.
@@ -403,6 +409,29 @@ TEST_F(UnlikeDevices, OneDeviceThatBinds) {
   finish();
 }
 
+/// The mode of a router that began without a balancer is changed, so workers have lanes to their own devices only.
+TEST_F(UnlikeDevices, ABalancerThatComesLaterGetsAllDevices) {
+  make(3, kOutside, kCpu, {quick(0.6), slow(0.06)}, OffloadOptions::Mode::kDevice);
+  run(20);
+  write("offload_mode", "auto");
+  run(100);
+  run(200);
+  EXPECT_GE(rate(), 0.98 * optimum()) << engine()->balance()->describe();
+  finish();
+}
+
+/// Two of three workers can use one device only. They do, and the third one uses both, as the best is.
+TEST_F(UnlikeDevices, AWorkerWithoutALaneUsesTheOtherDevice) {
+  make(3, kOutside, kCpu, {quick(0.6), quick(0.6)}, OffloadOptions::Mode::kDevice);
+  fill(1);
+  write("offload_mode", "auto");
+  run(100);
+  run(200);
+  EXPECT_GE(rate(), 0.98 * optimum()) << engine()->balance()->describe();
+  EXPECT_GE(went(1), 0.95 * 0.6);
+  finish();
+}
+
 /// Bursts of a few packets, of which each costs several times as much as in full ones. The CPU does what arrives. So it
 /// does again when there was more for some time, and probes of it find its caches cold.
 TEST_F(UnlikeDevices, SmallBurstsAreNoLoad) {
@@ -507,12 +536,13 @@ TEST_F(UnlikeDevices, OneThatSlowsIsLeftAndTriedAgain) {
   EXPECT_GE(rate(), 0.98 * optimum()) << engine()->balance()->describe();
   EXPECT_GE(went(1), 0.9 * 0.5);
   // From now on a job takes longer than the deadline.
-  constexpr double kSlow = 1000, kWindow = 50;
+  constexpr double kSlow = 1000;
+  constexpr int kWindow = 50;
   devices_[1]->set_slowness(kSlow);
   std::vector<double> tries;  // when, in ms
   double received = 0;
   bool tried = false;
-  for (double ms = 0; ms < 1750; ms += kWindow) {
+  for (int ms = 0; ms < 1750; ms += kWindow) {
     run(kWindow);
     if (!tried && went(1) > 0) tries.push_back(ms);
     tried = went(1) > 0;
@@ -527,7 +557,7 @@ TEST_F(UnlikeDevices, OneThatSlowsIsLeftAndTriedAgain) {
   for (size_t i = 2; i < tries.size(); ++i) EXPECT_GT(tries[i] - tries[i - 1], tries[i - 1] - tries[i - 2]);
   devices_[1]->set_slowness(1);
   // The pauses have grown meanwhile.
-  for (double ms = 0; ms < 3000 && rate() < 0.98 * optimum(); ms += kWindow) run(kWindow);
+  for (int ms = 0; ms < 3000 && rate() < 0.98 * optimum(); ms += kWindow) run(kWindow);
   run(100);
   EXPECT_GE(rate(), 0.98 * optimum()) << engine()->balance()->describe();
   finish();
