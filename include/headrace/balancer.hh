@@ -55,7 +55,7 @@ struct BalanceSetup {
   double cycles_per_second = 1e9;  ///< of the time stamp counter, in which samples count
   std::vector<Chain> chains;
   std::vector<Device> devices;
-  std::vector<int> first_device;  ///< by worker: the device that is nearest to it
+  std::vector<int> first_device;  ///< by worker: the device that is nearest to it. Empty if there are none
 };
 
 /// Sums over batches of n packets that took t cycles each. A batch costs something however small it is: of a worker that
@@ -215,6 +215,8 @@ struct BalancerInfo {
 };
 /// Adds a balancer to those that `--balancer` knows. False if there is one by this name.
 bool register_balancer(const BalancerInfo& info);
+/// The names of those that register_balancer() did not add, since the last call.
+std::vector<std::string> take_refused_balancers();
 /// Null if there is none.
 const BalancerInfo* find_balancer(std::string_view name);
 /// Sorted by name.

@@ -35,6 +35,10 @@ void list_balancers() {
   for (const BalancerInfo& info : all_balancers()) print("{:<12}{}\n", info.name, info.about);
 }
 
+void tell_mistakes(const std::string& name, const balance::Corrections& corrections) {
+  for (const std::string& line : corrections.lines()) complain("{}: {}: corrected: {}\n", kBalanceName, name, line);
+}
+
 /// A balancer that decides about the samples of a trace.
 struct Asked {
   std::string name;  ///< in the trace
@@ -44,9 +48,7 @@ struct Asked {
 };
 
 void tell_mistakes(const std::vector<Asked>& all) {
-  for (const Asked& asked : all)
-    for (const std::string& line : asked.corrections.lines())
-      complain("{}: {}: corrected: {}\n", kBalanceName, asked.name, line);
+  for (const Asked& asked : all) tell_mistakes(asked.name, asked.corrections);
 }
 
 /// Reads a trace line by line from `in`. Decisions go to standard output, or are compared with those of the trace.
@@ -173,19 +175,22 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
   balance::SimulatedScore score;
   std::vector<balance::Simulated> outcomes;
   double step_us = 0;
-  uint64_t complaints = 0;
+  balance::Corrections corrections;
   for (uint64_t seed = seeds.first;; ++seed) {
     // Each begins with one that has learnt nothing.
     const std::unique_ptr<Balancer> balancer = make_balancer(name, error);
     if (!balancer) return wrong("--balancer", error);
-    outcomes.push_back(balance::simulate(phases, *balancer, seconds, seed, trace ? name : ""));
+    const std::string threw = balance::thrown_by(
+        "start()", [&] { outcomes.push_back(balance::simulate(phases, *balancer, seconds, seed, trace ? name : "")); });
+    if (!threw.empty()) return wrong(name, threw);
     balance::Simulated& r = outcomes.back();
     for (const balance::SimulatedPhase& p : r.phases) score.add(p);
     step_us += (r.step_us - step_us) / static_cast<double>(outcomes.size());
-    complaints += r.complaints;
+    corrections.add(r.corrections);
     r.steps.clear();
     if (seed == seeds.last) break;
   }
+  tell_mistakes(name, corrections);
   if (trace) {
     for (const std::string& line : outcomes[0].trace) write_output(line + "\n");
     return 0;
@@ -193,7 +198,7 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
   if (as_json) {
     nlohmann::ordered_json json{
         {"machine", phases[0].machine.name}, {"balancer", name},        {"step_us", step_us},
-        {"complaints", complaints},          {"score", json_of(score)}, {"phases", nlohmann::ordered_json::array()}};
+        {"complaints", corrections.all()},   {"score", json_of(score)}, {"phases", nlohmann::ordered_json::array()}};
     for (size_t i = 0; i < outcomes.size(); ++i)
       for (const balance::SimulatedPhase& p : outcomes[i].phases) json["phases"].push_back(json_of(p, seeds.first + i));
     write_output(json.dump(2) + "\n");
@@ -213,7 +218,6 @@ int run_simulation(const std::string& file, const std::string& balancer_text, do
         "of {} phases, {} reach 0.98 of the optimum, {} 0.95 and {} 0.98 of it within 100 ms, {} are steady, {} hold "
         "their bound\n",
         score.phases, score.near, score.soon_95, score.soon_98, score.steady, score.held);
-  if (complaints != 0) print("{} values of decisions had to be changed\n", complaints);
   return 0;
 }
 

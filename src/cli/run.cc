@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <set>
 
 #include "cli/command_line.hh"
 #include "cli/commands.hh"
@@ -199,6 +200,8 @@ class Reporter {
   void print_balance() {
     const offload::BalanceLoop* const loop = balance();
     if (!loop) return;
+    for (const std::string& mistake : loop->mistakes())
+      if (mistakes_.insert(mistake).second) print("        balance: {}\n", mistake);
     const std::string now = loop->summary();
     if (now == balance_) return;
     balance_ = now;
@@ -254,6 +257,7 @@ class Reporter {
   std::map<std::string, uint64_t> reasons_;
   bool told_of_chains_ = false;
   std::string balance_;
+  std::set<std::string> mistakes_;
 };
 
 void print_header(const std::string& file, const std::string& machine, const Router& router, double build_seconds) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "headrace/balancer.hh"
 #include "headrace/element.hh"
 
 namespace headrace {
@@ -79,6 +80,9 @@ Status load_package(const std::string& name, const Landmark& where, Errors& erro
       // Never closed: the code of its elements must live as long as the process.
       if (!dlopen(std::filesystem::absolute(file, ignored).c_str(), RTLD_NOW | RTLD_GLOBAL))
         return errors.error_at(where, "package '{}': {}", name, dlerror());
+      if (const std::vector<std::string> refused = take_refused_balancers(); !refused.empty())
+        return errors.error_at(where, "package '{}': there is a balancer '{}' already: its own needs another name",
+                               name, fmt::join(refused, "', '"));
       loaded.push_back(name);
       return {};
     }

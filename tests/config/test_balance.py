@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import pytest
+from test_compile import needs_compiler
 
 ROOT = pathlib.Path(os.environ.get("HEADRACE_SOURCE", pathlib.Path(__file__).resolve().parent.parent.parent))
 BINARY = os.environ.get("HEADRACE", str(ROOT / "build" / "headrace"))
@@ -223,3 +224,74 @@ def test_bounds_that_are_none(headrace, wrong):
     assert "router.click:1: " in headrace("check", "router.click", status=1).stderr
     (headrace.folder / "router.click").write_text(f"TrafficSource -> {CHAIN}")
     assert "--p99" in headrace("run", "--p99", wrong, "router.click", status=2).stderr
+
+
+OWN = """
+#include <cmath>
+#include <headrace/balancer.hh>
+#include <stdexcept>
+
+class %(name)s : public headrace::Balancer {
+ public:
+  void start() override {
+    if (%(start)d) throw std::runtime_error("my start");
+  }
+  headrace::BalanceDecision step(const headrace::BalanceSample&) override {
+    if (%(step)d) throw std::runtime_error("my step");
+    headrace::BalanceDecision decision = everything_on_cpu();
+    decision.workers.at(0).at(0).shares.at(setup().first_device.at(0)) = %(share)s;
+    return decision;
+  }
+};
+HEADRACE_BALANCER(%(name)s, "a test's")
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """Balancers of one's own, in packages of their names."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name, start, step, share in (("Half", 0, 0, "0.5"), ("Nan", 0, 0, "NAN"), ("NoStart", 1, 0, "0"), ("NoStep", 0, 1, "0"),
+                                     ("Fixed", 0, 0, "0")):
+        source = folder / f"{name}.cc"
+        source.write_text(OWN % {"name": name, "start": start, "step": step, "share": share})
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "include", "-o", folder / f"{name.lower()}.so", source],
+                       check=True, timeout=120)
+    return folder
+
+
+@needs_compiler
+def test_mistakes_of_a_balancer_of_ones_own(own):
+    def simulated(name):
+        return run("-C", str(own), "--package", name.lower(), "--balancer", name, "--simulate", MACHINE, "--seconds", "0.1")
+
+    done = simulated("Half")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = simulated("Nan")
+    assert done.returncode == 0
+    assert done.stderr == "headrace balance: Nan: corrected: expected a share that is a number (20 times, first at worker 0, chain 0)\n"
+    done = simulated("NoStart")
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr == "headrace balance: NoStart: start() threw: my start\n"
+    done = simulated("NoStep")
+    assert done.returncode == 0
+    assert done.stderr == "headrace balance: NoStep: corrected: step() threw: my step (20 times, first at decision 1)\n"
+    done = simulated("Fixed")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "package 'fixed': there is a balancer 'Fixed' already: its own needs another name\n"
+
+
+@needs_compiler
+def test_a_setup_without_first_devices_means_the_first(own):
+    text = ('{"setup":{"workers":1,"chains":[{"name":"a"}],"devices":[{"name":"gpu"}]},"balancer":"Half"}\n'
+            '{"sample":{"at_ns":10000000}}\n')
+    done = run("-C", str(own), "--package", "half", text=text)
+    assert done.returncode == 0 and '"shares":[0.5]' in done.stdout, done.stderr
+
+
+@needs_compiler
+def test_the_live_line_names_mistakes_once(own):
+    conf = "require(nan); TrafficSource -> Strip(14) -> CheckIPHeader -> DecIPTTL -> TrafficSink"
+    done = subprocess.run([BINARY, "run", "-C", own, "-e", conf, "--workers", "1", "--backend", "reference", "--mode", "auto",
+                           "--balancer", "Nan", "--interval", "0.2", "--duration", "1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("balance: Nan: expected a share that is a number, first at worker 0, chain 0\n") == 1, done.stdout

@@ -200,6 +200,14 @@ std::string BalanceLoop::summary() const {
   return text;
 }
 
+std::vector<std::string> BalanceLoop::mistakes() const {
+  const std::lock_guard guard(lock_);
+  std::vector<std::string> all;
+  for (const One& one : all_)
+    for (const std::string& kind : one.corrections.kinds()) all.push_back(fmt::format("{}: {}", one.name, kind));
+  return all;
+}
+
 double BalanceLoop::optimum_mpps() const {
   const std::lock_guard guard(lock_);
   for (const One& one : all_)

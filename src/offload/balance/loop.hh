@@ -44,6 +44,8 @@ class BalanceLoop {
   std::string describe() const;
   /// A few words on where the packets of all chains go.
   std::string summary() const;
+  /// What balancers did wrong so far, each kind once, with its balancer's name.
+  std::vector<std::string> mistakes() const;
   /// Of all workers by the model of the first balancer that states it; 0: none does.
   double optimum_mpps() const;
   /// How busy workers were, whether or not a balancer decides.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "headrace/balancer.hh"
 #include "offload/balance/sanitize.hh"
@@ -17,10 +18,20 @@ std::vector<std::unique_ptr<const BalancerInfo>>& registered() {
   return balancers;
 }
 
+std::vector<std::string>& refused() {
+  static std::vector<std::string> names;
+  return names;
+}
+
 }  // namespace
 
+std::vector<std::string> take_refused_balancers() { return std::exchange(refused(), {}); }
+
 bool register_balancer(const BalancerInfo& info) {
-  if (find_balancer(info.name) != nullptr) return false;
+  if (find_balancer(info.name) != nullptr) {
+    refused().emplace_back(info.name);
+    return false;
+  }
   registered().push_back(std::make_unique<const BalancerInfo>(info));
   return true;
 }

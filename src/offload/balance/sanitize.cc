@@ -137,6 +137,12 @@ std::vector<std::string> Corrections::lines() const {
   return lines;
 }
 
+std::vector<std::string> Corrections::kinds() const {
+  std::vector<std::string> kinds;
+  for (const Kind& k : kinds_) kinds.push_back(fmt::format("{}, first at {}", k.text, k.first));
+  return kinds;
+}
+
 void sanitize(BalanceDecision& decision, const BalanceSetup& setup, Corrections& corrections) {
   Judge judge(setup, corrections);
   const size_t workers = static_cast<size_t>(std::max(setup.workers, 0));

@@ -24,6 +24,8 @@ class Corrections {
   uint64_t all() const { return all_; }
   /// A line for each kind, with the number of times and the first place, in the order in which they came up.
   std::vector<std::string> lines() const;
+  /// The same without numbers, which change.
+  std::vector<std::string> kinds() const;
 
  private:
   struct Kind {

@@ -573,11 +573,9 @@ class Simulation {
     }
     if (!trace_as_.empty()) result_.trace.push_back(trace_line(sample));
     const auto before = std::chrono::steady_clock::now();
-    BalanceDecision decision = balancer_.step(sample);
+    BalanceDecision decision = decide(balancer_, sample, decision_, number_ + 1, result_.corrections);
     spent_us_ += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
-    sanitize(decision, setup_, corrections_);
     if (!trace_as_.empty()) result_.trace.push_back(trace_line(decision));
-    result_.complaints = corrections_.all();
     decision_ = std::move(decision);
     for (WorkerState& w : workers_)
       for (size_t k = 0; k < w.chains.size(); ++k)
@@ -681,7 +679,6 @@ class Simulation {
   BalanceDecision decision_;
   uint64_t number_ = 0;
   std::vector<WorkerState> workers_;
-  Corrections corrections_;
   std::vector<double> shares_;                 ///< of follow()
   std::vector<Followed> seen_;                 ///< likewise
   std::vector<double> free_;                   ///< by device: when it has done what was submitted

@@ -13,6 +13,7 @@
 #include "headrace/balancer.hh"
 #include "offload/balance/SimulatedScore.hh"
 #include "offload/balance/machine.hh"
+#include "offload/balance/sanitize.hh"
 
 namespace headrace::balance {
 
@@ -31,12 +32,13 @@ struct Simulated {
   std::vector<SimulatedStep> steps;
   std::vector<SimulatedPhase> phases;
   uint64_t jobs = 0, stream_jobs = 0;  ///< that came back; of these, those by stream
-  uint64_t complaints = 0;             ///< values that sanitize() had to change
+  Corrections corrections;             ///< of what the balancer did wrong
   std::vector<std::string> trace;      ///< if it was asked for
   double step_us = 0;                  ///< a decision took on average; of real time
 };
 
-/// Runs `balancer` on the machine for `seconds`. The same seed gives the same samples.
+/// Runs `balancer` on the machine for `seconds`. The same seed gives the same samples. What the balancer's start() throws
+/// ends it.
 /// \param trace_as writes a trace with this name of a balancer; empty: none
 Simulated simulate(const std::vector<Phase>& phases, Balancer& balancer, double seconds, uint64_t seed,
                    const std::string& trace_as = {});

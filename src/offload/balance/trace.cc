@@ -320,6 +320,8 @@ bool TraceReader::read(std::string_view text, TraceLine& line) {
     reader("beside", head.beside);
     reader.done();
     if (why.empty()) why = wrong_with(head.setup);
+    if (why.empty() && !head.setup.devices.empty())
+      head.setup.first_device.resize(static_cast<size_t>(head.setup.workers));
     if (why.empty() && head.beside && (!in_heads_ || knows(head.balancer)))
       why = "beside: expected the setup of another balancer in the line before";
     if (why.empty()) {

@@ -30,7 +30,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnEveryMachine) {
     for (const uint64_t noise : {1u, 2u, 3u}) {
       const auto model = balancer_of("Model");
       const Simulated r = simulate(phases, *model, phases.back().at_s + 0.4, noise);
-      EXPECT_EQ(r.complaints, 0u);
+      EXPECT_EQ(r.corrections.all(), 0u);
       ASSERT_EQ(r.phases.size(), phases.size());
       for (const SimulatedPhase& p : r.phases) {
         const std::string where =
@@ -71,7 +71,7 @@ TEST(BalanceSimulator, ModelIsNearTheOptimumOnRandomMachines) {
     const std::vector<Phase> phases = random_machine(seed, 0.4);
     const auto model = balancer_of("Model");
     const Simulated r = simulate(phases, *model, 0.8, noise);
-    EXPECT_EQ(r.complaints, 0u) << "seed " << seed;
+    EXPECT_EQ(r.corrections.all(), 0u) << "seed " << seed;
     Score& score = scores[phases[0].machine.devices.size() > 1 || phases[0].machine.chains.size() > 1][again];
     for (const SimulatedPhase& p : r.phases) {
       if (!score.add(p)) score.missed += fmt::format(" machine {} from {} s,", seed, p.at_s);
@@ -611,7 +611,7 @@ TEST(BalanceSimulator, RareStepsAreEnough) {
     phases[0].machine.step_ms = 100;
     const auto model = balancer_of("Model");
     const Simulated r = simulate(phases, *model, 2, 1);
-    EXPECT_EQ(r.complaints, 0u) << name;
+    EXPECT_EQ(r.corrections.all(), 0u) << name;
     // The same number of steps as otherwise.
     EXPECT_GE(r.phases[0].at_98_ms, 0) << name;
     EXPECT_LE(r.phases[0].at_98_ms, 500) << name;

@@ -72,7 +72,7 @@ TEST(BalanceSimulator, AChainWithFewJobsGoesByStream) {
     const auto model = balancer_of("Model"), without = balancer_of("Model");
     const Simulated r = simulate(rare_chain(true), *model, 1.5, noise, "Model");
     const Simulated resident = simulate(rare_chain(false), *without, 1.5, noise, "Model");
-    EXPECT_EQ(r.complaints, 0u);
+    EXPECT_EQ(r.corrections.all(), 0u);
     const auto [rare, rare_by_stream] = jobs_of(r, 1, 0.5, 1);
     EXPECT_GT(rare, 0u);
     EXPECT_EQ(rare_by_stream, rare);
@@ -114,7 +114,7 @@ TEST(BalanceSimulator, JobsOfPayloadsFollowTheirLengths) {
     SCOPED_TRACE(noise);
     const auto model = balancer_of("Model");
     const Simulated r = simulate(lengths(), *model, 3, noise, "Model");
-    EXPECT_EQ(r.complaints, 0u);
+    EXPECT_EQ(r.corrections.all(), 0u);
     for (const SimulatedPhase& p : r.phases) EXPECT_GE(share_of_optimum(p), 0.98) << p.at_s;
   }
 }
