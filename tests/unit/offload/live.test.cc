@@ -7,81 +7,14 @@
 #include <utility>
 #include <variant>
 
-#include "flow_elements.hh"
-#include "headrace/real_clock.hh"
-#include "offload/balance/trace.hh"
-#include "offload_fixture.hh"
+#include "live_fixture.hh"
 
 namespace headrace::testing {
 namespace {
 
 using Mode = OffloadOptions::Mode;
 
-int64_t milliseconds() { return now_ns() / 1'000'000; }
-
-class OffloadLive : public OffloadTest {
- protected:
-  static constexpr int kWorkers = 3;
-
-  std::unique_ptr<LiveRouter> live(const std::string& text, const OffloadOptions& options) {
-    if (has_controls())
-      for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
-    auto r = std::make_unique<LiveRouter>(text, options, kWorkers, compile(CompileOptions::Mode::kAuto));
-    EXPECT_TRUE(r->ok()) << r->errors();
-    if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-    return r;
-  }
-  void expect_everything_came() {
-    EXPECT_EQ(sink_->missing(), 0u);
-    EXPECT_EQ(sink_->late(), 0u);
-    EXPECT_EQ(sink_->damaged(), 0u);
-    EXPECT_EQ(sink_->stale(), 0u);
-    EXPECT_EQ(sink_->received(), source_->sent());
-    EXPECT_GT(source_->sent(), 0u);
-  }
-
-  FlowSource* source_ = nullptr;
-  FlowSink* sink_ = nullptr;
-};
 HEADRACE_OFFLOAD_CARRIERS(OffloadLive);
-
-/// What the last samples say: jobs, and those by stream.
-std::pair<uint64_t, uint64_t> sum_jobs(const offload::Engine& engine) {
-  uint64_t jobs = 0, stream_jobs = 0;
-  const std::string trace = engine.balance()->trace(1000);
-  balance::TraceReader reader;
-  balance::TraceLine line;
-  for (size_t at = 0; at < trace.size(); at = trace.find('\n', at) + 1) {
-    EXPECT_TRUE(reader.read(std::string_view(trace).substr(at, trace.find('\n', at) - at), line)) << reader.error();
-    const auto* const sample = std::get_if<BalanceSample>(&line);
-    if (!sample) continue;
-    for (const WorkerSample& worker : sample->workers)
-      for (const ChainSample& chain : worker.chains)
-        for (const DeviceSample& device : chain.devices) {
-          jobs += device.jobs;
-          stream_jobs += device.stream_jobs;
-        }
-  }
-  return {jobs, stream_jobs};
-}
-
-constexpr const char* kForwarder = R"(
-src :: FlowSource({}) -> c :: Classifier(12/0800, -) -> Strip(14) -> check :: CheckIPHeader
-  -> rt :: RadixIPLookup({}) ;
-sink :: FlowSink;
-c[1] -> Discard;
-rt[0] -> ttl :: DecIPTTL -> n :: Counter -> tee :: IPGWOptions(10.0.0.1) -> frag :: IPFragmenter(100)
-  -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> sink;
-rt[1] -> EtherEncap(0x0800, 1:1:1:1:1:1, 3:3:3:3:3:3) -> [1] sink;
-rt[2] -> [2] sink;
-)";
-
-std::string forwarder(const std::string& source, const std::string& routes = "1.0.0.0/8 0") {
-  std::string text = kForwarder;
-  text.replace(text.find("{}"), 2, source);
-  text.replace(text.find("{}"), 2, routes);
-  return text;
-}
 
 /// A worker whose device takes no more goes on with everything else.
 TEST_P(OffloadLive, AFullDeviceStopsOnlyItsSources) {
@@ -437,117 +370,6 @@ TEST_P(OffloadLive, AllDevices) {
   EXPECT_NE(about.find("first for workers: 0"), std::string::npos) << about;
   EXPECT_EQ(about.find("first for workers: none"), std::string::npos) << about;
   EXPECT_EQ(r->engine()->describe().find("failed"), std::string::npos);
-}
-
-/// With a balancer, packets flow on the CPU at once. Devices are opened meanwhile, and what was learnt outlives a swap.
-TEST_P(OffloadLive, DevicesJoinWhilePacketsFlow) {
-  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  OffloadOptions o = options(Mode::kAuto);
-  o.balancer = "DeviceOnly";
-  const std::string text = forwarder("RARE 30");
-  const auto r = live(text, o);
-  ASSERT_TRUE(r->ok());
-  ASSERT_NE(r->engine(), nullptr);
-  EXPECT_TRUE(r->engine()->opening());
-  const int64_t end = milliseconds() + 60000;
-  bool first = true, swapped = false;
-  r->run([&] {
-    if (std::exchange(first, false)) {
-      EXPECT_EQ(r->engine()->event(offload::kJobPackets), 0u);
-    }
-    const offload::Engine& engine = *r->engine();
-    if (milliseconds() > end) return false;
-    if (engine.opening() || engine.event(offload::kJobPackets) < 1000) return true;
-    if (std::exchange(swapped, true)) return false;
-    EXPECT_TRUE(r->swap(text)) << r->errors();
-    EXPECT_FALSE(r->engine()->opening()) << "with devices that are open, there is nothing to wait for";
-    return true;
-  });
-  EXPECT_TRUE(swapped);
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-  expect_everything_came();
-}
-
-/// Workers go on as it said before, and the handler names it.
-TEST_P(OffloadLive, ABalancerThatIsSlowerThanItsSteps) {
-  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  OffloadOptions o = options(Mode::kAuto);
-  o.balancer = "Slow";
-  o.wait_for_devices = true;
-  o.job = 64;
-  const std::string text = forwarder("RARE 30");
-  const auto r = live(text, o);
-  ASSERT_TRUE(r->ok());
-  const int64_t end = milliseconds() + 60000;
-  bool swapped = false;
-  std::string balance;
-  r->run([&] {
-    if (milliseconds() > end) return false;
-    balance = r->read("balance");
-    if (balance.find("slow: step() took longer than the 5 ms between steps (") == std::string::npos ||
-        balance.find(" times, first at decision 1)\n") == std::string::npos ||
-        r->engine()->event(offload::kJobPackets) == 0)
-      return true;
-    if (std::exchange(swapped, true)) return false;
-    EXPECT_TRUE(r->swap(text)) << r->errors();
-    return true;
-  });
-  EXPECT_TRUE(swapped) << balance;
-  EXPECT_LT(milliseconds(), end) << balance;
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-  expect_everything_came();
-}
-
-/// Neither in a step nor at a swap, and the next router's handler names what a function for that threw.
-TEST_P(OffloadLive, ABalancerThatThrowsAnythingEndsNothing) {
-  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  for (const char* where : {"step", "learnt", "learn"}) {
-    SCOPED_TRACE(where);
-    OffloadOptions o = options(Mode::kAuto);
-    o.balancer = fmt::format("ThrowsAnything={}", where);
-    o.wait_for_devices = true;
-    o.job = 64;
-    const std::string text = forwarder("RARE 30");
-    const auto r = live(text, o);
-    ASSERT_TRUE(r->ok());
-    const int64_t end = milliseconds() + 60000;
-    bool swapped = false;
-    r->run([&] {
-      if (!std::exchange(swapped, true)) {
-        EXPECT_TRUE(r->swap(text)) << r->errors();
-      }
-      const std::string named = fmt::format("corrected: {}() threw what is no std::exception (", where);
-      return r->read("balance").find(named) == std::string::npos && milliseconds() < end;
-    });
-    EXPECT_LT(milliseconds(), end) << r->read("balance");
-    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-    EXPECT_EQ(sink_->missing() + sink_->late() + sink_->damaged() + sink_->stale(), 0u);
-    EXPECT_EQ(sink_->received(), source_->sent());
-  }
-}
-
-TEST_P(OffloadLive, KindsOfLanesChangeWhilePacketsFlow) {
-  if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  OffloadOptions o = options(Mode::kAuto);
-  o.balancer = "FlipsRun";
-  o.wait_for_devices = true;
-  o.job = 64;
-  const std::string text = forwarder("RARE 30");
-  const auto r = live(text, o);
-  ASSERT_TRUE(r->ok());
-  const int64_t end = milliseconds() + 60000;
-  int swaps = 0;
-  r->run([&] {
-    if (milliseconds() > end) return false;
-    const auto [jobs, stream_jobs] = sum_jobs(*r->engine());
-    if (stream_jobs == 0 || jobs == stream_jobs) return true;
-    if (++swaps == 3) return false;
-    EXPECT_TRUE(r->swap(text)) << r->errors();
-    return true;
-  });
-  EXPECT_EQ(swaps, 3);
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
-  expect_everything_came();
 }
 
 /// Configurations follow one another while packets are on the device: none is lost, doubled or out of order.
