@@ -96,7 +96,8 @@ struct DeviceSample : SideSample {
   uint64_t polls = 0;          ///< times that the worker looked for finished jobs
   uint64_t starved = 0;        ///< of these, times that the device had no job of this worker and chain
   double share = 0;            ///< the part of the packets that goes there at the end of the sample
-  bool well = true;            ///< false: it takes no jobs of this worker: it hangs, has failed, or has no lane left
+  bool well = true;            ///< false: it takes no jobs, as it hangs, has failed, or all its places are late
+  bool lane = true;            ///< false: there is none to it from this worker, but perhaps from others
 };
 
 struct ChainSample {

@@ -250,7 +250,11 @@ void Engine::open_wanted_lanes(Errors& errors) {
       if (queue(w).wants_lane(static_cast<int>(d))) wanted.push_back({w, worker_nodes_[static_cast<size_t>(w)]});
     if (wanted.empty()) continue;
     // Without lanes these workers go on as they are, so that is no failure of whatever led here.
-    if (devices_[d]->well()) (void)devices_[d]->backend->open_lanes(wanted, errors);
+    Errors why_not;
+    if (devices_[d]->well() && !devices_[d]->backend->open_lanes(wanted, why_not).ok()) {
+      errors.warning("device {}: no lanes for {} worker{} ({})", d, wanted.size(), wanted.size() == 1 ? "" : "s",
+                     fmt::join(why_not.lines(), "; "));
+    }
   }
   for (const auto& q : queues_)
     if (q->wants_lanes()) q->settle_wanted_lanes();

@@ -40,7 +40,10 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
   lanes_.resize(devices.size());
   wanted_lanes_.resize(devices.size());
   refused_lanes_.resize(devices.size());
-  for (size_t d = 0; d < devices.size(); ++d) use_lane(static_cast<int>(d));
+  for (size_t d = 0; d < devices.size(); ++d) {
+    use_lane(static_cast<int>(d));
+    lacks_lanes_ |= !has_lane(static_cast<int>(d));
+  }
   Tuning tuning;
   // Each other plan finds two places, one to fill while the device works on the other, however slow this plan is.
   const int others = static_cast<int>(plans.size()) - 1;
@@ -83,7 +86,6 @@ JobQueue::JobQueue(int worker, int first_device, const std::vector<Plan>& plans,
 void JobQueue::use_lane(int device) {
   const auto d = static_cast<size_t>(device);
   if (has_lane(device)) return;
-  lacks_lanes_ = true;
   for (const Run run : {Run::kResident, Run::kStream})
     lanes_[d][static_cast<size_t>(run)] = devices_[d]->backend->lane(worker_, run);
   if (!has_lane(device)) return;
@@ -173,7 +175,8 @@ void JobQueue::look_for_lanes() {
   };
   const int devices = static_cast<int>(devices_.size());
   for (const OfPlan& of_plan : of_plan_) {
-    if (is_balanced(of_plan)) {
+    const auto is_auto = [](const ChainEntry* e) { return e && e->in_effect().mode == OffloadOptions::Mode::kAuto; };
+    if (std::any_of(of_plan.entry_at.begin(), of_plan.entry_at.end(), is_auto)) {
       for (int d = 0; d < devices; ++d) want(d);
       continue;
     }

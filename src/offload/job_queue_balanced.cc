@@ -467,7 +467,8 @@ void JobQueue::fill_sample(WorkerSample& sample, uint64_t now) {
       device.polls = m.polls;
       device.starved = m.starved;
       device.share = balance.reported[d] = balance.shares[d];
-      device.well = usable(static_cast<int>(d));
+      device.lane = has_lane(static_cast<int>(d));
+      device.well = device.lane ? usable(static_cast<int>(d)) : devices_[d]->well();
     }
     balance.lean.see_cpu(static_cast<double>(balance.cpu.cycles), static_cast<double>(balance.cpu.timed));
     balance.lean.see_devices(device_cycles, device_packets);

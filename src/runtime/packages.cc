@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "headrace/balancer.hh"
 #include "headrace/element.hh"
@@ -16,6 +17,7 @@ namespace headrace {
 namespace {
 
 struct Packages {
+  std::map<std::string, std::string> refused;  // why, by name
   std::vector<std::string> path;
   std::vector<std::string> loaded;
 };
@@ -73,16 +75,22 @@ std::vector<std::string> loaded_packages() { return packages().loaded; }
 Status load_package(const std::string& name, const Landmark& where, Errors& errors) {
   std::vector<std::string>& loaded = packages().loaded;
   if (std::find(loaded.begin(), loaded.end(), name) != loaded.end()) return {};
+  // A library is initialized once, and never closed.
+  if (const auto refused = packages().refused.find(name); refused != packages().refused.end())
+    return errors.error_at(where, "package '{}': {}", name, refused->second);
   for (const std::string& folder : search_path()) {
     for (const std::string& file : {folder + "/" + name + ".so", folder + "/lib" + name + ".so"}) {
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored)) continue;
+      (void)take_refused_balancers();
       // Never closed: the code of its elements must live as long as the process.
       if (!dlopen(std::filesystem::absolute(file, ignored).c_str(), RTLD_NOW | RTLD_GLOBAL))
         return errors.error_at(where, "package '{}': {}", name, dlerror());
-      if (const std::vector<std::string> refused = take_refused_balancers(); !refused.empty())
-        return errors.error_at(where, "package '{}': there is a balancer '{}' already: its own needs another name",
-                               name, fmt::join(refused, "', '"));
+      if (const std::vector<std::string> refused = take_refused_balancers(); !refused.empty()) {
+        packages().refused[name] =
+            fmt::format("there is a balancer '{}' already: its own needs another name", fmt::join(refused, "', '"));
+        return load_package(name, where, errors);
+      }
       loaded.push_back(name);
       return {};
     }

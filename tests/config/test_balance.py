@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from test_compile import needs_compiler
+from test_control import Client
 
 ROOT = pathlib.Path(os.environ.get("HEADRACE_SOURCE", pathlib.Path(__file__).resolve().parent.parent.parent))
 BINARY = os.environ.get("HEADRACE", str(ROOT / "build" / "headrace"))
@@ -275,9 +276,20 @@ def test_mistakes_of_a_balancer_of_ones_own(own):
     done = simulated("NoStep")
     assert done.returncode == 0
     assert done.stderr == "headrace balance: NoStep: corrected: step() threw: my step (20 times, first at decision 1)\n"
-    done = simulated("Fixed")
+    done = run("-C", str(own), "--package", "fixed", "--list")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "package 'fixed': there is a balancer 'Fixed' already: its own needs another name\n"
+
+
+@needs_compiler
+def test_a_package_that_was_refused_is_refused_again(own, headrace, tmp_path):
+    process = headrace.start("run", "-q", "-R", "-C", own, "-u", tmp_path / "s", "-e", "TrafficSource(RATE 0.01) -> Discard")
+    client = Client(str(tmp_path / "s"))
+    for _ in range(2):
+        code, lines, _ = client.write_text("hotconfig", "require(fixed); TrafficSource -> Discard")
+        assert code == 520 and any("there is a balancer 'Fixed' already" in line for line in lines), (code, lines)
+    process.terminate()
+    process.communicate()
 
 
 @needs_compiler

@@ -304,7 +304,9 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
         lane.job = job;
         if (resident) take_times(k, d, w, v, job, s.stretch_ns);
       }
-      lane.well = v.well;
+      lane.open = v.lane;
+      devices_[d].well &= v.well;
+      if (!v.well) devices_[d].pause.begin(now_);
       if (old) continue;
       const double share = std::isfinite(v.share) ? std::clamp(v.share, 0.0, 1.0) : 0;
       lane.share = lane.had = std::min(share, 1 - std::min(wanted, 1.0));
@@ -315,7 +317,7 @@ double Model::take_chains(const WorkerSample& s, WorkerState& w, bool old, doubl
       lane.per_second = packets / seconds;
       // Packets that wait for a job to be full are no sign.
       lane.owed = packets == 0 ? lane.owed + lane.share * static_cast<double>(c.arrived) : 0;
-      lane.silent = v.well && lane.owed > 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
+      lane.silent = lane.owed > 0 && lane.share > 0.05 && c.arrived > 1000 ? lane.silent + 1 : 0;
       if (lane.silent >= 3 && lane.silent * seconds > longest_queue_s(k, d) && lane.owed > 3.0 * most_job(k))
         devices_[d].pause.begin(now_);
       // Places that were all taken for a moment, while the device had nothing to do at others, are no sign; nor are those
@@ -498,19 +500,9 @@ void Model::look_at_device(size_t d) {
     if (pair.job_ns > 0 && pair.packets_per_job > 0)
       device.times.at_most(k, 1.1e-9 * pair.job_ns / pair.packets_per_job);
   }
-  if (is_well(d)) return;
-  device.pause.begin(now_);
-  device.bound_ns = -1e18;
-}
-
-bool Model::is_well(size_t d) const {
-  bool any = false, well = false;
-  for (const WorkerState& w : workers_) {
-    if (w.sampled_ns < now_ - 100 * kMs) continue;
-    any = true;
-    well |= !lacks(w, d);
-  }
-  return well || !any;
+  bool well = true;
+  std::swap(well, device.well);
+  if (!well) device.bound_ns = -1e18;
 }
 
 double Model::cpu_cost_in_full(const WorkerState& w) const {

@@ -47,7 +47,7 @@ class Model : public Balancer {
     double asked = 0, paid = 0;  ///< packets and cycles of a probe that has not come back yet
     double per_second = 0;
     double job = 0;       ///< packets of one, in the last sample with any
-    bool well = true;     ///< the device takes this worker's jobs
+    bool open = true;     ///< there is a lane
     bool queued = false;  ///< its jobs wait for others
     bool waits = false;   ///< they take longer than a job that waits for no other
     double had = 0;       ///< the share at the end of the last sample
@@ -165,7 +165,7 @@ class Model : public Balancer {
 
   struct DeviceState {
     std::array<KernelState, 2> kernels;  ///< for chains on headers, and for those on payloads
-    bool in_use = false;
+    bool well = true, in_use = false;
     Pause pause;
     DeviceTimes times;
     JobOverhead overhead;
@@ -321,16 +321,14 @@ class Model : public Balancer {
 
   /// It was not full for some time, with jobs on devices. Larger ones help one that is.
   bool has_time(const WorkerState& w) const { return now_ - w.full_ns > kFullBefore; }
-  /// The device takes none of its jobs, or was tried and lowered the rate of this worker, or of all.
+  /// It has no lane to the device, or this was tried and lowered the rate of this worker, or of all.
   bool refuses(const WorkerState& w, size_t d) const {
     return lacks(w, d) || w.judge.refuses(d, now_) || judge_.refuses(now_);
   }
-  /// The device takes no jobs of this worker, but perhaps others'.
+  /// It has no lane to the device, whatever others have.
   bool lacks(const WorkerState& w, size_t d) const {
-    return std::none_of(w.chains.begin(), w.chains.end(), [d](const ChainState& chain) { return chain.lanes[d].well; });
+    return std::none_of(w.chains.begin(), w.chains.end(), [d](const ChainState& chain) { return chain.lanes[d].open; });
   }
-  /// Some worker that was heard of lately has its jobs taken. A device of which each says otherwise hangs or has failed.
-  bool is_well(size_t d) const;
   void judge_total(double passed);
   /// A worker that takes all that comes needs no more.
   bool is_hungry(const WorkerState& w) const { return now_ - w.saturated_ns < 30 * kMs; }

@@ -120,14 +120,21 @@ class Judge {
 void Corrections::add(const Kind& kind) {
   all_ += kind.count;
   const auto known = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.text == kind.text; });
-  if (known == kinds_.end())
-    kinds_.push_back(kind);
-  else
+  // What a balancer throws may have another text each time.
+  constexpr size_t kMostKinds = 32;
+  if (known != kinds_.end())
     known->count += kind.count;
+  else if (kinds_.size() < kMostKinds)
+    kinds_.push_back(kind);
 }
 
 void Corrections::add(const Corrections& later) {
-  for (const Kind& kind : later.kinds_) add(kind);
+  uint64_t known = 0;
+  for (const Kind& kind : later.kinds_) {
+    add(kind);
+    known += kind.count;
+  }
+  all_ += later.all_ - known;
 }
 
 std::vector<std::string> Corrections::lines() const {

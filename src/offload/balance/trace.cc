@@ -107,6 +107,7 @@ void fields(F& f, DeviceSample& v) {
   f("starved", v.starved);
   f("share", v.share);
   f("well", v.well);
+  f.unless(true, "lane", v.lane);
 }
 template <typename F>
 void fields(F& f, ChainSample& v) {

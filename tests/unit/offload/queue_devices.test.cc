@@ -142,11 +142,12 @@ TEST_F(OffloadQueue, ALaneIsOpenedWhenAWorkerNeedsIt) {
 }
 
 TEST_F(OffloadQueue, ABalancerGetsLanesToAllDevices) {
-  for (const char* const handler : {"offload_mode", "first.mode"}) {
+  for (const char* const handler : {"offload_mode", "first.mode", "second.mode"}) {
     router_.reset();
     next_.clear();
-    make("Idle -> first :: Offload -> Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture;",
-         options(Mode::kDevice, 4, 4), 3, 4);
+    make(
+        "Idle -> first :: Offload -> Strip(14) -> n :: Counter -> Paint(3) -> cap :: Capture; Idle -> second :: Offload -> n;",
+        options(Mode::kDevice, 4, 4), 3, 4);
     EXPECT_EQ(device(0).lanes + device(1).lanes + device(2).lanes, 4);
     r().write(handler, "fixed=0.5");
     EXPECT_EQ(device(0).lanes + device(1).lanes + device(2).lanes, 4);
@@ -158,7 +159,8 @@ TEST_F(OffloadQueue, ABalancerGetsLanesToAllDevices) {
 TEST_F(OffloadQueue, WithoutMemoryForALaneAWorkerStaysWhereItIs) {
   make(kChain, options(Mode::kDevice, 4, 4), 2, 2);
   device(1).no_lanes = true;
-  r().write("offload_tuning", "worker=0 device=1");
+  EXPECT_TRUE(r().write("offload_tuning", "worker=0 device=1"));
+  EXPECT_EQ(r().errors(), "warning: device 1: no lanes for 1 worker (no memory for lanes)\n");
   EXPECT_EQ(device(1).lanes, 1);
   EXPECT_EQ(r().router().engine()->queue(0).device_for(0), 0);
   EXPECT_FALSE(r().router().engine()->queue(0).wants_lanes());

@@ -563,5 +563,17 @@ TEST_F(UnlikeDevices, OneThatSlowsIsLeftAndTriedAgain) {
   finish();
 }
 
+/// Each worker finds all places late at other times than the others. One worker's word is enough.
+TEST_F(UnlikeDevices, OneWhoseJobsAreOftenLateIsLeft) {
+  make(3, kOutside, kCpu, {quick(0.5), quick(0.5)});
+  run(200);
+  devices_[1]->set_slowness(300);
+  run(1000);
+  const uint64_t before = engine()->event(offload::kLateJobs);
+  run(2000);
+  EXPECT_LT(engine()->event(offload::kLateJobs) - before, 150u) << engine()->balance()->describe();
+  finish();
+}
+
 }  // namespace
 }  // namespace headrace::testing
