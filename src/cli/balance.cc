@@ -163,7 +163,11 @@ void print_phase(const balance::SimulatedPhase& p) {
 int run_simulation(const std::string& file, const std::string& balancer_text, double seconds, Seeds seeds, bool as_json,
                    bool trace) {
   std::ifstream in(find_installed(file, "machines", ".json"));
-  if (!in) return wrong(file, "cannot be read");
+  if (!in) {
+    const std::vector<std::string> names = installed_names("machines", ".json");
+    return wrong(file, names.empty() ? "cannot be read"
+                                     : fmt::format("cannot be read; installed are {}", fmt::join(names, ", ")));
+  }
   std::stringstream text;
   text << in.rdbuf();
   std::string error;

@@ -67,6 +67,17 @@ std::string find_installed(const std::string& name, const char* kind, const char
   return name;
 }
 
+std::vector<std::string> installed_names(const char* kind, const char* suffix) {
+  std::vector<std::string> names;
+  const std::string data = installed_data();
+  if (data.empty()) return names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(data) / kind, error))
+    if (entry.path().extension() == suffix) names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::vector<std::string> split_path(const std::string& path) {
   std::vector<std::string> folders;
   size_t begin = 0;

@@ -70,5 +70,7 @@ class ConfigurationSource {
 /// The file that `name` stands for: one that is installed in PREFIX/share/headrace/KIND if `name` has no folder and the
 /// current folder no such file. `suffix` may be left out of the name.
 std::string find_installed(const std::string& name, const char* kind, const char* suffix = "");
+/// Those in PREFIX/share/headrace/KIND, without `suffix`, sorted.
+std::vector<std::string> installed_names(const char* kind, const char* suffix);
 
 }  // namespace headrace::cli

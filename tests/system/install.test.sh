@@ -28,6 +28,11 @@ for file in bin/headrace include/headrace/shader.hh include/headrace/tables/lpm4
 done
 "$prefix/bin/headrace" balance --simulate elephant --seconds 0.05 >"$scratch/machine.txt" ||
   { cat "$scratch/machine.txt"; fail "an installed machine was not simulated"; }
+if "$prefix/bin/headrace" balance --simulate elefant 2>"$scratch/machine.txt" ||
+  ! grep -q "elefant: cannot be read; installed are .*, elephant, .*" "$scratch/machine.txt"; then
+  cat "$scratch/machine.txt"
+  fail "the installed machines were not named"
+fi
 if grep -rlF "$HEADRACE_SOURCE" "$prefix" --include='*.cmake' --include='*.hh'; then
   fail "the files above name the source tree"
 fi
