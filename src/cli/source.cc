@@ -125,7 +125,7 @@ void ConfigurationSource::add_options(CommandLine& line) {
   });
 }
 
-bool ConfigurationSource::set_file(std::string name) {
+bool ConfigurationSource::set_file(const std::string& name) {
   if (given_) return false;
   given_ = true;
   is_expression_ = false;

@@ -36,7 +36,7 @@ class ConfigurationSource {
 
   /// False when a configuration was named before. A name without a folder that is not in the current folder may be that
   /// of an installed configuration (PREFIX/share/headrace/conf).
-  bool set_file(std::string name);
+  bool set_file(const std::string& name);
   bool set_expression(std::string text);
   /// An argument: NAME=VALUE defines a variable, all else is a file. False, with a message, when it is too much.
   bool add_argument(const std::string& argument, Errors& errors);
