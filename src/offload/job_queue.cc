@@ -160,17 +160,13 @@ int JobQueue::usable_device(int first) const {
   return -1;
 }
 
-bool JobQueue::may_get_lane(int device) const {
-  const auto d = static_cast<size_t>(device);
-  return devices_[d]->well() && !has_lane(device) && !refused_lanes_[d];
-}
-
 void JobQueue::look_for_lanes() {
   if (!lacks_lanes_) [[likely]]
     return;
   const auto want = [this](int device) {
-    if (!may_get_lane(device)) return false;
-    wanted_lanes_[static_cast<size_t>(device)] = wants_lanes_ = true;
+    const auto d = static_cast<size_t>(device);
+    if (!devices_[d]->well() || has_lane(device) || refused_lanes_[d]) return false;
+    wanted_lanes_[d] = wants_lanes_ = true;
     return true;
   };
   const int devices = static_cast<int>(devices_.size());

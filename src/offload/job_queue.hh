@@ -461,8 +461,6 @@ class JobQueue {
   bool usable(int device) const;
   /// `first`, or another device if it is not usable; -1 if none is.
   int usable_device(int first) const;
-  /// True if the device is well and a lane to it is missing, and may be had.
-  bool may_get_lane(int device) const;
   /// The devices in the order in which a worker tries them whose first one is `first`.
   int nth_device(int first, int n) const;
   /// Notes that a hung device has finished something, perhaps the last of what it owed.

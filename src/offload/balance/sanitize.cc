@@ -129,12 +129,9 @@ void Corrections::add(const Kind& kind) {
 }
 
 void Corrections::add(const Corrections& later) {
-  uint64_t known = 0;
-  for (const Kind& kind : later.kinds_) {
-    add(kind);
-    known += kind.count;
-  }
-  all_ += later.all_ - known;
+  const uint64_t all = all_ + later.all_;
+  for (const Kind& kind : later.kinds_) add(kind);
+  all_ = all;
 }
 
 std::vector<std::string> Corrections::lines() const {

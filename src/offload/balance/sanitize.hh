@@ -22,7 +22,8 @@ class Corrections {
   void add(const Corrections& later);
   /// All mistakes of all kinds.
   uint64_t all() const { return all_; }
-  /// A line for each of the first 32 kinds, with the number of times and the first place, in the order in which they came up.
+  /// A line for each of the first 32 kinds, with the number of times and the first place, in the order in which they came
+  /// up.
   std::vector<std::string> lines() const;
   /// The same without numbers, which change.
   std::vector<std::string> kinds() const;

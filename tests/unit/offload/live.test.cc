@@ -407,7 +407,7 @@ TEST_P(OffloadLive, HotSwap) {
       EXPECT_TRUE(r->swap(*all[swaps % 3])) << r->errors();
       return ++swaps < 9;
     });
-    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    find_ends(*r);
     std::string drops;
     for (const Router::Drop& d : r->router().drops())
       drops += fmt::format("\n{} dropped {}: {}", d.element, d.packets, d.reason);
@@ -506,7 +506,7 @@ TEST_P(OffloadLive, Stress) {
       // On a busy machine the last round may be over before a worker has begun.
       return milliseconds() < until || r->router().first<FlowSource>()->sent() == 0;
     });
-    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    find_ends(*r);
     expect_everything_came();
     if (!swapped) {
       EXPECT_EQ(r->read("n.count"), std::to_string(source_->sent()));

@@ -13,7 +13,17 @@ namespace {
 
 using Mode = OffloadOptions::Mode;
 
-class BalanceLive : public OffloadLive {};
+class BalanceLive : public OffloadLive {
+ protected:
+  /// With jobs of 64 packets, and devices from the beginning.
+  OffloadOptions balanced(std::string balancer) {
+    OffloadOptions o = options(Mode::kAuto);
+    o.balancer = std::move(balancer);
+    o.wait_for_devices = true;
+    o.job = 64;
+    return o;
+  }
+};
 HEADRACE_OFFLOAD_CARRIERS(BalanceLive);
 
 /// What the last samples say: jobs, and those by stream.
@@ -61,19 +71,15 @@ TEST_P(BalanceLive, DevicesJoinWhilePacketsFlow) {
     return true;
   });
   EXPECT_TRUE(swapped);
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  find_ends(*r);
   expect_everything_came();
 }
 
 /// Workers go on as it said before, and the handler names it.
 TEST_P(BalanceLive, ABalancerThatIsSlowerThanItsSteps) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  OffloadOptions o = options(Mode::kAuto);
-  o.balancer = "Slow";
-  o.wait_for_devices = true;
-  o.job = 64;
   const std::string text = forwarder("RARE 30");
-  const auto r = live(text, o);
+  const auto r = live(text, balanced("Slow"));
   ASSERT_TRUE(r->ok());
   const int64_t end = milliseconds() + 60000;
   bool swapped = false;
@@ -91,7 +97,7 @@ TEST_P(BalanceLive, ABalancerThatIsSlowerThanItsSteps) {
   });
   EXPECT_TRUE(swapped) << balance;
   EXPECT_LT(milliseconds(), end) << balance;
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  find_ends(*r);
   expect_everything_came();
 }
 
@@ -100,12 +106,8 @@ TEST_P(BalanceLive, ABalancerThatThrowsAnythingEndsNothing) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
   for (const char* where : {"step", "learnt", "learn"}) {
     SCOPED_TRACE(where);
-    OffloadOptions o = options(Mode::kAuto);
-    o.balancer = fmt::format("ThrowsAnything={}", where);
-    o.wait_for_devices = true;
-    o.job = 64;
     const std::string text = forwarder("RARE 30");
-    const auto r = live(text, o);
+    const auto r = live(text, balanced(fmt::format("ThrowsAnything={}", where)));
     ASSERT_TRUE(r->ok());
     const int64_t end = milliseconds() + 60000;
     bool swapped = false;
@@ -117,7 +119,7 @@ TEST_P(BalanceLive, ABalancerThatThrowsAnythingEndsNothing) {
       return r->read("balance").find(named) == std::string::npos && milliseconds() < end;
     });
     EXPECT_LT(milliseconds(), end) << r->read("balance");
-    source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    find_ends(*r);
     EXPECT_EQ(sink_->missing() + sink_->late() + sink_->damaged() + sink_->stale(), 0u);
     EXPECT_EQ(sink_->received(), source_->sent());
   }
@@ -125,12 +127,8 @@ TEST_P(BalanceLive, ABalancerThatThrowsAnythingEndsNothing) {
 
 TEST_P(BalanceLive, KindsOfLanesChangeWhilePacketsFlow) {
   if (on_cpu()) GTEST_SKIP() << "the CPU is no device";
-  OffloadOptions o = options(Mode::kAuto);
-  o.balancer = "FlipsRun";
-  o.wait_for_devices = true;
-  o.job = 64;
   const std::string text = forwarder("RARE 30");
-  const auto r = live(text, o);
+  const auto r = live(text, balanced("FlipsRun"));
   ASSERT_TRUE(r->ok());
   const int64_t end = milliseconds() + 60000;
   int swaps = 0;
@@ -143,7 +141,7 @@ TEST_P(BalanceLive, KindsOfLanesChangeWhilePacketsFlow) {
     return true;
   });
   EXPECT_EQ(swaps, 3);
-  source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+  find_ends(*r);
   expect_everything_came();
 }
 

@@ -22,8 +22,13 @@ class OffloadLive : public OffloadTest {
       for (int d = 0; d < devices_->count(); ++d) (*devices_)[d].threads = true;
     auto r = std::make_unique<LiveRouter>(text, options, kWorkers, compile(CompileOptions::Mode::kAuto));
     EXPECT_TRUE(r->ok()) << r->errors();
-    if (r->ok()) source_ = r->router().first<FlowSource>(), sink_ = r->router().first<FlowSink>();
+    if (r->ok()) find_ends(*r);
     return r;
+  }
+  /// Those of the running router, which a swap changes.
+  void find_ends(LiveRouter& r) {
+    source_ = r.router().first<FlowSource>();
+    sink_ = r.router().first<FlowSink>();
   }
   void expect_everything_came() {
     EXPECT_EQ(sink_->missing(), 0u);
@@ -37,6 +42,7 @@ class OffloadLive : public OffloadTest {
   FlowSource* source_ = nullptr;
   FlowSink* sink_ = nullptr;
 };
+
 /// \param source, routes arguments of FlowSource and of the route table
 inline std::string forwarder(const std::string& source, const std::string& routes = "1.0.0.0/8 0") {
   std::string text = R"(

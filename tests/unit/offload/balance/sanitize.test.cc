@@ -157,6 +157,19 @@ TEST(BalanceSanitize, WhatABalancerThrowsIsAMistake) {
   EXPECT_EQ(corrections.all(), 11u);
 }
 
+TEST(BalanceSanitize, KindsAreBoundedAndAllAreCounted) {
+  Corrections corrections, together;
+  for (int i = 0; i < 40; ++i) corrections.add(std::to_string(i), "worker 0");
+  corrections.add("39", "worker 0");
+  corrections.add("0", "worker 0");
+  for (int i = 0; i < 2; ++i) together.add(corrections);
+  EXPECT_EQ(corrections.all(), 42u);
+  EXPECT_EQ(together.all(), 84u);
+  EXPECT_EQ(together.lines().size(), 32u);
+  EXPECT_EQ(together.lines()[0], "0 (4 times, first at worker 0)");
+  EXPECT_EQ(together.kinds()[31], "31, first at worker 0");
+}
+
 TEST(BalanceSanitize, ABalancerThatThrowsAtOnceUsesTheCpu) {
   Errs balancer;
   balancer.set_setup(two_by_two());
